@@ -1,0 +1,50 @@
+# damper_module(NAME [DEPS module...] [LINK library...])
+#
+# One folder, one library: damper_NAME from the *.cc beside this call, its *_test.cc as one test
+# program, its *_bench.cc as part of damper_bench. DEPS are our own modules: the dependency rule of
+# ARCHITECTURE.md is what stands here. LINK are libraries of the distribution.
+function(damper_module NAME)
+  cmake_parse_arguments(ARG "" "" "DEPS;LINK" ${ARGN})
+  set(target damper_${NAME})
+
+  file(GLOB all CONFIGURE_DEPENDS *.cc)
+  set(sources ${all})
+  list(FILTER sources EXCLUDE REGEX "_(test|bench)\\.cc$")
+  file(GLOB tests CONFIGURE_DEPENDS *_test.cc)
+  file(GLOB benches CONFIGURE_DEPENDS *_bench.cc)
+
+  list(TRANSFORM ARG_DEPS PREPEND damper_)
+  if(sources)
+    add_library(${target} STATIC ${sources})
+    set(visibility PUBLIC)
+    target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:damper_flags>)
+  else()
+    add_library(${target} INTERFACE)
+    set(visibility INTERFACE)
+  endif()
+  target_include_directories(${target} ${visibility} $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>)
+  target_compile_features(${target} ${visibility} cxx_std_20)
+  target_link_libraries(${target} ${visibility} ${ARG_DEPS} ${ARG_LINK})
+
+  if(DAMPER_TESTS AND tests)
+    damper_test(${NAME}_test SOURCES ${tests} DEPS ${target})
+  endif()
+  if(benches)
+    set_property(GLOBAL APPEND PROPERTY DAMPER_BENCH_SOURCES ${benches})
+    set_property(GLOBAL APPEND PROPERTY DAMPER_BENCH_DEPS ${target})
+  endif()
+endfunction()
+
+# damper_test(NAME SOURCES file... DEPS target... [TIMEOUT seconds])
+# One GoogleTest program; each TEST is a ctest of its own, with a time limit.
+function(damper_test NAME)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPS" ${ARGN})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 120)
+  endif()
+  find_package(GTest REQUIRED)
+  include(GoogleTest)
+  add_executable(${NAME} ${ARG_SOURCES})
+  target_link_libraries(${NAME} PRIVATE damper_flags ${ARG_DEPS} GTest::gtest_main)
+  gtest_discover_tests(${NAME} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT ${ARG_TIMEOUT})
+endfunction()

@@ -1,0 +1,19 @@
+#ifndef DAMPER_BASE_CHECK_H_
+#define DAMPER_BASE_CHECK_H_
+
+// DAMPER_CHECK(condition) stops the program when a bug has broken an invariant of ours, in release
+// builds too: what goes on after a broken invariant harms more than a stop. It is never for bad
+// input, which gets a sentence, nor for a refusal, which gets a Verdict.
+#define DAMPER_CHECK(condition)                      \
+  (__builtin_expect(static_cast<bool>(condition), 1) \
+       ? static_cast<void>(0)                        \
+       : ::damper::check_failed(#condition, __FILE__, __LINE__))
+
+namespace damper {
+
+// Prints "damper: check failed: CONDITION at FILE:LINE" to standard error and aborts.
+[[noreturn]] void check_failed(const char* condition, const char* file, int line) noexcept;
+
+}  // namespace damper
+
+#endif  // DAMPER_BASE_CHECK_H_

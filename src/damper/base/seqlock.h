@@ -1,0 +1,78 @@
+#ifndef DAMPER_BASE_SEQLOCK_H_
+#define DAMPER_BASE_SEQLOCK_H_
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+namespace damper {
+
+// A Seqlock<T> is a value that many threads copy on every call and somebody rarely replaces.
+//
+// Why: a policy is read by each call and changed a few times a day. A shared_ptr costs two
+// contended atomic operations a call; a retired-pointer list grows. Here a read is a handful of
+// plain loads and memory is constant.
+// Model: a version counter, odd while a store is under way, around the words of T; a reader copies
+// the words and starts again when the version moved (Boehm, "Can seqlocks get along with
+// programming language memory models?", MSPC 2012).
+// Invariants:
+//   (1) load() returns a T that was stored as a whole, never a mixture of two.
+//   (2) Concurrent stores leave one of their values, whole.
+// Thread safety: all methods may be called concurrently. A reader only repeats itself while a
+// store is under way; a store waits for another store by repeating its compare-and-swap.
+template <class T>
+class Seqlock {
+  static_assert(std::is_trivially_copyable_v<T>);
+
+ public:
+  explicit Seqlock(const T& value = T{}) noexcept { store(value); }
+  Seqlock(const Seqlock&) = delete;
+  Seqlock& operator=(const Seqlock&) = delete;
+
+  [[nodiscard]] T load() const noexcept {
+    Words copy;
+    for (;;) {
+      const std::uint64_t before = version_.load(std::memory_order_acquire);
+      if ((before & 1) != 0) continue;
+      for (std::size_t i = 0; i < kWords; ++i) {
+        copy[i] = words_[i].load(std::memory_order_acquire);  // Before the version is read again.
+      }
+      if (version_.load(std::memory_order_relaxed) == before) break;
+    }
+    T value;
+    std::memcpy(static_cast<void*>(&value), copy.data(), sizeof(T));
+    return value;
+  }
+
+  void store(const T& value) noexcept {
+    Words copy{};
+    std::memcpy(copy.data(), &value, sizeof(T));
+    std::uint64_t before = version_.load(std::memory_order_relaxed);
+    do {
+      before &= ~std::uint64_t{1};
+    } while (!version_.compare_exchange_weak(before, before + 1, std::memory_order_acquire,
+                                             std::memory_order_relaxed));
+    for (std::size_t i = 0; i < kWords; ++i) {
+      words_[i].store(copy[i], std::memory_order_release);  // After the odd version.
+    }
+    version_.store(before + 2, std::memory_order_release);
+  }
+
+  // How often a value has been stored; the first one counts.
+  [[nodiscard]] std::uint64_t version() const noexcept {
+    return version_.load(std::memory_order_relaxed) / 2;
+  }
+
+ private:
+  static constexpr std::size_t kWords = (sizeof(T) + 7) / 8;
+  using Words = std::array<std::uint64_t, kWords>;
+
+  std::atomic<std::uint64_t> version_{0};
+  std::array<std::atomic<std::uint64_t>, kWords> words_{};
+};
+
+}  // namespace damper
+
+#endif  // DAMPER_BASE_SEQLOCK_H_

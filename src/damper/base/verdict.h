@@ -1,0 +1,47 @@
+#ifndef DAMPER_BASE_VERDICT_H_
+#define DAMPER_BASE_VERDICT_H_
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace damper {
+
+// A Verdict is why a call ended, or why something was refused. The word is the same in code, in a
+// metric's label, in a log line and in the documentation.
+enum class Verdict : std::uint8_t {
+  none,                // Not ended: go on.
+  success,             // An attempt succeeded.
+  permanent,           // The answer is final: repeating the request cannot change it.
+  conflict,            // Somebody else wrote first: read again before writing again.
+  overload,            // The dependency is overloaded and did not say when to come back.
+  not_retryable,       // It failed in a way that the policy's retry_on leaves out.
+  not_idempotent,      // It may have happened: repeating it is not safe.
+  layered,             // A layer above owns the retries of this request.
+  pushed_back,         // The server said: do not retry.
+  attempts_spent,      // The last of the allowed attempts failed.
+  deadline_too_close,  // The next attempt could not finish before the deadline.
+  deadline_passed,     // The deadline came while an attempt was under way.
+  switched_off,        // An operator has switched retries off.
+  breaker_open,        // The circuit breaker does not admit it.
+  throttled,           // The client throttle refused it: the dependency rejects too much.
+  limited,             // The concurrency limit, or the rate limit, is reached.
+  budget_spent,        // The retry budget is spent.
+  shed,                // A shed queue dropped it.
+  cancelled,           // The caller gave up.
+};
+
+inline constexpr std::array<std::string_view, 19> kVerdictNames = {
+    "none",         "success",        "permanent",          "conflict",
+    "overload",     "not_retryable",  "not_idempotent",     "layered",
+    "pushed_back",  "attempts_spent", "deadline_too_close", "deadline_passed",
+    "switched_off", "breaker_open",   "throttled",          "limited",
+    "budget_spent", "shed",           "cancelled"};
+
+[[nodiscard]] constexpr std::string_view name(Verdict verdict) noexcept {
+  return kVerdictNames[static_cast<std::size_t>(verdict)];
+}
+
+}  // namespace damper
+
+#endif  // DAMPER_BASE_VERDICT_H_

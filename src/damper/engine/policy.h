@@ -1,0 +1,48 @@
+#ifndef DAMPER_ENGINE_POLICY_H_
+#define DAMPER_ENGINE_POLICY_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "damper/admit/circuit_breaker.h"
+#include "damper/admit/client_throttle.h"
+#include "damper/admit/concurrency_limit.h"
+#include "damper/admit/retry_budget.h"
+#include "damper/decide/outcome.h"
+#include "damper/schedule/adaptive_timeout.h"
+#include "damper/schedule/backoff.h"
+#include "damper/schedule/hedge.h"
+
+namespace damper::engine {
+
+// A CallPolicy is what one call copies when it starts and keeps until it ends, whatever is
+// reloaded meanwhile. Trivially copyable, a few cache lines.
+struct CallPolicy {
+  Duration timeout = std::chrono::seconds(5);      // the whole call; (0, kLongest]
+  Duration per_try_timeout{0};                     // one attempt; 0: whatever is left of the call
+  Duration needed = std::chrono::milliseconds(1);  // an attempt with less time left is not started
+  Duration reserve{0};            // kept back of the deadline for this hop's own cost
+  std::int32_t max_attempts = 3;  // 1 to 100, the first and hedges included
+  decide::OutcomeSet retryable = decide::kRetryableByDefault;
+  schedule::BackoffOptions backoff;
+  schedule::AdaptiveTimeoutOptions adaptive_timeout;
+  schedule::HedgeOptions hedge;
+};
+
+// A Policy is everything that can be configured about calls to one dependency. The defaults are
+// safe: 3 attempts, full jitter, a 10 % budget, a deadline on every call, hedging off.
+struct Policy {
+  CallPolicy call;
+  admit::RetryBudgetOptions budget;
+  std::optional<admit::CircuitBreakerOptions> breaker;
+  std::optional<admit::ClientThrottleOptions> throttle;
+  std::optional<admit::ConcurrencyLimitOptions> limit;
+};
+
+// One sentence on what is wrong with the policy; nothing when it is valid.
+[[nodiscard]] std::optional<std::string> find_error(const Policy& policy);
+
+}  // namespace damper::engine
+
+#endif  // DAMPER_ENGINE_POLICY_H_

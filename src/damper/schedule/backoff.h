@@ -1,0 +1,62 @@
+#ifndef DAMPER_SCHEDULE_BACKOFF_H_
+#define DAMPER_SCHEDULE_BACKOFF_H_
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "damper/base/instant.h"
+
+namespace damper::schedule {
+
+// How the delay before a retry is spread over its interval.
+enum class Jitter : std::uint8_t {
+  none,          // The ceiling itself. All clients that failed together come back together.
+  full,          // U[0, ceiling): the widest spread, the default.
+  equal,         // ceiling/2 + U[0, ceiling/2): a least delay, at the price of a narrower spread.
+  decorrelated,  // U[base, min(cap, 3 * previous)): wide, and grows with what was drawn before.
+};
+
+inline constexpr std::array<std::string_view, 4> kJitterNames = {"none", "full", "equal",
+                                                                 "decorrelated"};
+[[nodiscard]] constexpr std::string_view name(Jitter jitter) noexcept {
+  return kJitterNames[static_cast<std::size_t>(jitter)];
+}
+
+struct BackoffOptions {
+  Jitter jitter = Jitter::full;
+  Duration base = std::chrono::milliseconds(500);  // (0, kLongest]
+  Duration cap = std::chrono::seconds(5);          // [base, kLongest]
+};
+
+// One sentence on what is wrong with the options; nothing when they are valid.
+[[nodiscard]] std::optional<std::string> find_error(const BackoffOptions& options);
+
+// The delay before retry number `retry` (from 0), and the state that the next one needs.
+//
+// Model: ceiling = min(cap, base * 2^retry), saturating. The cap bounds the interval *before* the
+// draw, so no strategy puts probability mass on the cap (the textbook's min(cap, U(...)) puts up
+// to two thirds of it there: a herd at the ceiling).
+// Invariants:
+//   (1) 0 <= delay <= cap; with any jitter but none, delay < cap unless the interval is empty.
+//   (2) The delay is a function of the arguments alone.
+//   (3) Every attempt is jittered, the first and the capped ones included.
+// Cost: a few arithmetic instructions.
+class Backoff {
+ public:
+  // REQUIRES: 0 <= draw < 1; the options are valid.
+  [[nodiscard]] Duration next(const BackoffOptions& options, std::uint32_t retry,
+                              double draw) noexcept;
+
+ private:
+  Duration previous_{0};  // What decorrelated drew last; 0 before the first.
+};
+
+// min(cap, base * 2^retry), saturating. REQUIRES: valid options.
+[[nodiscard]] Duration ceiling(const BackoffOptions& options, std::uint32_t retry) noexcept;
+
+}  // namespace damper::schedule
+
+#endif  // DAMPER_SCHEDULE_BACKOFF_H_
