@@ -20,6 +20,18 @@ struct HedgeOptions {
 
 [[nodiscard]] std::optional<std::string> find_error(const HedgeOptions& options);
 
+// How long after an attempt was sent a second one should follow it; nothing when none should.
+//
+// Model: the live quantile, held between the floor and half the remaining time: an outage raises
+// the quantile, and a hedge that comes too late is no help (Dean and Barroso, "The Tail at Scale",
+// CACM 2013).
+// Invariants:
+//   (1) Nothing while `live` is unknown: a cold histogram would hedge everything.
+//   (2) floor <= delay <= remaining / 2; nothing when that is empty.
+[[nodiscard]] std::optional<Duration> hedge_delay(const HedgeOptions& options,
+                                                  std::optional<Duration> live,
+                                                  Duration remaining) noexcept;
+
 }  // namespace damper::schedule
 
 #endif  // DAMPER_SCHEDULE_HEDGE_H_
