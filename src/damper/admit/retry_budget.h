@@ -1,12 +1,15 @@
 #ifndef DAMPER_ADMIT_RETRY_BUDGET_H_
 #define DAMPER_ADMIT_RETRY_BUDGET_H_
 
+#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <string>
 
 #include "damper/base/instant.h"
 #include "damper/base/percent.h"
+#include "damper/base/seqlock.h"
+#include "damper/base/slot_ring.h"
 
 namespace damper::admit {
 
@@ -16,14 +19,136 @@ struct RetryBudgetOptions {
   Percent percent = Percent(10);               // 0 to 1000 %
   Duration window = std::chrono::seconds(10);  // 1 s to 1 h
   std::int32_t reserve = 3;                    // 0 to 1000 retries
-  std::int32_t min_per_second = 0;             // 0 to 10,000; see the guide for what it costs
+  std::int32_t min_per_second = 0;             // 0 to 10,000; a loophole, see below
   DepositOn deposit_on = DepositOn::request;
-  // Envoy's bound beside it: retries in flight <= max(min_retry_concurrency, percent * requests in
-  // flight). Off when negative.
+  // Envoy's bound, beside the window's: retries under way <= max(this, percent * requests under
+  // way). Off when negative.
   std::int32_t min_retry_concurrency = -1;  // -1 (off) to 1,000,000
 };
 
 [[nodiscard]] std::optional<std::string> find_error(const RetryBudgetOptions& options);
+
+// A RetryBudget bounds retries to a fraction of recent requests.
+//
+// Why: a cap per request ("three tries") multiplies load exactly when the dependency can least
+// afford it. A bound on retries in flight is no bound on their rate: fast failures get hundreds of
+// retries a second through it (trap B4). A floor of so many a second for each client is none
+// either: a thousand quiet clients together retry everything (trap B8).
+// Model: a request deposits `percent`, a retry withdraws one; both are forgotten after `window`.
+// Beyond that there is a reserve, full at first, for a client that is new or quiet: it is spent
+// after the percentage and refilled by successes alone, one by one, so an outage drains it once.
+// `min_per_second` adds that rate of retries whatever happens, for those who come from Finagle.
+// Invariants:
+//   (1) At each grant, the retries granted in the window that ends now, this one included, are at
+//       most percent * deposits in it + min_per_second * window + reserve: exactly, for every
+//       percent. (Later the deposits may expire before the retries that they paid for.)
+//   (2) A refused withdrawal changes nothing.
+//   (3) Under contention it is never overdrawn; a race may refuse a retry that a moment later would
+//       have been granted.
+//   (4) Nothing counts for longer than its window, however seldom the budget is asked; a withdrawal
+//       counts up to a tenth longer, a deposit up to a tenth shorter.
+//   (5) Of nested budgets, all pay or none.
+//   (6) A reload keeps the fill: the part of what was earned that is spent stays the same.
+// Thread safety: all methods may be called concurrently, reload() with all but itself; lock-free.
+// Cost: no allocation; deposit is one compare-and-swap; 512 bytes.
+class RetryBudget {
+ public:
+  // `parent` also has to agree to each withdrawal, and gets each deposit; it outlives this one.
+  explicit RetryBudget(const RetryBudgetOptions& options = {},
+                       RetryBudget* parent = nullptr) noexcept;
+  RetryBudget(const RetryBudget&) = delete;
+  RetryBudget& operator=(const RetryBudget&) = delete;
+
+  // A request starts; an attempt succeeded. Which of them deposits is the options' choice; only the
+  // latter refills the reserve.
+  void on_request(Instant now) noexcept {
+    for (RetryBudget* budget = this; budget != nullptr; budget = budget->parent_) {
+      if (budget->deposits_on(DepositOn::request)) budget->deposit(now);
+    }
+  }
+  void on_success(Instant now) noexcept {
+    for (RetryBudget* budget = this; budget != nullptr; budget = budget->parent_) {
+      if (budget->deposits_on(DepositOn::success)) [[unlikely]]
+        budget->deposit(now);
+      if (!budget->reserve_is_full()) [[unlikely]]
+        budget->refill_reserve();
+    }
+  }
+
+  // A Grant is the right to one retry, and what is needed to give it back.
+  struct Grant {
+    Instant at{};
+    std::uint16_t from_reserve = 0;  // a bit for each budget of the chain, this one's is the lowest
+    bool granted = false;
+    [[nodiscard]] explicit operator bool() const noexcept { return granted; }
+  };
+
+  // Pays for one retry, here and in every parent, or nowhere. `active` is how many requests are
+  // under way; only the concurrency bound looks at it. A granted retry ends in either refund() or
+  // on_retry_done().
+  [[nodiscard]] Grant try_withdraw(Instant now, std::int64_t active = 0) noexcept;
+
+  // The retry was not sent after all: what it paid comes back.
+  void refund(const Grant& grant) noexcept;
+
+  // The retry is over, however it went: its place under the concurrency bound is free again.
+  void on_retry_done() noexcept;
+
+  // How many retries could be granted now, this budget asked alone.
+  [[nodiscard]] double balance(Instant now) const noexcept;
+  // The share of the earned retries that is left, from 0 to 1; 1 when nothing was ever spent.
+  [[nodiscard]] double fill(Instant now) const noexcept;
+
+  void reload(const RetryBudgetOptions& options, Instant now) noexcept;
+
+ private:
+  // Amounts are in units of 1/10,000 of a retry, so that a Percent multiplies exactly.
+  static constexpr std::int64_t kRetry = Percent::kDenominator;
+  static constexpr int kLive = 10;
+
+  struct Terms {
+    SlotClock clock;
+    std::int64_t per_deposit = 0;  // units
+    std::int64_t floor = 0;        // units: min_per_second * window
+    std::int32_t reserve = 0;      // retries
+    std::int32_t min_concurrency = -1;
+    DepositOn deposit_on = DepositOn::request;
+  };
+  struct Account {
+    std::int64_t earned = 0;  // units, the reserve left out
+    std::int64_t spent = 0;   // units
+  };
+
+  static Terms terms_of(const RetryBudgetOptions& options, const SlotClock& clock) noexcept;
+  [[nodiscard]] Account account(const Terms& terms, std::uint32_t slot) const noexcept;
+  [[nodiscard]] bool deposits_on(DepositOn when) const noexcept {
+    return deposit_on_.load(std::memory_order_relaxed) == when;
+  }
+  [[nodiscard]] bool reserve_is_full() const noexcept {
+    return static_cast<std::int32_t>(gate_.load(std::memory_order_relaxed) & kReserveMask) >=
+           reserve_most_.load(std::memory_order_relaxed);
+  }
+  void deposit(Instant now) noexcept { deposits_.add(clock_.load().slot(now)); }
+  void refill_reserve() noexcept;
+  Grant try_withdraw_here(Instant now) noexcept;
+  void refund_here(Instant at, bool from_reserve) noexcept;
+  bool try_enter(std::int64_t active) noexcept;
+
+  static constexpr std::uint64_t kReserveMask = 0xffff;
+
+  RetryBudget* const parent_;
+  SlotRing<kLive> deposits_;
+  SlotRing<kLive + 1> withdrawals_;
+  // Withdrawals pass here one at a time: the number of the next one, and the reserve in the low 16
+  // bits. A grant counts in withdrawals_ before it passes, so whoever passes next has seen it.
+  std::atomic<std::uint64_t> gate_{0};
+  std::atomic<std::int32_t> retries_under_way_{0};
+  Seqlock<Terms> terms_;
+  // Copies of terms for the hot path.
+  Seqlock<SlotClock> clock_;
+  std::atomic<std::int32_t> reserve_most_{0};
+  std::atomic<DepositOn> deposit_on_{DepositOn::request};
+};
 
 }  // namespace damper::admit
 

@@ -1,0 +1,335 @@
+#include "damper/admit/retry_budget.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <deque>
+#include <thread>
+#include <vector>
+
+#include "damper/base/random.h"
+
+namespace damper::admit {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Ten per cent over ten seconds, and no reserve: what was deposited is all there is.
+constexpr RetryBudgetOptions kPlain = {.percent = Percent(10), .window = 10s, .reserve = 0};
+
+void deposit(RetryBudget& budget, int times, Instant now) {
+  for (int i = 0; i < times; ++i) budget.on_request(now);
+}
+
+int withdraw_all(RetryBudget& budget, Instant now, int most = 1'000'000) {
+  int granted = 0;
+  while (granted < most && budget.try_withdraw(now)) ++granted;
+  return granted;
+}
+
+TEST(RetryBudget, TenRequestsPayForOneRetry) {
+  RetryBudget budget(kPlain);
+  deposit(budget, 9, Instant{1s});
+  EXPECT_FALSE(budget.try_withdraw(Instant{1s}));
+  deposit(budget, 1, Instant{1s});
+  EXPECT_TRUE(budget.try_withdraw(Instant{1s}));
+  EXPECT_FALSE(budget.try_withdraw(Instant{1s}));
+}
+
+TEST(RetryBudget, TrapB1_EveryPercentIsExact) {  // Invariant (1): 40 % means 40 %.
+  for (std::int32_t percent = 0; percent <= 1000; ++percent) {
+    RetryBudget budget({.percent = Percent(percent), .reserve = 0});
+    deposit(budget, 100, Instant{1s});
+    ASSERT_EQ(withdraw_all(budget, Instant{1s}), percent) << percent << " %";
+  }
+  RetryBudget finest({.percent = Percent::from_hundredths(1), .reserve = 0});
+  deposit(finest, 9'999, Instant{1s});
+  EXPECT_FALSE(finest.try_withdraw(Instant{1s}));
+  deposit(finest, 1, Instant{1s});
+  EXPECT_TRUE(finest.try_withdraw(Instant{1s}));
+}
+
+TEST(RetryBudget, TrapB5_ARefusedWithdrawalChangesNothing) {  // Invariant (2).
+  RetryBudget budget(kPlain);
+  deposit(budget, 5, Instant{1s});
+  for (int i = 0; i < 1'000; ++i) ASSERT_FALSE(budget.try_withdraw(Instant{1s}));
+  EXPECT_EQ(budget.balance(Instant{1s}), 0.5);
+  deposit(budget, 5, Instant{1s});
+  EXPECT_TRUE(budget.try_withdraw(Instant{1s}));
+}
+
+// Invariant (4). Finagle's and tower's windows keep a deposit for twice as long when they are
+// polled just under once a slot.
+TEST(RetryBudget, TrapB3_ADepositNeverOutlivesItsWindowHoweverOftenItIsAsked) {
+  for (const Duration poll : {10ms, 999ms, 1000ms, 1001ms, 9999ms}) {
+    RetryBudget budget(kPlain);
+    deposit(budget, 1'000, Instant{100s});
+    for (Instant now{100s}; now < Instant{110s}; now += poll) (void)budget.balance(now);
+    EXPECT_EQ(budget.balance(Instant{109s - 1ns}), 100.0);
+    EXPECT_EQ(budget.balance(Instant{110s}), 0.0) << poll.count();
+  }
+}
+
+TEST(RetryBudget, AWithdrawalCountsForAtLeastItsWindow) {  // Invariant (4), the other half.
+  RetryBudget budget({.percent = Percent(0), .reserve = 0, .min_per_second = 1});
+  EXPECT_EQ(withdraw_all(budget, Instant{100s + 999ms}), 10);
+  EXPECT_FALSE(budget.try_withdraw(Instant{110s + 999ms - 1ns}));
+  EXPECT_EQ(withdraw_all(budget, Instant{111s}), 10);
+}
+
+TEST(RetryBudget, TrapB4_FastFailuresDoNotRaiseTheRate) {
+  RetryBudget budget({.percent = Percent(10), .reserve = 3, .min_retry_concurrency = 3});
+  int retries = 0;
+  for (int ms = 0; ms < 10'000; ++ms) {  // A thousand requests a second; a retry fails at once.
+    const Instant now{100s + 1ms * ms};
+    budget.on_request(now);
+    while (budget.try_withdraw(now, 1)) {
+      ++retries;
+      budget.on_retry_done();
+    }
+  }
+  EXPECT_LE(retries, 1'003);
+  EXPECT_GE(retries, 990);
+}
+
+TEST(RetryBudget, TheReserveIsSpentAfterThePercentageAndRefilledBySuccessesAlone) {
+  RetryBudget budget({.percent = Percent(10), .reserve = 3});
+  deposit(budget, 10, Instant{1s});
+  EXPECT_EQ(withdraw_all(budget, Instant{1s}), 4);  // 1 earned, 3 in reserve.
+  deposit(budget, 10, Instant{1s});                 // 2 earned by now, 4 spent.
+  EXPECT_EQ(withdraw_all(budget, Instant{1s}), 0);
+  EXPECT_EQ(withdraw_all(budget, Instant{100s}), 0);  // Time alone refills nothing.
+  budget.on_success(Instant{100s});
+  budget.on_success(Instant{100s});
+  EXPECT_EQ(withdraw_all(budget, Instant{100s}), 2);
+  for (int i = 0; i < 50; ++i) budget.on_success(Instant{200s});
+  EXPECT_EQ(withdraw_all(budget, Instant{200s}), 3);  // Never more than the reserve holds.
+}
+
+TEST(RetryBudget, SuccessesCannotPushRetriesOverTheBoundOfTheWindow) {
+  RetryBudget budget({.percent = Percent(10), .reserve = 3});
+  int retries = 0;
+  for (int i = 0; i < 100; ++i) {  // Half fail: each failure retries, each success refills.
+    budget.on_request(Instant{1s});
+    budget.on_success(Instant{1s});
+    if (budget.try_withdraw(Instant{1s})) ++retries;
+  }
+  EXPECT_EQ(retries, 13);  // 10 % of 100, and 3.
+}
+
+// Trap B8: with Finagle's floor of 10 a second each, this fleet retries everything.
+TEST(RetryBudget, TrapB8_AFleetOfQuietClientsStaysNearOneInAnOutage) {
+  for (const auto& [floor, expected] : {std::pair{0, 1.15}, std::pair{10, 3.0}}) {
+    int requests = 0;
+    int retries = 0;
+    for (int client = 0; client < 200; ++client) {
+      RetryBudget budget({.min_per_second = floor});
+      for (int half_second = 0; half_second < 20; ++half_second) {  // Each fails; two retries each.
+        const Instant now{100s + half_second * 500ms};
+        budget.on_request(now);
+        ++requests;
+        for (int retry = 0; retry < 2; ++retry) retries += budget.try_withdraw(now) ? 1 : 0;
+      }
+    }
+    const double amplification = 1.0 + static_cast<double>(retries) / requests;
+    EXPECT_EQ(amplification, expected);  // The reserve of 3 in 20 requests; or everything.
+  }
+}
+
+TEST(RetryBudget, DepositsOnSuccessWhenSaidSo) {
+  RetryBudget budget({.reserve = 0, .deposit_on = DepositOn::success});
+  deposit(budget, 100, Instant{1s});
+  EXPECT_EQ(budget.balance(Instant{1s}), 0.0);
+  for (int i = 0; i < 100; ++i) budget.on_success(Instant{1s});
+  EXPECT_EQ(budget.balance(Instant{1s}), 10.0);
+}
+
+TEST(RetryBudget, ARefundRestoresWhatWasPaid) {
+  RetryBudget budget({.percent = Percent(10), .reserve = 1});
+  deposit(budget, 10, Instant{1s});
+  const RetryBudget::Grant earned = budget.try_withdraw(Instant{1s});
+  const RetryBudget::Grant reserve = budget.try_withdraw(Instant{1s});
+  EXPECT_EQ(earned.from_reserve, 0);
+  EXPECT_EQ(reserve.from_reserve, 1);
+  EXPECT_FALSE(budget.try_withdraw(Instant{1s}));
+  budget.refund(reserve);
+  budget.refund(earned);
+  EXPECT_EQ(withdraw_all(budget, Instant{1s}), 2);
+}
+
+TEST(RetryBudget, NestedBudgetsAllPayOrNone) {  // Invariant (5).
+  RetryBudget process({.percent = Percent(10), .reserve = 2});
+  RetryBudget cluster({.percent = Percent(10), .reserve = 100}, &process);
+  RetryBudget route({.percent = Percent(100), .reserve = 5}, &cluster);
+  deposit(route, 10, Instant{1s});  // Earns 10 in the route, 1 each above.
+  EXPECT_EQ(process.balance(Instant{1s}), 3.0);
+  EXPECT_EQ(withdraw_all(route, Instant{1s}), 3);
+  EXPECT_EQ(process.balance(Instant{1s}), 0.0);
+  EXPECT_EQ(cluster.balance(Instant{1s}), 98.0);
+  EXPECT_EQ(route.balance(Instant{1s}), 12.0);  // 15 less 3: the refused one came back.
+
+  route.on_success(Instant{100s});
+  EXPECT_EQ(process.balance(Instant{100s}), 1.0);
+  const RetryBudget::Grant grant = route.try_withdraw(Instant{100s});
+  ASSERT_TRUE(grant);
+  EXPECT_EQ(process.balance(Instant{100s}), 0.0);
+  route.refund(grant);
+  EXPECT_EQ(process.balance(Instant{100s}), 1.0);
+}
+
+TEST(RetryBudget, AChildThatRefusesCostsTheParentNothing) {
+  RetryBudget process({.reserve = 10});
+  RetryBudget route({.reserve = 0}, &process);
+  EXPECT_FALSE(route.try_withdraw(Instant{1s}));
+  EXPECT_EQ(process.balance(Instant{1s}), 10.0);
+}
+
+TEST(RetryBudget, TheConcurrencyBoundIsAnExtra) {
+  RetryBudget budget({.percent = Percent(20), .reserve = 100, .min_retry_concurrency = 3});
+  std::vector<RetryBudget::Grant> out;
+  for (int i = 0; i < 10; ++i) {
+    if (const auto grant = budget.try_withdraw(Instant{1s}, 10)) out.push_back(grant);
+  }
+  EXPECT_EQ(out.size(), 3u);                          // max(3, 20 % of 10)
+  EXPECT_TRUE(budget.try_withdraw(Instant{1s}, 20));  // max(3, 20 % of 20)
+  EXPECT_FALSE(budget.try_withdraw(Instant{1s}, 20));
+  budget.on_retry_done();
+  EXPECT_TRUE(budget.try_withdraw(Instant{1s}, 20));
+  EXPECT_EQ(budget.balance(Instant{1s}), 95.0);  // What the bound refused was not paid.
+}
+
+TEST(RetryBudget, TrapB6_AReloadKeepsTheFill) {  // Invariant (6).
+  RetryBudget budget({.percent = Percent(10), .reserve = 4});
+  deposit(budget, 1'000, Instant{1s});
+  for (int i = 0; i < 50; ++i) (void)budget.try_withdraw(Instant{1s});
+  EXPECT_EQ(budget.fill(Instant{1s}), 0.5);
+
+  budget.reload({.percent = Percent(20), .reserve = 4}, Instant{1s});
+  EXPECT_EQ(budget.fill(Instant{1s}), 0.5);
+  EXPECT_EQ(budget.balance(Instant{1s}), 104.0);
+
+  budget.reload({.percent = Percent(5), .reserve = 2}, Instant{1s});
+  EXPECT_EQ(budget.fill(Instant{1s}), 0.5);
+  EXPECT_EQ(budget.balance(Instant{1s}), 27.0);
+
+  budget.reload({.percent = Percent(5), .window = 60s, .reserve = 2}, Instant{1s});
+  EXPECT_EQ(budget.fill(Instant{1s}), 0.5);
+  EXPECT_EQ(budget.balance(Instant{55s}), 27.0);  // Now kept for a minute.
+  EXPECT_EQ(budget.balance(Instant{67s}), 2.0);
+}
+
+TEST(RetryBudget, ASpentBudgetStaysSpentThroughAHundredReloads) {
+  RetryBudget budget({.percent = Percent(10), .reserve = 3});
+  deposit(budget, 1'000, Instant{1s});
+  (void)withdraw_all(budget, Instant{1s});
+  for (int i = 0; i < 100; ++i) {
+    const std::int32_t percent = i % 2 == 0 ? 20 : 10;
+    budget.reload({.percent = Percent(percent), .reserve = 3}, Instant{1s});
+    ASSERT_FALSE(budget.try_withdraw(Instant{1s}));
+  }
+}
+
+// Invariant (1), against a list of exact times, and trap B7: what is earned comes back for ever.
+TEST(RetryBudget, TrapB7_TheBoundHoldsAndTheQuotaRefillsOverLongRandomRuns) {
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    Random random(seed);
+    const auto percent = static_cast<std::int32_t>(random.draw() * 100);
+    RetryBudget budget({.percent = Percent(percent), .reserve = 2, .min_per_second = 1});
+    std::deque<Instant> requests;
+    std::deque<Instant> retries;
+    std::int64_t granted = 0;
+    Instant now{1000s};
+    for (int i = 0; i < 20'000; ++i) {
+      now += Duration{static_cast<std::int64_t>(random.draw() * 20e6)};
+      while (!requests.empty() && requests.front() <= now - 10s) requests.pop_front();
+      while (!retries.empty() && retries.front() <= now - 10s) retries.pop_front();
+      if (random.draw() < 0.5) {
+        budget.on_request(now);
+        requests.push_back(now);
+      } else if (budget.try_withdraw(now)) {
+        retries.push_back(now);
+        ++granted;
+        const auto most = static_cast<std::int64_t>(requests.size()) * percent + (10 + 2) * 100;
+        ASSERT_LE(static_cast<std::int64_t>(retries.size()) * 100, most) << "seed " << seed;
+      } else if (random.draw() < 0.1) {
+        budget.on_success(now);
+      }
+    }
+    const double seconds = std::chrono::duration<double>(now - Instant{1000s}).count();
+    EXPECT_GT(static_cast<double>(granted), 0.8 * std::min(9'000.0, percent * 90.0 + seconds))
+        << "seed " << seed;
+  }
+}
+
+TEST(RetryBudget, TimeGoingBackwardsIsHarmless) {
+  RetryBudget budget(kPlain);
+  deposit(budget, 100, Instant{100s});
+  deposit(budget, 100, Instant{99s});
+  EXPECT_EQ(budget.balance(Instant{100s}), 20.0);
+  EXPECT_TRUE(budget.try_withdraw(Instant{99s}));
+  EXPECT_EQ(budget.balance(Instant{100s}), 19.0);
+  (void)budget.try_withdraw(Instant{-1s});
+  (void)budget.try_withdraw(kNever);
+}
+
+// Trap B2: check, then withdraw. Without the gate's compare-and-swap this reports an overdraft.
+TEST(RetryBudget, TrapB2_ThreadsNeverOverdrawIt) {  // Invariant (3).
+  for (int round = 0; round < 30; ++round) {
+    RetryBudget budget({.percent = Percent(10), .reserve = 7});
+    deposit(budget, 1'000, Instant{1s});
+    std::atomic<int> granted{0};
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < 4; ++i) {
+      threads.emplace_back([&] {
+        for (int j = 0; j < 200; ++j) {
+          if (budget.try_withdraw(Instant{1s})) granted.fetch_add(1);
+        }
+      });
+    }
+    threads.clear();
+    ASSERT_EQ(granted.load(), 107);
+  }
+}
+
+TEST(RetryBudget, ThreadsThatDepositWithdrawAndRefundKeepTheBooks) {
+  RetryBudget process({.percent = Percent(5), .reserve = 0});
+  RetryBudget route({.percent = Percent(10), .reserve = 0}, &process);
+  std::atomic<int> kept{0};
+  std::vector<std::jthread> threads;
+  for (std::uint64_t i = 0; i < 4; ++i) {
+    threads.emplace_back([&, i] {
+      Random random(i);
+      for (int j = 0; j < 5'000; ++j) {
+        route.on_request(Instant{1s});
+        if (const auto grant = route.try_withdraw(Instant{1s})) {
+          if (random.draw() < 0.5) {
+            route.refund(grant);
+          } else {
+            kept.fetch_add(1);
+          }
+        }
+      }
+    });
+  }
+  threads.clear();
+  EXPECT_EQ(process.balance(Instant{1s}), 1000.0 - kept.load());
+  EXPECT_EQ(route.balance(Instant{1s}), 2000.0 - kept.load());
+  EXPECT_LE(kept.load(), 1000);
+}
+
+TEST(RetryBudget, IsSmall) { EXPECT_LE(sizeof(RetryBudget), 1024u); }
+
+TEST(RetryBudget, BadOptionsGetASentence) {
+  EXPECT_EQ(find_error(RetryBudgetOptions{}), std::nullopt);
+  for (const RetryBudgetOptions& bad :
+       {RetryBudgetOptions{.percent = Percent(-1)}, RetryBudgetOptions{.percent = Percent(1001)},
+        RetryBudgetOptions{.window = 999ms}, RetryBudgetOptions{.window = 61min},
+        RetryBudgetOptions{.reserve = -1}, RetryBudgetOptions{.reserve = 1001},
+        RetryBudgetOptions{.min_per_second = -1}, RetryBudgetOptions{.min_per_second = 10'001},
+        RetryBudgetOptions{.min_retry_concurrency = -2}}) {
+    EXPECT_NE(find_error(bad), std::nullopt);
+  }
+}
+
+}  // namespace
+}  // namespace damper::admit

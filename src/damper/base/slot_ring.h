@@ -1,0 +1,182 @@
+#ifndef DAMPER_BASE_SLOT_RING_H_
+#define DAMPER_BASE_SLOT_RING_H_
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <limits>
+
+#include "damper/base/instant.h"
+
+namespace damper {
+
+// A SlotClock numbers the slots of a sliding window: slot = now / width + base, modulo 2^32.
+// Instants before the epoch count as the epoch. `base` keeps the numbers growing over a reload.
+struct SlotClock {
+  Duration width{1};
+  std::uint32_t base = 0;
+
+  [[nodiscard]] std::uint32_t slot(Instant now) const noexcept {
+    const std::int64_t since = std::max<std::int64_t>(now.time_since_epoch().count(), 0);
+    return static_cast<std::uint32_t>(static_cast<std::uint64_t>(since) /
+                                      static_cast<std::uint64_t>(width.count())) +
+           base;
+  }
+
+  // The clock that follows this one at a reload: every slot of it is newer than all slots of this
+  // one that a ring can hold. REQUIRES: new_width > 0.
+  [[nodiscard]] SlotClock followed_by(Duration new_width, Instant now) const noexcept {
+    SlotClock next{new_width, 0};
+    next.base = slot(now) + 64 - next.slot(now);
+    return next;
+  }
+};
+
+// A TaggedCount is a 32-bit count that belongs to a 32-bit tag, in one atomic word. The first add
+// under a newer tag starts again from zero; an add under an older one is dropped. Tags wrap around:
+// one is newer than another when it is ahead by less than 2^31.
+class TaggedCount {
+ public:
+  struct Value {
+    std::uint32_t tag = 0;
+    std::uint32_t count = 0;
+  };
+
+  [[nodiscard]] Value load() const noexcept {
+    return unpack(word_.load(std::memory_order_acquire));
+  }
+
+  // The count after the add, held at 2^32 - 1; 0 when it was dropped. A compare-and-swap, not an
+  // add: a thread that stalls between its look at the tag and its add must not count for a newer
+  // one.
+  std::uint32_t add(std::uint32_t tag, std::uint32_t n = 1) noexcept {
+    std::uint64_t seen = word_.load(std::memory_order_relaxed);
+    for (;;) {
+      auto [old_tag, count] = unpack(seen);
+      if (old_tag != tag) {
+        if (count != 0 && static_cast<std::int32_t>(tag - old_tag) < 0) return 0;
+        count = 0;
+      }
+      const std::uint32_t sum = n <= kMost - count ? count + n : kMost;
+      if (word_.compare_exchange_weak(seen, pack(tag, sum), std::memory_order_acq_rel,
+                                      std::memory_order_relaxed)) {
+        return sum;
+      }
+    }
+  }
+
+  // Takes back one add under the tag, if the word still counts for it.
+  void take(std::uint32_t tag) noexcept {
+    std::uint64_t seen = word_.load(std::memory_order_relaxed);
+    while (unpack(seen).tag == tag && unpack(seen).count != 0 &&
+           !word_.compare_exchange_weak(seen, seen - 1, std::memory_order_acq_rel,
+                                        std::memory_order_relaxed)) {
+    }
+  }
+
+  // Multiplies the count by numerator / denominator, rounded up. REQUIRES: 0 <= numerator, 0 <
+  // denominator.
+  void scale(std::int64_t numerator, std::int64_t denominator) noexcept {
+    std::uint64_t seen = word_.load(std::memory_order_relaxed);
+    std::uint64_t scaled = 0;
+    do {
+      const auto [tag, count] = unpack(seen);
+      const auto product =
+          static_cast<unsigned __int128>(count) * static_cast<unsigned __int128>(numerator) +
+          static_cast<unsigned __int128>(denominator - 1);
+      const auto quotient = product / static_cast<unsigned __int128>(denominator);
+      scaled = pack(tag, quotient < kMost ? static_cast<std::uint32_t>(quotient) : kMost);
+    } while (!word_.compare_exchange_weak(seen, scaled, std::memory_order_acq_rel,
+                                          std::memory_order_relaxed));
+  }
+
+  // Back to zero, if it is still the tag's.
+  void clear(std::uint32_t tag) noexcept {
+    std::uint64_t seen = word_.load(std::memory_order_relaxed);
+    while (unpack(seen).tag == tag && unpack(seen).count != 0 &&
+           !word_.compare_exchange_weak(seen, pack(tag, 0), std::memory_order_acq_rel,
+                                        std::memory_order_relaxed)) {
+    }
+  }
+
+ private:
+  static constexpr std::uint32_t kMost = std::numeric_limits<std::uint32_t>::max();
+  static constexpr std::uint64_t pack(std::uint32_t tag, std::uint32_t count) noexcept {
+    return std::uint64_t{tag} << 32 | count;
+  }
+  static constexpr Value unpack(std::uint64_t word) noexcept {
+    return {static_cast<std::uint32_t>(word >> 32), static_cast<std::uint32_t>(word)};
+  }
+
+  std::atomic<std::uint64_t> word_{0};
+};
+
+// A SlotRing counts what happened in the last kLive slots.
+//
+// Why: a window that is rotated when somebody looks keeps counts for up to twice its length when
+// it is asked just under once a slot (trap B3). Here nothing rotates: each word says which
+// absolute slot it counts, and what is too old is not summed.
+// Model: 16 words, slot % 16 says which; see TaggedCount. Slots come from a SlotClock whose width
+// is window / kLive: the window ends now and begins between (kLive - 1) and kLive widths ago.
+// Invariants:
+//   (1) An add for slot s is in sum(t) for every t in [s, s + kLive), and in none from s + kLive
+//       on, however often and by whom the ring was asked in between.
+//   (2) An add never counts for another slot than its own; one that is too late is dropped.
+//   (3) sum(t) has the slots that another thread is ahead by: up to 16 - kLive of them.
+// Thread safety: all methods may be called concurrently, carry() with all but itself; lock-free.
+// Cost: 128 bytes. add: a load and a compare-and-swap. sum: 16 loads.
+template <std::uint32_t kLive = 10>
+class SlotRing {
+  static constexpr std::uint32_t kWords = 16;
+  static_assert(kLive >= 1 && kLive <= 14);
+
+ public:
+  static constexpr std::uint32_t kLiveSlots = kLive;
+
+  // False when the slot's place belongs to a newer one by now: nothing is counted then.
+  bool add(std::uint32_t slot, std::uint32_t n = 1) noexcept {
+    return words_[slot % kWords].add(slot, n) != 0;
+  }
+
+  // Takes one add back, if its slot is still counted.
+  void take(std::uint32_t slot) noexcept { words_[slot % kWords].take(slot); }
+
+  // Multiplies every count, rounding up.
+  void scale(std::int64_t numerator, std::int64_t denominator) noexcept {
+    for (TaggedCount& word : words_) word.scale(numerator, denominator);
+  }
+
+  [[nodiscard]] std::uint64_t sum(std::uint32_t slot) const noexcept {
+    std::uint64_t total = 0;
+    for (const TaggedCount& word : words_) {
+      const auto [tag, count] = word.load();
+      if (slot + (kWords - kLive) - tag < kWords) total += count;
+    }
+    return total;
+  }
+
+  // Moves the live counts from the slots of one clock to those of the clock that follows it, each
+  // by its age. A shorter window forgets what is older than itself. An add under the old clock
+  // that comes after this is dropped or expires.
+  void carry(const SlotClock& from, const SlotClock& to, Instant now) noexcept {
+    std::array<std::uint32_t, kLive> counts{};
+    const std::uint32_t old_slot = from.slot(now);
+    for (std::uint32_t age = 0; age < kLive; ++age) {
+      const auto [tag, count] = words_[(old_slot - age) % kWords].load();
+      if (tag == old_slot - age) counts[age] = count;
+    }
+    for (std::uint32_t age = 0; age < kLive; ++age) {
+      const std::int64_t new_age = times(from.width, age) / to.width;
+      if (counts[age] == 0 || new_age >= kLive) continue;
+      add(to.slot(now) - static_cast<std::uint32_t>(new_age), counts[age]);
+    }
+  }
+
+ private:
+  std::array<TaggedCount, kWords> words_;
+};
+
+}  // namespace damper
+
+#endif  // DAMPER_BASE_SLOT_RING_H_
