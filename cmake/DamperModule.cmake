@@ -1,17 +1,19 @@
-# damper_module(NAME [DEPS module...] [LINK library...])
+# damper_module(NAME [DEPS module...] [LINK library...] [PROGRAM name])
 #
 # One folder, one library: damper_NAME from the *.cc beside this call, its *_test.cc as one test
-# program, its *_bench.cc as part of damper_bench. DEPS are our own modules: the dependency rule of
-# ARCHITECTURE.md is what stands here. LINK are libraries of the distribution.
+# program, its *_bench.cc as part of damper_bench, and each of its headers compiled alone, so that
+# none relies on what another one includes. DEPS are our own modules: the dependency rule is what
+# stands here, and tools/tidy checks the includes against it. LINK are libraries of the
+# distribution. PROGRAM makes bin/name from the folder's main.cc.
 function(damper_module NAME)
-  cmake_parse_arguments(ARG "" "" "DEPS;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "" "PROGRAM" "DEPS;LINK" ${ARGN})
   set(target damper_${NAME})
 
-  file(GLOB all CONFIGURE_DEPENDS *.cc)
-  set(sources ${all})
-  list(FILTER sources EXCLUDE REGEX "_(test|bench)\\.cc$")
+  file(GLOB sources CONFIGURE_DEPENDS *.cc)
+  file(GLOB headers CONFIGURE_DEPENDS *.h)
   file(GLOB tests CONFIGURE_DEPENDS *_test.cc)
   file(GLOB benches CONFIGURE_DEPENDS *_bench.cc)
+  list(FILTER sources EXCLUDE REGEX "(_test|_bench|/main)\\.cc$")
 
   list(TRANSFORM ARG_DEPS PREPEND damper_)
   if(sources)
@@ -25,13 +27,42 @@ function(damper_module NAME)
   target_include_directories(${target} ${visibility} $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>)
   target_compile_features(${target} ${visibility} cxx_std_20)
   target_link_libraries(${target} ${visibility} ${ARG_DEPS} ${ARG_LINK})
+  set_target_properties(${target} PROPERTIES DAMPER_HEADERS "${headers}" DAMPER_LINK "${ARG_LINK}")
+  set_property(GLOBAL APPEND PROPERTY DAMPER_MODULES ${target})
 
-  if(DAMPER_TESTS AND tests)
-    damper_test(${NAME}_test SOURCES ${tests} DEPS ${target})
+  if(ARG_PROGRAM)
+    add_executable(damper_program_${ARG_PROGRAM} main.cc)
+    set_target_properties(damper_program_${ARG_PROGRAM} PROPERTIES OUTPUT_NAME ${ARG_PROGRAM})
+    target_link_libraries(damper_program_${ARG_PROGRAM} PRIVATE damper_flags ${target})
+    set_property(GLOBAL APPEND PROPERTY DAMPER_PROGRAMS damper_program_${ARG_PROGRAM})
+  endif()
+  if(DAMPER_TESTS)
+    damper_check_headers(${target} ${headers})
+    if(tests)
+      damper_test(${NAME}_test SOURCES ${tests} DEPS ${target})
+    endif()
   endif()
   if(benches)
     set_property(GLOBAL APPEND PROPERTY DAMPER_BENCH_SOURCES ${benches})
     set_property(GLOBAL APPEND PROPERTY DAMPER_BENCH_DEPS ${target})
+  endif()
+endfunction()
+
+# damper_check_headers(TARGET header...)
+# Compiles a file for each header that includes nothing else, and includes it twice.
+function(damper_check_headers TARGET)
+  set(files "")
+  foreach(header IN LISTS ARGN)
+    cmake_path(RELATIVE_PATH header BASE_DIRECTORY ${PROJECT_SOURCE_DIR}/src
+      OUTPUT_VARIABLE include)
+    set(file ${PROJECT_BINARY_DIR}/headers/${include}.cc)
+    file(CONFIGURE OUTPUT ${file} @ONLY
+      CONTENT "#include \"@include@\"\n#include \"@include@\"  // Twice: it has a guard.\n")
+    list(APPEND files ${file})
+  endforeach()
+  if(files)
+    add_library(${TARGET}_headers OBJECT ${files})
+    target_link_libraries(${TARGET}_headers PRIVATE damper_flags ${TARGET})
   endif()
 endfunction()
 
@@ -41,6 +72,9 @@ function(damper_test NAME)
   cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPS" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
+  endif()
+  if(DAMPER_INSTRUMENTED)
+    math(EXPR ARG_TIMEOUT "${ARG_TIMEOUT} * 5")  # A sanitizer costs as much.
   endif()
   find_package(GTest REQUIRED)
   include(GoogleTest)

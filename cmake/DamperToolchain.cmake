@@ -5,7 +5,15 @@ set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 
+# CMake's own RelWithDebInfo defines NDEBUG. Nothing of ours reads it (DAMPER_CHECK is always on),
+# and the libraries that do shall keep their assertions in our tests.
+set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g")
+
+# What one module's CMakeLists.txt finds, the programs that link the module see as well.
+set(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL ON)
+
 find_program(CCACHE ccache)
+mark_as_advanced(CCACHE)
 if(CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
 endif()
@@ -14,12 +22,28 @@ endif()
 add_library(damper_flags INTERFACE)
 target_compile_options(damper_flags INTERFACE
   -Wall -Wextra -Werror -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor -Wold-style-cast
-  -Wundef -fno-omit-frame-pointer)
+  -Wundef -fno-omit-frame-pointer -fno-semantic-interposition)
+
+# Instrumentation reaches everything that is linked together, so it is set for the whole build.
+set(DAMPER_INSTRUMENTED OFF)
 if(DAMPER_SANITIZE)
+  set(DAMPER_INSTRUMENTED ON)
   add_compile_options(-fsanitize=${DAMPER_SANITIZE} -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${DAMPER_SANITIZE})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # gcc's guess at uninitialised values goes wrong on instrumented code; the plain builds ask it.
+    target_compile_options(damper_flags INTERFACE -Wno-maybe-uninitialized)
+  endif()
 endif()
 if(DAMPER_COVERAGE)
+  set(DAMPER_INSTRUMENTED ON)
   add_compile_options(--coverage)
   add_link_options(--coverage)
+endif()
+if(DAMPER_FUZZ)
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    message(FATAL_ERROR "DAMPER_FUZZ needs clang: configure with `cmake --preset fuzz`.")
+  endif()
+  set(DAMPER_INSTRUMENTED ON)
+  add_compile_options(-fsanitize=fuzzer-no-link)
 endif()

@@ -1,33 +1,195 @@
 #ifndef DAMPER_ADMIT_CIRCUIT_BREAKER_H_
 #define DAMPER_ADMIT_CIRCUIT_BREAKER_H_
 
+#include <array>
+#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "damper/base/instant.h"
 #include "damper/base/percent.h"
+#include "damper/base/seqlock.h"
+#include "damper/base/sharded_slot_ring.h"
+#include "damper/base/slot_ring.h"
 
 namespace damper::admit {
 
 struct CircuitBreakerOptions {
   Percent failure_rate = Percent(50);          // (0, 100 %]; trips when the window reaches it
   Percent slow_call_rate = Percent(100);       // (0, 100 %]; counts calls over slow_call_duration
-  Duration slow_call_duration{0};              // 0: calls are never slow
+  Duration slow_call_duration{0};              // 0 to 30 days; 0: calls are never slow
   std::int32_t consecutive_failures = 0;       // 0: off; else trips at so many in a row, <= 10,000
   Duration window = std::chrono::seconds(10);  // 1 s to 1 h
   std::int32_t minimum_volume = 20;  // 1 to 1,000,000 calls in the window before a rate counts
-  Duration open_base =
-      std::chrono::seconds(1);  // the first open time, doubled at each trip in a row,
-  Duration open_cap = std::chrono::seconds(30);  // up to this; jittered
+  // The first open time, 1 ms to 30 days, doubled at each trip in a row up to the cap; jittered.
+  Duration open_base = std::chrono::seconds(1);
+  Duration open_cap = std::chrono::seconds(30);  // open_base to 30 days
   std::int32_t probes = 3;  // 1 to 16: half-open calls at once, and successes that close it
-  Duration probe_lease =
-      std::chrono::seconds(5);  // a probe unheard of for so long gives its place back
-  Duration ramp =
-      std::chrono::seconds(5);  // traffic grows to all of it over so long after closing; 0: at once
+  // A probe unheard of for so long gives its place back. 1 ms to 1 h.
+  Duration probe_lease = std::chrono::seconds(5);
+  // Traffic grows to all of it over so long after closing. 0 (at once) to 1 h.
+  Duration ramp = std::chrono::seconds(5);
 };
 
 [[nodiscard]] std::optional<std::string> find_error(const CircuitBreakerOptions& options);
+
+enum class BreakerState : std::uint8_t { closed, open, half_open };
+inline constexpr std::array<std::string_view, 3> kBreakerStateNames = {"closed", "open",
+                                                                       "half_open"};
+[[nodiscard]] constexpr std::string_view name(BreakerState state) noexcept {
+  return kBreakerStateNames[static_cast<std::size_t>(state)];
+}
+
+// What a report did to the breaker. Of all calls that could have, one alone is told.
+enum class Transition : std::uint8_t { none, opened, closed };
+
+// A CircuitBreaker stops calls to a dependency that fails, and lets them back in carefully.
+//
+// Why: a call that will fail costs the caller its time and the dependency its recovery. The hard
+// part is coming back: probes that hang, are cancelled, come too late or too many at once are what
+// breaks the breakers that people use (traps C1 to C6).
+// Model: closed -> open -> half_open -> closed, or back to open. A generation, counted up by each
+// transition, says who admitted a call. Closed, results are counted in a window of ten slots; a
+// failure or a slow call (never a fast success) looks whether a rate or a streak is reached, and
+// trips. Open, everything is refused for U[d/2, d), d = min(cap, base * 2^n), n = trips in a row:
+// those that came out of half-open or of the ramp. The first call after it turns the breaker
+// half-open. Half-open, calls are probes, each a lease on one of `probes` places. They are
+// staggered: one place at first, one more for each success and for each probe_lease / probes that
+// passes. `probes` successes close it; one failure, or one slow answer, opens it again. Closed
+// anew, a call is admitted with a probability that grows linearly from 10 % to 1 over `ramp`.
+// Invariants:
+//   (1) No more than `probes` leases are out, leases of earlier half-open times included.
+//   (2) A lease ends after probe_lease (to the microsecond); its late result is ignored.
+//   (3) A cancelled probe returns its lease and is no verdict.
+//   (4) A result counts only in the generation that admitted its call.
+//   (5) The open time is under d and at least d/2: no two breakers share an instant, at the cap
+//   too. (6) Each transition is reported by one call. (7) A reload keeps the state, the counts
+//   within the window, the open time and the leases.
+// Thread safety: all methods may be called concurrently, reload() with all but itself; lock-free.
+// No call waits for another: while one thread makes a transition the others find the old state.
+// Cost: no allocation. Closed: try_admit is one load; on_success is a few loads and one
+// compare-and-swap. Open: try_admit is two loads.
+class CircuitBreaker {
+ public:
+  // What try_admit() said; handed back with the result. Default: refused.
+  struct Permit {
+    std::uint32_t generation = 0;
+    std::uint16_t lease = 0;  // which lease of the place; leases are numbered
+    std::uint8_t probe = 0;   // 0: not a probe, else the place + 1
+    bool admitted : 1 = false;
+    bool half_opened : 1 = false;  // this very call turned the breaker half-open; admitted or not
+  };
+
+  // REQUIRES: !find_error(options).
+  explicit CircuitBreaker(const CircuitBreakerOptions& options);
+
+  // Whether a call may go now. Each admitted call ends in exactly one of on_success, on_failure and
+  // on_cancel. `draw` is for the ramp.
+  [[nodiscard]] Permit try_admit(Instant now, double draw) noexcept {
+    const State state = load();
+    if (state.phase == Phase::closed) [[likely]]
+      return admit(state);
+    if (state.phase == Phase::open && now < mark(state)) return {};
+    return try_admit_rarely(state, now, draw);
+  }
+
+  // `draw` is for the open time, should this result trip the breaker.
+  Transition on_success(Permit permit, Duration latency, Instant now, double draw) noexcept {
+    if (permit.probe == 0) [[likely]] {  // No need to compare generations: see clock_of().
+      const Hot hot = hot_.load();
+      if (latency <= hot.slow_after) [[likely]] {
+        calls_.add(clock_of(hot, permit.generation).slot(now));
+        if (streak_.load().count != 0) streak_.clear(permit.generation);
+        return Transition::none;
+      }
+    }
+    return on_result(permit, false, latency, now, draw);
+  }
+  Transition on_failure(Permit permit, Duration latency, Instant now, double draw) noexcept {
+    return on_result(permit, true, latency, now, draw);
+  }
+  // The caller gave up, a hedge lost: nothing is known about the dependency.
+  void on_cancel(Permit permit, Instant now) noexcept;
+
+  // What the next call would find: an open time that is over is half_open, a ramp is closed.
+  [[nodiscard]] BreakerState state(Instant now) const noexcept;
+  // Closed and not ramping: hedges may go.
+  [[nodiscard]] bool calm(Instant now) const noexcept;
+  // What is left of the open time; 0 unless open.
+  [[nodiscard]] Duration open_for(Instant now) const noexcept;
+
+  // REQUIRES: !find_error(options).
+  void reload(const CircuitBreakerOptions& options, Instant now) noexcept;
+
+ private:
+  static constexpr int kMostProbes = 16;
+
+  enum class Phase : std::uint8_t { closed, ramping, open, half_open };
+  // The published state, packed in one word.
+  struct State {
+    std::uint32_t generation = 1;  // 0 is nobody's: a refused permit has it
+    Phase phase = Phase::closed;
+    std::uint8_t trips = 0;      // in a row
+    std::uint8_t successes = 0;  // of probes
+  };
+  // What the hot path needs of the options.
+  struct Hot {
+    SlotClock clock;
+    Duration slow_after;
+  };
+
+  [[nodiscard]] State load() const noexcept {
+    const std::uint64_t word = state_.load(std::memory_order_acquire);
+    return {static_cast<std::uint32_t>(word >> 32), static_cast<Phase>(word & 0xff),
+            static_cast<std::uint8_t>(word >> 8), static_cast<std::uint8_t>(word >> 16)};
+  }
+  static std::uint64_t pack(State state) noexcept {
+    return std::uint64_t{state.generation} << 32 | std::uint64_t{state.successes} << 16 |
+           std::uint64_t{state.trips} << 8 | static_cast<std::uint64_t>(state.phase);
+  }
+  static Permit admit(State state) noexcept {
+    Permit permit;
+    permit.generation = state.generation;
+    permit.admitted = true;
+    return permit;
+  }
+  // When the phase ends (open) or began (half_open, ramping). Two of them, since the next one is
+  // written before its state is published.
+  [[nodiscard]] Instant mark(State state) const noexcept {
+    return Instant{Duration{marks_[state.generation % 2].load(std::memory_order_relaxed)}};
+  }
+  // Generations lie 1024 slots apart: none sees the counts of another, nor adds to them.
+  static SlotClock clock_of(const Hot& hot, std::uint32_t generation) noexcept {
+    return {hot.clock.width, hot.clock.base + generation * 1024};
+  }
+  static Hot hot(const CircuitBreakerOptions& options) noexcept;
+
+  Permit try_admit_rarely(State state, Instant now, double draw) noexcept;
+  Permit try_probe(State state, Instant now) noexcept;
+  bool return_lease(Permit permit, Instant now) noexcept;
+  Transition on_result(Permit permit, bool failed, Duration latency, Instant now,
+                       double draw) noexcept;
+  Transition on_probe_result(Permit permit, bool failed, Instant now, double draw) noexcept;
+  [[nodiscard]] bool ramp_over(State state, Instant now) const noexcept;
+  bool try_move(State from, State to, Instant mark) noexcept;
+  Transition try_open(State from, Instant now, double draw) noexcept;
+  Transition try_close(State from, Instant now) noexcept;
+
+  std::atomic<std::uint64_t> state_{pack(State{})};
+  std::array<std::atomic<std::int64_t>, 2> marks_{};
+  Seqlock<Hot> hot_;
+  ShardedSlotRing calls_;
+  SlotRing<> failures_;
+  SlotRing<> slow_calls_;
+  TaggedCount streak_;                                      // failures in a row, by generation
+  std::atomic<std::uint32_t> claimed_{State{}.generation};  // who may publish it is decided here
+  Seqlock<CircuitBreakerOptions> options_;
+  std::array<std::atomic<std::uint64_t>, kMostProbes> leases_{};
+};
+
+static_assert(sizeof(CircuitBreaker::Permit) == 8);
 
 }  // namespace damper::admit
 

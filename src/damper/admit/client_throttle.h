@@ -7,6 +7,8 @@
 
 #include "damper/base/instant.h"
 #include "damper/base/percent.h"
+#include "damper/base/seqlock.h"
+#include "damper/base/slot_ring.h"
 
 namespace damper::admit {
 
@@ -16,6 +18,55 @@ struct ClientThrottleOptions {
 };
 
 [[nodiscard]] std::optional<std::string> find_error(const ClientThrottleOptions& options);
+
+// A ClientThrottle refuses calls at the client when the dependency rejects too many of them.
+//
+// Why: rejecting costs an overloaded server too; past some load it does nothing else. A client
+// that sees rejections stops asking before its requests leave ("Handling Overload", Site
+// Reliability Engineering, O'Reilly 2016).
+// Model: over a sliding window of ten slots, a call is refused with the probability
+// max(0, (requests - K * accepts) / (requests + 1)). The call at hand is not yet among the
+// requests when it is judged. Refused calls are counted as requests all the same: the probability
+// then follows what callers ask for, settles where about K requests leave for each one accepted,
+// and keeps up when demand grows. K of 2 lets as many again through as are accepted, which is how
+// the client finds out that the dependency has recovered.
+// Invariants:
+//   (1) While requests <= K * accepts nothing is refused, exactly.
+//   (2) A call is refused if and only if its draw is under reject_probability().
+//   (3) Requests and accepts count for one window, however often it is asked (trap B3).
+//   (4) A reload keeps what was counted within the window.
+// Thread safety: all methods may be called concurrently, reload() with all but itself; lock-free.
+// Cost: try_admit is 35 loads and one compare-and-swap; on_accept one compare-and-swap.
+class ClientThrottle {
+ public:
+  // REQUIRES: !find_error(options).
+  explicit ClientThrottle(const ClientThrottleOptions& options);
+
+  // Counts a request, and says whether it may go.
+  [[nodiscard]] bool try_admit(Instant now, double draw) noexcept;
+  // The dependency took a request: it answered, well or badly, but did not reject it as overload.
+  void on_accept(Instant now) noexcept;
+
+  // In [0, 1).
+  [[nodiscard]] double reject_probability(Instant now) const noexcept;
+  // Whether it refuses at all: hedging is off then.
+  [[nodiscard]] bool active(Instant now) const noexcept { return reject_probability(now) > 0; }
+
+  // REQUIRES: !find_error(options).
+  void reload(const ClientThrottleOptions& options, Instant now) noexcept;
+
+ private:
+  struct Setting {
+    SlotClock clock;
+    std::int64_t multiplier_hundredths = 0;
+  };
+  static Setting setting(const ClientThrottleOptions& options) noexcept;
+  [[nodiscard]] double probability(const Setting& setting, std::uint32_t slot) const noexcept;
+
+  Seqlock<Setting> setting_;
+  SlotRing<> requests_;
+  SlotRing<> accepts_;
+};
 
 }  // namespace damper::admit
 

@@ -1,33 +1,76 @@
 #ifndef DAMPER_ADMIT_CONCURRENCY_LIMIT_H_
 #define DAMPER_ADMIT_CONCURRENCY_LIMIT_H_
 
-#include <array>
+#include <atomic>
 #include <cstdint>
-#include <optional>
-#include <string>
-#include <string_view>
 
+#include "damper/admit/limit_control.h"
 #include "damper/base/instant.h"
-#include "damper/base/percent.h"
 
 namespace damper::admit {
 
-enum class LimitKind : std::uint8_t { fixed, aimd, vegas, gradient };
+// A ConcurrencyLimit bounds how many attempts to one dependency are in flight at once.
+//
+// Why: a rate limit does not see that the dependency has become slow. Attempts in flight are
+// throughput times latency (Little's law): bounding them bounds the queue that we build in the
+// dependency, and a slow dependency gets fewer requests by itself.
+// Model: one word holds the limit and the attempts in flight, so that admission is one atomic step.
+// A released attempt is a sample: its latency, or that it was dropped. About one round trip of them
+// (as many as were in flight, from `window_samples` to 500) is a window. The thread that completes
+// it takes the turn and lets LimitControl move the limit; the others go on. A sample of an attempt
+// that started before the limit last moved says nothing about the limit of today and is left out,
+// and so the control never acts twice on the same evidence.
+// Invariants:
+//   (1) try_acquire succeeds only when in_flight < limit in that very step (trap L3). In flight
+//       exceeds the limit only when the limit has fallen below it, and then nothing is admitted.
+//   (2) Every successful try_acquire is undone by exactly one release; a refused one changes
+//   nothing. (3) A limit fed by drops alone shrinks to min (trap L1). (4) No phase rejects traffic
+//   in order to measure (trap L2): see LimitControl. (5) An ignored release gives no sample.
+// Thread safety: all methods may be called concurrently. All but reload are lock-free; a reload
+// waits for an update that is under way.
+// Cost: no allocation. try_acquire is a compare-and-swap; a release a subtraction and, unless the
+// limit is fixed, a compare-and-swap for the sample.
+class ConcurrencyLimit {
+ public:
+  // REQUIRES: !find_error(options).
+  explicit ConcurrencyLimit(const ConcurrencyLimitOptions& options);
+  ConcurrencyLimit(const ConcurrencyLimit&) = delete;
+  ConcurrencyLimit& operator=(const ConcurrencyLimit&) = delete;
 
-inline constexpr std::array<std::string_view, 4> kLimitKindNames = {"fixed", "aimd", "vegas",
-                                                                    "gradient"};
-[[nodiscard]] constexpr std::string_view name(LimitKind kind) noexcept {
-  return kLimitKindNames[static_cast<std::size_t>(kind)];
-}
+  // Takes a place in flight, or refuses: Verdict::limited.
+  [[nodiscard]] bool try_acquire() noexcept;
 
-struct ConcurrencyLimitOptions {
-  LimitKind kind = LimitKind::gradient;
-  std::int32_t initial = 20;  // [min, max]; the limit itself when fixed
-  std::int32_t min = 1;       // 1 to 100,000
-  std::int32_t max = 1000;    // [min, 100,000]
+  // Gives the place back without a word on how it went: the attempt was cancelled.
+  // REQUIRES: a successful try_acquire, not released yet.
+  void release_ignored() noexcept;
+
+  // Gives the place back. `dropped`: it ended in a timeout or in overload; otherwise now - started
+  // is a latency. A sample with `now` before `started` is left out, unless it was dropped.
+  // REQUIRES: a successful try_acquire, not released yet.
+  void release(Instant started, Instant now, bool dropped) noexcept;
+
+  [[nodiscard]] std::int32_t limit() const noexcept;
+  [[nodiscard]] std::int32_t in_flight() const noexcept;
+
+  // Changes the options and keeps the attempts in flight. The limit is carried over, held within
+  // the new bounds; a limit that is now fixed is the new `initial`. REQUIRES: !find_error(options).
+  void reload(const ConcurrencyLimitOptions& options) noexcept;
+
+ private:
+  [[nodiscard]] std::uint64_t leave() noexcept;
+  [[nodiscard]] bool add_sample(Duration latency, bool dropped, std::int32_t in_flight) noexcept;
+  [[nodiscard]] bool window_is_full(std::uint64_t samples) const noexcept;
+  void close_window(Instant now) noexcept;
+  void set_limit(std::int32_t limit) noexcept;
+
+  alignas(64) std::atomic<std::uint64_t> gate_;        // limit << 32 | in flight
+  alignas(64) std::atomic<std::uint64_t> samples_{0};  // drops, answers, summed latency
+  std::atomic<std::int32_t> peak_in_flight_{0};        // of the window's samples
+  std::atomic<std::int32_t> window_samples_;           // 0: the limit is fixed, no samples
+  std::atomic<Instant> opened_{Instant::min()};        // older attempts are left out
+  std::atomic<bool> turn_{false};                      // taken by whoever uses control_
+  LimitControl control_;
 };
-
-[[nodiscard]] std::optional<std::string> find_error(const ConcurrencyLimitOptions& options);
 
 }  // namespace damper::admit
 

@@ -28,89 +28,127 @@ std::optional<std::string> find_error(const RetryBudgetOptions& options) {
 
 RetryBudget::RetryBudget(const RetryBudgetOptions& options, RetryBudget* parent) noexcept
     : parent_(parent) {
-  DAMPER_CHECK(!find_error(options));
   reload(options, Instant{});
 }
 
-RetryBudget::Terms RetryBudget::terms_of(const RetryBudgetOptions& options,
-                                         const SlotClock& clock) noexcept {
-  return {.clock = clock,
-          .per_deposit = options.percent.hundredths(),
-          .floor = options.min_per_second * (options.window.count() / 1'000) * kRetry / 1'000'000,
-          .reserve = options.reserve,
-          .min_concurrency = options.min_retry_concurrency,
-          .deposit_on = options.deposit_on};
+// Begins a new slot: what passed in the gate's old one is written down before anybody can pass in
+// the new one, so no sum ever misses it. A thread that comes late with an older count lowers
+// nothing. Returns the gate as it is then.
+std::uint64_t RetryBudget::enter_slot(std::uint64_t gate, std::uint32_t slot) noexcept {
+  const Gate old = unpack(gate);
+  withdrawals_.raise(old.slot, old.passed);
+  const std::uint64_t entered = pack({.slot = slot, .reserve = old.reserve, .passed = 0});
+  if (gate_.compare_exchange_strong(gate, entered, std::memory_order_acq_rel,
+                                    std::memory_order_acquire)) {
+    return entered;
+  }
+  return gate;
 }
 
-RetryBudget::Account RetryBudget::account(const Terms& terms, std::uint32_t slot) const noexcept {
-  return {
-      .earned = static_cast<std::int64_t>(deposits_.sum(slot)) * terms.per_deposit + terms.floor,
-      .spent = static_cast<std::int64_t>(withdrawals_.sum(slot)) * kRetry};
+// Sums the slots before `slot`, once for each slot.
+RetryBudget::Past RetryBudget::look_back(std::uint32_t slot) noexcept {
+  const Terms terms = terms_.load();
+  const auto deposits =
+      static_cast<std::int64_t>(deposits_.sum(slot)) - std::int64_t{deposits_.count(slot)};
+  const auto withdrawals =
+      static_cast<std::int64_t>(withdrawals_.sum(slot)) - std::int64_t{withdrawals_.count(slot)};
+  const Past past = {.slot = slot,
+                     .balance = deposits * terms.per_deposit + terms.floor - withdrawals * kRetry,
+                     .per_deposit = terms.per_deposit,
+                     .reserve = terms.reserve * kRetry};
+  past_.store(past);
+  return past;
 }
 
 RetryBudget::Grant RetryBudget::try_withdraw_here(Instant now) noexcept {
-  const Terms terms = terms_.load();
-  const std::uint32_t slot = terms.clock.slot(now);
-  std::uint64_t gate = gate_.load(std::memory_order_acquire);
+  const std::uint32_t slot_now = clock_.load().slot(now);
+  std::uint64_t word = gate_.load(std::memory_order_acquire);
   for (;;) {
-    const auto [earned, spent] = account(terms, slot);
-    const std::uint64_t reserve = gate & kReserveMask;
-    const bool from_reserve = spent + kRetry > earned;
-    if (from_reserve && (reserve == 0 || spent + kRetry > earned + terms.reserve * kRetry)) {
-      return {};
+    Gate gate = unpack(word);
+    if (static_cast<std::int32_t>(slot_now - gate.slot) > 0) {
+      word = enter_slot(word, slot_now);
+      continue;
     }
-    if (!withdrawals_.add(slot)) return {};  // Time went back too far to count it.
-    const std::uint64_t passed = gate + kReserveMask + 1 - (from_reserve ? 1 : 0);
-    if (gate_.compare_exchange_strong(gate, passed, std::memory_order_acq_rel,
-                                      std::memory_order_acquire)) {
-      return {.at = now, .from_reserve = from_reserve, .granted = true};
+    Past past = past_.load();
+    if (past.slot != gate.slot) past = look_back(gate.slot);
+    const std::int64_t left = past.balance +
+                              std::int64_t{deposits_.count(gate.slot)} * past.per_deposit -
+                              std::int64_t{gate.passed} * kRetry;
+    const bool from_reserve = left < kRetry;
+    if (from_reserve && (gate.reserve == 0 || left + past.reserve < kRetry)) return {};
+    if (gate.passed == kMostPassed) return {};
+    ++gate.passed;
+    if (from_reserve) --gate.reserve;
+    if (gate_.compare_exchange_weak(word, pack(gate), std::memory_order_acq_rel,
+                                    std::memory_order_acquire)) {
+      return {.at = now, .from_reserve = from_reserve, .entered = 0, .granted = true};
     }
-    withdrawals_.take(slot);  // Another one passed first: look again.
   }
 }
 
 void RetryBudget::refund_here(Instant at, bool from_reserve) noexcept {
-  withdrawals_.take(terms_.load().clock.slot(at));
+  const std::uint32_t slot = clock_.load().slot(at);
+  std::uint64_t word = gate_.load(std::memory_order_relaxed);
+  for (;;) {
+    Gate gate = unpack(word);
+    if (gate.slot != slot || gate.passed == 0) break;
+    --gate.passed;
+    if (gate_.compare_exchange_weak(word, pack(gate), std::memory_order_acq_rel,
+                                    std::memory_order_relaxed)) {
+      if (from_reserve) refill_reserve();
+      return;
+    }
+  }
+  withdrawals_.take(slot);  // It passed in an earlier slot.
+  past_.store({});          // Which therefore has to be looked at again.
   if (from_reserve) refill_reserve();
 }
 
 void RetryBudget::refill_reserve() noexcept {
-  std::uint64_t gate = gate_.load(std::memory_order_relaxed);
-  const auto most = static_cast<std::uint64_t>(reserve_most_.load(std::memory_order_relaxed));
-  while ((gate & kReserveMask) < most &&
-         !gate_.compare_exchange_weak(gate, gate + 1, std::memory_order_acq_rel,
-                                      std::memory_order_relaxed)) {
+  const std::uint32_t most = reserve_most_.load(std::memory_order_relaxed);
+  std::uint64_t word = gate_.load(std::memory_order_relaxed);
+  for (;;) {
+    Gate gate = unpack(word);
+    if (gate.reserve >= most) return;
+    ++gate.reserve;
+    if (gate_.compare_exchange_weak(word, pack(gate), std::memory_order_acq_rel,
+                                    std::memory_order_relaxed)) {
+      return;
+    }
   }
 }
 
 // One atomic step: checking first and adding then would let two threads in.
-bool RetryBudget::try_enter(std::int64_t active) noexcept {
+bool RetryBudget::try_enter(std::int64_t active, std::uint8_t& entered) noexcept {
+  if (!has_concurrency_bound_.load(std::memory_order_relaxed)) return true;
   const Terms terms = terms_.load();
   const std::int64_t most =
-      terms.min_concurrency < 0
-          ? std::numeric_limits<std::int32_t>::max()
-          : std::max<std::int64_t>(terms.min_concurrency, active * terms.per_deposit / kRetry);
+      std::max<std::int64_t>(terms.min_concurrency, active * terms.per_deposit / kRetry);
   std::int32_t under_way = retries_under_way_.load(std::memory_order_relaxed);
   do {
     if (under_way >= most) return false;
   } while (!retries_under_way_.compare_exchange_weak(under_way, under_way + 1,
                                                      std::memory_order_relaxed));
+  entered = 1;
   return true;
 }
 
 RetryBudget::Grant RetryBudget::try_withdraw(Instant now, std::int64_t active) noexcept {
-  if (!try_enter(active)) return {};
+  std::uint8_t entered = 0;
+  if (!try_enter(active, entered)) return {};
   Grant grant = try_withdraw_here(now);
+  grant.entered = entered;
   if (grant && parent_ != nullptr) {
     const Grant above = parent_->try_withdraw(now, active);
     if (above) {
-      grant.from_reserve = static_cast<std::uint16_t>(grant.from_reserve | above.from_reserve << 1);
+      grant.from_reserve = static_cast<std::uint8_t>(grant.from_reserve | above.from_reserve << 1);
+      grant.entered = static_cast<std::uint8_t>(grant.entered | above.entered << 1);
     } else {
       refund_here(now, grant.from_reserve != 0);
-      grant = {};
+      grant.granted = false;
     }
   }
-  if (!grant) retries_under_way_.fetch_sub(1, std::memory_order_relaxed);
+  if (!grant && entered != 0) retries_under_way_.fetch_sub(1, std::memory_order_relaxed);
   return grant;
 }
 
@@ -121,60 +159,87 @@ void RetryBudget::refund(const Grant& grant) noexcept {
     budget->refund_here(grant.at, (from_reserve & 1) != 0);
     from_reserve >>= 1;
   }
-  on_retry_done();
+  on_retry_done(grant);
 }
 
-void RetryBudget::on_retry_done() noexcept {
-  for (RetryBudget* budget = this; budget != nullptr; budget = budget->parent_) {
-    budget->retries_under_way_.fetch_sub(1, std::memory_order_relaxed);
+void RetryBudget::on_retry_done(const Grant& grant) noexcept {
+  unsigned entered = grant.entered;
+  for (RetryBudget* budget = this; entered != 0; budget = budget->parent_) {
+    if ((entered & 1) != 0) budget->retries_under_way_.fetch_sub(1, std::memory_order_relaxed);
+    entered >>= 1;
   }
+}
+
+RetryBudget::Account RetryBudget::account(const Terms& terms, Instant now) const noexcept {
+  const Gate gate = unpack(gate_.load(std::memory_order_acquire));
+  const std::uint32_t slot = terms.clock.slot(now);
+  const auto deposits = static_cast<std::int64_t>(deposits_.sum(slot));
+  auto withdrawals = static_cast<std::int64_t>(withdrawals_.sum(slot));
+  // The gate's own slot is written down only when it is over.
+  if (withdrawals_.covers(slot, gate.slot)) {
+    withdrawals += std::int64_t{gate.passed} - std::int64_t{withdrawals_.count(gate.slot)};
+  }
+  return {.earned = deposits * terms.per_deposit + terms.floor, .spent = withdrawals * kRetry};
 }
 
 double RetryBudget::balance(Instant now) const noexcept {
   const Terms terms = terms_.load();
-  const auto [earned, spent] = account(terms, terms.clock.slot(now));
+  const auto [earned, spent] = account(terms, now);
   const auto in_reserve =
-      static_cast<std::int64_t>(gate_.load(std::memory_order_relaxed) & kReserveMask) * kRetry;
+      std::int64_t{unpack(gate_.load(std::memory_order_relaxed)).reserve} * kRetry;
   const std::int64_t left = std::min(std::max<std::int64_t>(earned - spent, 0) + in_reserve,
                                      earned - spent + terms.reserve * kRetry);
   return static_cast<double>(std::max<std::int64_t>(left, 0)) / static_cast<double>(kRetry);
 }
 
 double RetryBudget::fill(Instant now) const noexcept {
-  const Terms terms = terms_.load();
-  const auto [earned, spent] = account(terms, terms.clock.slot(now));
+  const auto [earned, spent] = account(terms_.load(), now);
   if (spent == 0) return 1;
   if (spent >= earned) return 0;
   return static_cast<double>(earned - spent) / static_cast<double>(earned);
 }
 
+// Slots are numbered anew at each reload, so whatever a running withdrawal still remembers of the
+// old ones is never taken for one of the new.
 void RetryBudget::reload(const RetryBudgetOptions& options, Instant now) noexcept {
   DAMPER_CHECK(!find_error(options));
   const Terms old = terms_.load();
-  SlotClock clock = old.clock;
-  if (const Duration width = options.window / kLive; width != old.clock.width) {
-    clock = old.clock.followed_by(width, now);
-    deposits_.carry(old.clock, clock, now);
-    withdrawals_.carry(old.clock, clock, now);
-  }
-  const Terms terms = terms_of(options, clock);
-  const std::int64_t earned_before = account(old, clock.slot(now)).earned;
-  const std::int64_t earned_after = account(terms, clock.slot(now)).earned;
-  if (earned_before > 0) withdrawals_.scale(earned_after, earned_before);
+  const SlotClock clock = old.clock.followed_by(options.window / kLive, now);
+  const Terms terms = {
+      .clock = clock,
+      .per_deposit = options.percent.hundredths(),
+      .floor = options.min_per_second * (options.window.count() / 1'000) * kRetry / 1'000'000,
+      .reserve = options.reserve,
+      .min_concurrency = options.min_retry_concurrency};
 
-  std::uint64_t gate = gate_.load(std::memory_order_relaxed);
-  std::uint64_t scaled = 0;
-  do {
-    const std::uint64_t reserve = gate & kReserveMask;
-    const auto most = static_cast<std::uint64_t>(options.reserve);
-    const auto old_most = static_cast<std::uint64_t>(old.reserve);
-    scaled = (gate & ~kReserveMask) | (old_most == 0 ? most : reserve * most / old_most);
-  } while (!gate_.compare_exchange_weak(gate, scaled, std::memory_order_acq_rel,
-                                        std::memory_order_relaxed));
-  clock_.store(clock);
-  reserve_most_.store(options.reserve, std::memory_order_relaxed);
-  deposit_on_.store(options.deposit_on, std::memory_order_relaxed);
+  const std::int64_t earned_before = account(old, now).earned;
+  std::uint64_t word = gate_.load(std::memory_order_acquire);
+  const Gate before = unpack(word);
+  withdrawals_.raise(before.slot, before.passed);
+  deposits_.carry(old.clock, clock, now);
+  withdrawals_.carry(old.clock, clock, now);
+  const std::int64_t earned_after =
+      static_cast<std::int64_t>(deposits_.sum(clock.slot(now))) * terms.per_deposit + terms.floor;
+  if (earned_before > 0) withdrawals_.scale(earned_after, earned_before);
   terms_.store(terms);
+  const std::uint32_t carried = withdrawals_.count(clock.slot(now));
+  Gate after;
+  do {
+    after = unpack(word);
+    const std::uint32_t meanwhile = after.slot == before.slot ? after.passed - before.passed : 0;
+    after.slot = clock.slot(now);
+    after.reserve = old.reserve == 0 ? static_cast<std::uint32_t>(options.reserve)
+                                     : after.reserve * static_cast<std::uint32_t>(options.reserve) /
+                                           static_cast<std::uint32_t>(old.reserve);
+    after.passed = std::min(carried + meanwhile, kMostPassed);
+  } while (!gate_.compare_exchange_weak(word, pack(after), std::memory_order_acq_rel,
+                                        std::memory_order_acquire));
+
+  past_.store({});
+  clock_.store(clock);
+  reserve_most_.store(static_cast<std::uint32_t>(options.reserve), std::memory_order_relaxed);
+  deposit_on_.store(options.deposit_on, std::memory_order_relaxed);
+  has_concurrency_bound_.store(options.min_retry_concurrency >= 0, std::memory_order_relaxed);
 }
 
 }  // namespace damper::admit

@@ -50,7 +50,7 @@ struct RetryBudgetOptions {
 //   (5) Of nested budgets, all pay or none.
 //   (6) A reload keeps the fill: the part of what was earned that is spent stays the same.
 // Thread safety: all methods may be called concurrently, reload() with all but itself; lock-free.
-// Cost: no allocation; deposit is one compare-and-swap; 512 bytes.
+// Cost: no allocation; a deposit is one compare-and-swap, a grant is one more; under 1 KiB.
 class RetryBudget {
  public:
   // `parent` also has to agree to each withdrawal, and gets each deposit; it outlives this one.
@@ -75,10 +75,12 @@ class RetryBudget {
     }
   }
 
-  // A Grant is the right to one retry, and what is needed to give it back.
+  // A Grant is the right to one retry, and what is needed to give it back. The masks have a bit for
+  // each budget of the chain, this one's is the lowest.
   struct Grant {
     Instant at{};
-    std::uint16_t from_reserve = 0;  // a bit for each budget of the chain, this one's is the lowest
+    std::uint8_t from_reserve = 0;
+    std::uint8_t entered = 0;  // where it counts as under way
     bool granted = false;
     [[nodiscard]] explicit operator bool() const noexcept { return granted; }
   };
@@ -92,7 +94,7 @@ class RetryBudget {
   void refund(const Grant& grant) noexcept;
 
   // The retry is over, however it went: its place under the concurrency bound is free again.
-  void on_retry_done() noexcept;
+  void on_retry_done(const Grant& grant) noexcept;
 
   // How many retries could be granted now, this budget asked alone.
   [[nodiscard]] double balance(Instant now) const noexcept;
@@ -112,42 +114,63 @@ class RetryBudget {
     std::int64_t floor = 0;        // units: min_per_second * window
     std::int32_t reserve = 0;      // retries
     std::int32_t min_concurrency = -1;
-    DepositOn deposit_on = DepositOn::request;
   };
-  struct Account {
-    std::int64_t earned = 0;  // units, the reserve left out
-    std::int64_t spent = 0;   // units
+  // Where withdrawals pass, one at a time: the slot that they are in, what the reserve holds, and
+  // how many have passed in the slot. One word, so that a grant is one compare-and-swap.
+  struct Gate {
+    std::uint32_t slot = 0;
+    std::uint32_t reserve = 0;  // 12 bits
+    std::uint32_t passed = 0;   // 20 bits: a million in a tenth of the window is the most
+  };
+  // What the slots before the current one say. They change no more, so it holds for the slot.
+  struct Past {
+    std::uint32_t slot = 0;
+    std::int64_t balance = 0;  // units: earned, the floor included, less spent
+    std::int64_t per_deposit = 0;
+    std::int64_t reserve = 0;  // units
   };
 
-  static Terms terms_of(const RetryBudgetOptions& options, const SlotClock& clock) noexcept;
-  [[nodiscard]] Account account(const Terms& terms, std::uint32_t slot) const noexcept;
+  static constexpr std::uint32_t kMostPassed = (1U << 20) - 1;
+  static std::uint64_t pack(Gate gate) noexcept {
+    return std::uint64_t{gate.slot} << 32 | std::uint64_t{gate.reserve} << 20 | gate.passed;
+  }
+  static Gate unpack(std::uint64_t word) noexcept {
+    return {static_cast<std::uint32_t>(word >> 32), static_cast<std::uint32_t>(word >> 20 & 0xfff),
+            static_cast<std::uint32_t>(word & kMostPassed)};
+  }
+
   [[nodiscard]] bool deposits_on(DepositOn when) const noexcept {
     return deposit_on_.load(std::memory_order_relaxed) == when;
   }
   [[nodiscard]] bool reserve_is_full() const noexcept {
-    return static_cast<std::int32_t>(gate_.load(std::memory_order_relaxed) & kReserveMask) >=
+    return unpack(gate_.load(std::memory_order_relaxed)).reserve >=
            reserve_most_.load(std::memory_order_relaxed);
   }
   void deposit(Instant now) noexcept { deposits_.add(clock_.load().slot(now)); }
+
+  struct Account {
+    std::int64_t earned = 0;  // units, the reserve left out
+    std::int64_t spent = 0;   // units
+  };
+  [[nodiscard]] Account account(const Terms& terms, Instant now) const noexcept;
+  Past look_back(std::uint32_t slot) noexcept;
+  std::uint64_t enter_slot(std::uint64_t gate, std::uint32_t slot) noexcept;
   void refill_reserve() noexcept;
   Grant try_withdraw_here(Instant now) noexcept;
   void refund_here(Instant at, bool from_reserve) noexcept;
-  bool try_enter(std::int64_t active) noexcept;
-
-  static constexpr std::uint64_t kReserveMask = 0xffff;
+  bool try_enter(std::int64_t active, std::uint8_t& entered) noexcept;
 
   RetryBudget* const parent_;
-  SlotRing<kLive> deposits_;
-  SlotRing<kLive + 1> withdrawals_;
-  // Withdrawals pass here one at a time: the number of the next one, and the reserve in the low 16
-  // bits. A grant counts in withdrawals_ before it passes, so whoever passes next has seen it.
-  std::atomic<std::uint64_t> gate_{0};
-  std::atomic<std::int32_t> retries_under_way_{0};
-  Seqlock<Terms> terms_;
-  // Copies of terms for the hot path.
-  Seqlock<SlotClock> clock_;
-  std::atomic<std::int32_t> reserve_most_{0};
   std::atomic<DepositOn> deposit_on_{DepositOn::request};
+  std::atomic<std::uint32_t> reserve_most_{0};
+  std::atomic<bool> has_concurrency_bound_{false};
+  Seqlock<SlotClock> clock_;
+  SlotRing<kLive> deposits_;
+  SlotRing<kLive + 1> withdrawals_;  // of the slots before the gate's
+  std::atomic<std::uint64_t> gate_{0};
+  Seqlock<Past> past_;
+  Seqlock<Terms> terms_;
+  std::atomic<std::int32_t> retries_under_way_{0};
 };
 
 }  // namespace damper::admit

@@ -46,6 +46,7 @@ class [[nodiscard]] Expected {
     DAMPER_CHECK(error != nullptr);
     return *error;
   }
+  [[nodiscard]] constexpr E take_error() && { return std::move(const_cast<E&>(error())); }
 
  private:
   constexpr T& value() {

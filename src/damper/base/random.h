@@ -1,6 +1,7 @@
 #ifndef DAMPER_BASE_RANDOM_H_
 #define DAMPER_BASE_RANDOM_H_
 
+#include <bit>
 #include <cstdint>
 
 namespace damper {
@@ -35,6 +36,12 @@ class Random {
  private:
   std::uint64_t state_;
 };
+
+// A second draw for whoever was given one and has two questions: independent of it for all that
+// jitter needs.
+[[nodiscard]] constexpr double another_draw(double draw) noexcept {
+  return Random(std::bit_cast<std::uint64_t>(draw)).draw();
+}
 
 // The largest draw there is.
 inline constexpr double kLargestDraw = 0x1.fffffffffffffp-1;

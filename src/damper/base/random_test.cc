@@ -24,6 +24,13 @@ TEST(Random, DrawsFillTheUnitIntervalAndNeverReachOne) {
   for (const int count : tenths) EXPECT_NEAR(count, 10'000, 400);
 }
 
+TEST(Random, AnotherDrawIsUniformWhateverTheFirstWas) {
+  Random random(9);
+  int above = 0;
+  for (int i = 0; i < 100'000; ++i) above += another_draw(random.draw() * 0.1) >= 0.5 ? 1 : 0;
+  EXPECT_NEAR(above, 50'000, 800);
+}
+
 TEST(Random, SplitStreamsDiffer) {
   Random one(7);
   Random two = one.split();

@@ -32,18 +32,18 @@ class Seqlock {
   Seqlock& operator=(const Seqlock&) = delete;
 
   [[nodiscard]] T load() const noexcept {
-    Words copy;
+    T value;
     for (;;) {
       const std::uint64_t before = version_.load(std::memory_order_acquire);
       if ((before & 1) != 0) continue;
+      // Word by word into its place: copying through a buffer would read in one piece what was
+      // just written in two, which a processor cannot forward.
       for (std::size_t i = 0; i < kWords; ++i) {
-        copy[i] = words_[i].load(std::memory_order_acquire);  // Before the version is read again.
+        const std::uint64_t word = words_[i].load(std::memory_order_acquire);  // Then the version.
+        std::memcpy(reinterpret_cast<char*>(&value) + i * 8, &word, bytes_of(i));
       }
-      if (version_.load(std::memory_order_relaxed) == before) break;
+      if (version_.load(std::memory_order_relaxed) == before) return value;
     }
-    T value;
-    std::memcpy(static_cast<void*>(&value), copy.data(), sizeof(T));
-    return value;
   }
 
   void store(const T& value) noexcept {
@@ -67,6 +67,9 @@ class Seqlock {
 
  private:
   static constexpr std::size_t kWords = (sizeof(T) + 7) / 8;
+  static constexpr std::size_t bytes_of(std::size_t word) noexcept {
+    return word + 1 < kWords || sizeof(T) % 8 == 0 ? 8 : sizeof(T) % 8;
+  }
   using Words = std::array<std::uint64_t, kWords>;
 
   std::atomic<std::uint64_t> version_{0};

@@ -66,12 +66,34 @@ class TaggedCount {
     }
   }
 
+  // The same for a word with one writer, without the price of an atomic operation.
+  void add_alone(std::uint32_t tag) noexcept {
+    const auto [old_tag, count] = unpack(word_.load(std::memory_order_relaxed));
+    if (old_tag != tag && count != 0 && static_cast<std::int32_t>(tag - old_tag) < 0) return;
+    const std::uint32_t before = old_tag == tag ? count : 0;
+    if (before != kMost) word_.store(pack(tag, before + 1), std::memory_order_release);
+  }
+
   // Takes back one add under the tag, if the word still counts for it.
   void take(std::uint32_t tag) noexcept {
     std::uint64_t seen = word_.load(std::memory_order_relaxed);
     while (unpack(seen).tag == tag && unpack(seen).count != 0 &&
            !word_.compare_exchange_weak(seen, seen - 1, std::memory_order_acq_rel,
                                         std::memory_order_relaxed)) {
+    }
+  }
+
+  // Makes the count at least so many, under a tag that is not older than the word's.
+  void raise(std::uint32_t tag, std::uint32_t least) noexcept {
+    std::uint64_t seen = word_.load(std::memory_order_relaxed);
+    for (;;) {
+      const auto [old_tag, count] = unpack(seen);
+      const bool newer = static_cast<std::int32_t>(tag - old_tag) > 0 || count == 0;
+      if (old_tag == tag ? count >= least : !newer) return;
+      if (word_.compare_exchange_weak(seen, pack(tag, least), std::memory_order_acq_rel,
+                                      std::memory_order_relaxed)) {
+        return;
+      }
     }
   }
 
@@ -134,9 +156,28 @@ class SlotRing {
  public:
   static constexpr std::uint32_t kLiveSlots = kLive;
 
+  // Whether sum(slot) has what was counted under the tag.
+  [[nodiscard]] static constexpr bool covers(std::uint32_t slot, std::uint32_t tag) noexcept {
+    return slot + (kWords - kLive) - tag < kWords;
+  }
+
   // False when the slot's place belongs to a newer one by now: nothing is counted then.
   bool add(std::uint32_t slot, std::uint32_t n = 1) noexcept {
     return words_[slot % kWords].add(slot, n) != 0;
+  }
+
+  // The same, where one thread at a time adds to the ring.
+  void add_alone(std::uint32_t slot) noexcept { words_[slot % kWords].add_alone(slot); }
+
+  // Makes a slot's count at least so many.
+  void raise(std::uint32_t slot, std::uint32_t least) noexcept {
+    words_[slot % kWords].raise(slot, least);
+  }
+
+  // The count of one slot.
+  [[nodiscard]] std::uint32_t count(std::uint32_t slot) const noexcept {
+    const auto [tag, count] = words_[slot % kWords].load();
+    return tag == slot ? count : 0;
   }
 
   // Takes one add back, if its slot is still counted.
@@ -151,7 +192,7 @@ class SlotRing {
     std::uint64_t total = 0;
     for (const TaggedCount& word : words_) {
       const auto [tag, count] = word.load();
-      if (slot + (kWords - kLive) - tag < kWords) total += count;
+      if (covers(slot, tag)) total += count;
     }
     return total;
   }
@@ -168,8 +209,7 @@ class SlotRing {
     }
     for (std::uint32_t age = 0; age < kLive; ++age) {
       const std::int64_t new_age = times(from.width, age) / to.width;
-      if (counts[age] == 0 || new_age >= kLive) continue;
-      add(to.slot(now) - static_cast<std::uint32_t>(new_age), counts[age]);
+      if (counts[age] != 0) add(to.slot(now) - static_cast<std::uint32_t>(new_age), counts[age]);
     }
   }
 

@@ -147,6 +147,16 @@ TEST(SlotRing, AShorterWindowForgetsWhatIsOlderThanItself) {
   EXPECT_EQ(ring.sum(to.slot(now)), 7u);
 }
 
+TEST(SlotRing, WhatExpiredLongAgoIsNotCarried) {
+  const SlotClock from{seconds(1), 0};
+  const Instant now = at(seconds(1000));
+  SlotRing<10> ring;
+  for (std::uint32_t age = 16; age < 26; ++age) ring.add(from.slot(now) - age);
+  const SlotClock to = from.followed_by(seconds(2), now);
+  ring.carry(from, to, now);
+  EXPECT_EQ(ring.sum(to.slot(now)), 0u);
+}
+
 TEST(SlotRing, NoAddIsLostOrMisplacedUnderContention) {  // Invariant (2)
   SlotRing<10> ring;
   std::vector<std::jthread> threads;

@@ -11,6 +11,7 @@ constinit thread_local int this_thread_slot = -1;
 namespace {
 
 constinit std::atomic<std::uint64_t> taken{0};
+constinit std::atomic<std::uint64_t> ever_taken{0};
 
 // Gives the slot back when its thread ends. What runs later in the same thread's ending (another
 // thread-local's destructor) uses the shared slot.
@@ -29,6 +30,7 @@ int take_lowest_free() noexcept {
     const int slot = std::countr_one(seen);
     if (taken.compare_exchange_weak(seen, seen | (std::uint64_t{1} << slot),
                                     std::memory_order_acquire, std::memory_order_relaxed)) {
+      ever_taken.fetch_or(std::uint64_t{1} << slot, std::memory_order_release);
       return slot;
     }
   }
@@ -44,3 +46,11 @@ int take_thread_slot() noexcept {
 }
 
 }  // namespace damper::internal
+
+namespace damper {
+
+int thread_slots_used() noexcept {
+  return static_cast<int>(std::bit_width(internal::ever_taken.load(std::memory_order_acquire)));
+}
+
+}  // namespace damper

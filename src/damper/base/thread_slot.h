@@ -27,6 +27,9 @@ int take_thread_slot() noexcept;
   return slot >= 0 ? slot : internal::take_thread_slot();
 }
 
+// How many slots have ever been taken: those from here to kSharedSlot have never been written to.
+[[nodiscard]] int thread_slots_used() noexcept;
+
 }  // namespace damper
 
 #endif  // DAMPER_BASE_THREAD_SLOT_H_

@@ -42,6 +42,12 @@ TEST(ThreadSlot, WhenNoneIsLeftTheSharedOneIsUsed) {
   EXPECT_EQ(*slots.rbegin(), kSharedSlot);
 }
 
+TEST(ThreadSlot, EverySlotThatWasTakenIsAmongThoseUsed) {
+  const std::multiset<int> slots = slots_of_living_threads(10);
+  EXPECT_GT(thread_slots_used(), *slots.rbegin());
+  EXPECT_LE(thread_slots_used(), kThreadSlots);
+}
+
 TEST(ThreadSlot, AnEndedThreadGivesItsSlotBack) {
   for (int i = 0; i < 3 * kThreadSlots; ++i) {
     std::jthread([] { EXPECT_NE(thread_slot(), kSharedSlot); }).join();

@@ -68,6 +68,7 @@ inline constexpr OutcomeSet kRetryableByDefault = {Outcome::transient, Outcome::
 struct Report {
   Outcome outcome = Outcome::success;
   bool do_not_retry = false;       // A pushback that says: not again.
+  bool harmless = false;           // It surely changed nothing, a failed read say: safe to repeat.
   bool retry_on_excluded = false;  // The policy's retry_on leaves this status out.
   Duration retry_after = kUnsaid;  // >= 0, or kUnsaid.
 

@@ -1,0 +1,261 @@
+#include "damper/admit/circuit_breaker.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "damper/base/check.h"
+
+namespace damper::admit {
+namespace {
+
+constexpr double kRampFloor = 0.1;
+
+// A place in half-open is one word: the number of its lease (16 bits), whether the lease is out,
+// and when it ends in whole microseconds modulo 2^47 (over four years).
+constexpr std::uint64_t kOut = std::uint64_t{1} << 47;
+
+std::uint64_t microseconds(Instant instant) noexcept {
+  return static_cast<std::uint64_t>(instant.time_since_epoch().count() / 1000);
+}
+std::uint16_t lease_number(std::uint64_t place) noexcept {
+  return static_cast<std::uint16_t>(place >> 48);
+}
+bool out(std::uint64_t place, Instant now) noexcept {
+  if ((place & kOut) == 0) return false;
+  const std::uint64_t since_end = microseconds(now) - place;  // Modulo 2^47, the sign at the top:
+  return static_cast<std::int64_t>(since_end << 17) < 0;
+}
+
+// U[d/2, d): never on the end, whatever the cap.
+Duration jittered(Duration d, double draw) noexcept {
+  const std::int64_t half = d.count() / 2;
+  const double within = draw >= 0 && draw < 1 ? draw * static_cast<double>(half) : 0;
+  return d - Duration{half} + Duration{static_cast<std::int64_t>(within)};
+}
+
+}  // namespace
+
+std::optional<std::string> find_error(const CircuitBreakerOptions& o) {
+  using namespace std::chrono_literals;
+  const auto within = [](auto least, auto value, auto most) {
+    return least <= value && value <= most;
+  };
+  const Percent least = Percent::from_hundredths(1);
+  if (!within(least, o.failure_rate, Percent(100))) {
+    return "failure_rate must be over 0 and at most 100 %.";
+  }
+  if (!within(least, o.slow_call_rate, Percent(100))) {
+    return "slow_call_rate must be over 0 and at most 100 %.";
+  }
+  if (!within(0ns, o.slow_call_duration, kLongest)) {
+    return "slow_call_duration must be 0 (off) to 30 days.";
+  }
+  if (!within(0, o.consecutive_failures, 10'000)) {
+    return "consecutive_failures must be 0 (off) to 10,000.";
+  }
+  if (!within(Duration(1s), o.window, Duration(1h))) return "window must be 1 s to 1 h.";
+  if (!within(1, o.minimum_volume, 1'000'000)) return "minimum_volume must be 1 to 1,000,000.";
+  if (!within(Duration(1ms), o.open_base, kLongest)) return "open_base must be 1 ms to 30 days.";
+  if (!within(o.open_base, o.open_cap, kLongest)) return "open_cap must be open_base to 30 days.";
+  if (!within(1, o.probes, 16)) return "probes must be 1 to 16.";
+  if (!within(Duration(1ms), o.probe_lease, Duration(1h))) {
+    return "probe_lease must be 1 ms to 1 h.";
+  }
+  if (!within(Duration(0), o.ramp, Duration(1h))) return "ramp must be 0 (off) to 1 h.";
+  return std::nullopt;
+}
+
+CircuitBreaker::Hot CircuitBreaker::hot(const CircuitBreakerOptions& options) noexcept {
+  DAMPER_CHECK(!find_error(options));
+  const bool slow_counts = options.slow_call_duration > Duration(0);
+  return {{options.window / SlotRing<>::kLiveSlots, 0},
+          slow_counts ? options.slow_call_duration : kForever};
+}
+
+CircuitBreaker::CircuitBreaker(const CircuitBreakerOptions& options)
+    : hot_(hot(options)), options_(options) {}
+
+CircuitBreaker::Permit CircuitBreaker::try_admit_rarely(State state, Instant now,
+                                                        double draw) noexcept {
+  if (state.phase == Phase::ramping) {
+    if (!ramp_over(state, now)) {
+      const auto elapsed =
+          static_cast<double>(std::max(between(mark(state), now), Duration(0)).count());
+      const auto ramp = static_cast<double>(options_.load().ramp.count());
+      return draw < kRampFloor + (1 - kRampFloor) * elapsed / ramp ? admit(state) : Permit{};
+    }
+    State calm = state;  // Same generation: nothing changes but that the trips are forgotten.
+    calm.phase = Phase::closed;
+    calm.trips = 0;
+    std::uint64_t seen = pack(state);
+    state_.compare_exchange_strong(seen, pack(calm), std::memory_order_release,
+                                   std::memory_order_relaxed);
+    return admit(state);
+  }
+  if (state.phase == Phase::half_open) return try_probe(state, now);
+  const State half_open{state.generation + 1, Phase::half_open, state.trips, 0};
+  if (!try_move(state, half_open, now)) return {};
+  Permit permit = try_probe(half_open, now);
+  permit.half_opened = true;
+  return permit;
+}
+
+CircuitBreaker::Permit CircuitBreaker::try_probe(State state, Instant now) noexcept {
+  const CircuitBreakerOptions options = options_.load();
+  const Duration stagger = options.probe_lease / options.probes;
+  const std::int64_t passed = std::max(between(mark(state), now), Duration(0)) / stagger;
+  const std::int64_t allowed = std::min<std::int64_t>(options.probes, 1 + state.successes + passed);
+  std::int64_t taken = 0;
+  std::size_t free = kMostProbes;
+  std::uint64_t seen = 0;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(options.probes); ++i) {
+    const std::uint64_t place = leases_[i].load(std::memory_order_relaxed);
+    if (out(place, now)) {
+      ++taken;
+    } else if (free == kMostProbes) {
+      free = i;
+      seen = place;
+    }
+  }
+  if (taken >= allowed) return {};
+  const auto number = static_cast<std::uint16_t>(lease_number(seen) + 1);
+  const std::uint64_t end = microseconds(add(now, options.probe_lease)) & (kOut - 1);
+  if (!leases_[free].compare_exchange_strong(seen, std::uint64_t{number} << 48 | kOut | end,
+                                             std::memory_order_acq_rel)) {
+    return {};  // Another call took the place: one is enough for now.
+  }
+  Permit permit = admit(state);
+  permit.probe = static_cast<std::uint8_t>(free + 1);
+  permit.lease = number;
+  return permit;
+}
+
+// Whether the lease was still the permit's and had not ended.
+bool CircuitBreaker::return_lease(Permit permit, Instant now) noexcept {
+  std::atomic<std::uint64_t>& place = leases_[permit.probe - 1U];
+  std::uint64_t seen = place.load(std::memory_order_relaxed);
+  if (lease_number(seen) != permit.lease) return false;
+  const bool in_time = out(seen, now);
+  return place.compare_exchange_strong(seen, seen & ~kOut, std::memory_order_acq_rel) && in_time;
+}
+
+void CircuitBreaker::on_cancel(Permit permit, Instant now) noexcept {
+  if (permit.probe != 0) return_lease(permit, now);
+}
+
+Transition CircuitBreaker::on_result(Permit permit, bool failed, Duration latency, Instant now,
+                                     double draw) noexcept {
+  const Hot hot = hot_.load();
+  const bool slow = latency > hot.slow_after;
+  if (permit.probe != 0) return on_probe_result(permit, failed || slow, now, draw);
+  const State state = load();
+  if (permit.generation != state.generation) return Transition::none;
+
+  const CircuitBreakerOptions options = options_.load();
+  const std::uint32_t slot = clock_of(hot, state.generation).slot(now);
+  calls_.add(slot);  // First: who sums the failures before the calls never sees a rate too high.
+  if (slow) slow_calls_.add(slot);
+  bool trips = false;
+  if (failed) {
+    failures_.add(slot);
+    const std::uint32_t streak = streak_.add(state.generation);
+    trips = options.consecutive_failures > 0 &&
+            streak >= static_cast<std::uint32_t>(options.consecutive_failures);
+  } else {
+    streak_.clear(state.generation);
+  }
+  const auto failures = static_cast<std::int64_t>(failures_.sum(slot));
+  const auto slow_calls = static_cast<std::int64_t>(slow_calls_.sum(slot));
+  const auto calls = static_cast<std::int64_t>(calls_.sum(slot));
+  if (calls >= options.minimum_volume) {
+    trips = trips || options.failure_rate.reached_by(failures, calls) ||
+            options.slow_call_rate.reached_by(slow_calls, calls);
+  }
+  return trips ? try_open(state, now, draw) : Transition::none;
+}
+
+Transition CircuitBreaker::on_probe_result(Permit permit, bool failed, Instant now,
+                                           double draw) noexcept {
+  if (!return_lease(permit, now)) return Transition::none;
+  for (;;) {
+    State state = load();
+    if (permit.generation != state.generation) return Transition::none;
+    if (failed) return try_open(state, now, draw);
+    if (state.successes + 1 >= options_.load().probes) return try_close(state, now);
+    std::uint64_t seen = pack(state);
+    ++state.successes;
+    if (state_.compare_exchange_weak(seen, pack(state), std::memory_order_acq_rel)) {
+      return Transition::none;
+    }
+  }
+}
+
+bool CircuitBreaker::ramp_over(State state, Instant now) const noexcept {
+  return between(mark(state), now) >= options_.load().ramp;
+}
+
+// The next generation is claimed, then made ready, then published. Whoever does not get it goes
+// on with the old state; nobody waits.
+bool CircuitBreaker::try_move(State from, State to, Instant mark) noexcept {
+  std::uint32_t generation = from.generation;
+  if (!claimed_.compare_exchange_strong(generation, to.generation, std::memory_order_acq_rel)) {
+    return false;
+  }
+  marks_[to.generation % 2].store(mark.time_since_epoch().count(), std::memory_order_relaxed);
+  state_.store(pack(to), std::memory_order_release);
+  return true;
+}
+
+Transition CircuitBreaker::try_open(State from, Instant now, double draw) noexcept {
+  const CircuitBreakerOptions options = options_.load();
+  if (from.phase == Phase::ramping && ramp_over(from, now)) from.trips = 0;
+  const Duration d =
+      std::min(times(options.open_base, std::int64_t{1} << from.trips), options.open_cap);
+  const auto trips = static_cast<std::uint8_t>(std::min(from.trips + 1, 62));
+  const State open{from.generation + 1, Phase::open, trips, 0};
+  return try_move(from, open, add(now, jittered(d, draw))) ? Transition::opened : Transition::none;
+}
+
+Transition CircuitBreaker::try_close(State from, Instant now) noexcept {
+  const bool ramp = options_.load().ramp > Duration(0);
+  const State closed = ramp ? State{from.generation + 1, Phase::ramping, from.trips, 0}
+                            : State{from.generation + 1, Phase::closed, 0, 0};
+  return try_move(from, closed, now) ? Transition::closed : Transition::none;
+}
+
+BreakerState CircuitBreaker::state(Instant now) const noexcept {
+  const State state = load();
+  if (state.phase == Phase::half_open) return BreakerState::half_open;
+  if (state.phase != Phase::open) return BreakerState::closed;
+  return now < mark(state) ? BreakerState::open : BreakerState::half_open;
+}
+
+bool CircuitBreaker::calm(Instant now) const noexcept {
+  const State state = load();
+  return state.phase == Phase::closed || (state.phase == Phase::ramping && ramp_over(state, now));
+}
+
+Duration CircuitBreaker::open_for(Instant now) const noexcept {
+  const State state = load();
+  if (state.phase != Phase::open) return Duration(0);
+  return std::max(between(now, mark(state)), Duration(0));
+}
+
+void CircuitBreaker::reload(const CircuitBreakerOptions& options, Instant now) noexcept {
+  const Hot old = hot_.load();
+  Hot next = hot(options);
+  next.clock.base = old.clock.base;
+  if (next.clock.width != old.clock.width) {
+    next.clock = old.clock.followed_by(next.clock.width, now);
+    const std::uint32_t generation = load().generation;
+    const SlotClock from = clock_of(old, generation);
+    const SlotClock to = clock_of(next, generation);
+    calls_.carry(from, to, now);
+    failures_.carry(from, to, now);
+    slow_calls_.carry(from, to, now);
+  }
+  hot_.store(next);
+  options_.store(options);
+}
+
+}  // namespace damper::admit

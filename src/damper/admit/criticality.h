@@ -1,0 +1,31 @@
+#ifndef DAMPER_ADMIT_CRITICALITY_H_
+#define DAMPER_ADMIT_CRITICALITY_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace damper::admit {
+
+// A Criticality is how much it hurts a user when a request is shed; the classes are those of the
+// SRE book ("Handling Overload", 2016). The most critical comes first.
+enum class Criticality : std::uint8_t {
+  critical_plus,   // Users see it at once, and gravely.
+  critical,        // Users see it: the default of a request that does not say.
+  sheddable_plus,  // Batch work that is retried minutes later.
+  sheddable,       // Its loss is expected, often.
+};
+
+inline constexpr std::size_t kCriticalities = 4;
+
+inline constexpr std::array<std::string_view, kCriticalities> kCriticalityNames = {
+    "critical_plus", "critical", "sheddable_plus", "sheddable"};
+
+[[nodiscard]] constexpr std::string_view name(Criticality criticality) noexcept {
+  return kCriticalityNames[static_cast<std::size_t>(criticality)];
+}
+
+}  // namespace damper::admit
+
+#endif  // DAMPER_ADMIT_CRITICALITY_H_

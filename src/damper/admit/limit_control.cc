@@ -1,0 +1,125 @@
+#include "damper/admit/limit_control.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "damper/base/check.h"
+
+namespace damper::admit {
+namespace {
+
+constexpr std::int32_t kMostLimit = 100'000;
+
+template <class T>
+bool within(T value, T low, T high) {
+  return low <= value && value <= high;
+}
+
+// log10, truncated, at least 1.
+double step_of(double limit) {
+  double step = 1;
+  for (double decade = 100; limit >= decade; decade *= 10) step += 1;
+  return step;
+}
+
+}  // namespace
+
+std::optional<std::string> find_error(const ConcurrencyLimitOptions& options) {
+  if (!within(options.min, 1, kMostLimit)) return "min must be from 1 to 100,000";
+  if (!within(options.max, options.min, kMostLimit)) return "max must be from min to 100,000";
+  if (!within(options.initial, options.min, options.max)) return "initial must be from min to max";
+  if (!within(options.window_samples, 1, 500)) return "window_samples must be from 1 to 500";
+  if (!within(options.tolerated_drops, Percent(0), Percent(50))) {
+    return "tolerated_drops must be from 0 to 50 %";
+  }
+  if (!within(options.backoff, Percent(10), Percent(95))) return "backoff must be from 10 to 95 %";
+  if (!within(options.latency_tolerance, Percent(100), Percent(1000))) {
+    return "latency_tolerance must be from 100 to 1000 %";
+  }
+  return std::nullopt;
+}
+
+LimitControl::LimitControl(const ConcurrencyLimitOptions& options) noexcept
+    : options_(options), limit_(options.initial) {
+  DAMPER_CHECK(!find_error(options));
+}
+
+void LimitControl::on_window(const LimitWindow& window) noexcept {
+  if (options_.kind == LimitKind::fixed) return;
+  const std::int64_t total = std::int64_t{window.answers} + window.drops;
+  if (std::int64_t{window.drops} * Percent::kDenominator >
+      total * options_.tolerated_drops.hundredths()) {
+    compared_limit_ = 0;
+    return move_to(limit_ * options_.backoff.ratio());
+  }
+  if (window.answers == 0) return;
+
+  const bool in_use = std::int64_t{2} * window.peak_in_flight >= limit();
+  if (options_.kind == LimitKind::aimd) {
+    if (in_use) move_to(limit_ + 1);
+    return;
+  }
+  const double latency = std::max(1.0, static_cast<double>(window.latency.count()));
+  learn(latency, in_use);
+  if (!in_use) return;
+  if (latency < 0.75 * floor_) return;  // A much lower floor: learn it before growing.
+  move_to(options_.kind == LimitKind::vegas ? vegas(latency) : gradient(latency));
+}
+
+void LimitControl::learn(double latency, bool in_use) noexcept {
+  if (floor_ == 0) {
+    floor_ = latency;
+  } else if (latency < floor_) {
+    floor_ += (latency - floor_) / 8;
+  } else if (!in_use) {
+    floor_ += (latency - floor_) / 16;
+  }
+  if (in_use) {
+    compare(latency);
+  } else {
+    compared_limit_ = 0;
+  }
+}
+
+// Where there is a queue of ours, latency is in proportion to the limit. Once the limit has moved
+// by a fifth: has latency followed? What is compared with is fresh until the limit begins to move.
+void LimitControl::compare(double latency) noexcept {
+  if (compared_limit_ != 0) {
+    const double moved = limit_ / compared_limit_;
+    if (0.9 < moved && moved < 1.1) compared_latency_ = latency;
+    if (0.8 < moved && moved < 1.25) return;
+    const double response = latency / compared_latency_;
+    const bool followed = moved < 1 ? response * response <= moved : response * response >= moved;
+    if (!followed && latency > floor_) floor_ += (latency - floor_) / 2;
+  }
+  compared_limit_ = limit_;
+  compared_latency_ = latency;
+}
+
+double LimitControl::vegas(double latency) const noexcept {
+  const double step = step_of(limit_);
+  const double most = std::max(6 * step, limit_ / 8);
+  const double queue = limit_ * (1 - std::min(1.0, floor_ / latency));
+  if (queue <= most / 6) return limit_ + 6 * step;
+  if (queue < most / 2) return limit_ + step;
+  if (queue <= most) return limit_ + step / 2;
+  return limit_ - step;
+}
+
+double LimitControl::gradient(double latency) const noexcept {
+  const double tolerated = options_.latency_tolerance.ratio() * floor_;
+  const double slope = std::clamp(tolerated / latency, 0.5, 1.0);
+  return limit_ + (limit_ * slope + std::sqrt(limit_) - limit_) / 5;
+}
+
+void LimitControl::move_to(double limit) noexcept {
+  limit_ = std::clamp(limit, static_cast<double>(options_.min), static_cast<double>(options_.max));
+}
+
+void LimitControl::reload(const ConcurrencyLimitOptions& options) noexcept {
+  DAMPER_CHECK(!find_error(options));
+  options_ = options;
+  move_to(options.kind == LimitKind::fixed ? options.initial : limit_);
+}
+
+}  // namespace damper::admit

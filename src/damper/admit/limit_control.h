@@ -1,0 +1,105 @@
+#ifndef DAMPER_ADMIT_LIMIT_CONTROL_H_
+#define DAMPER_ADMIT_LIMIT_CONTROL_H_
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "damper/base/instant.h"
+#include "damper/base/percent.h"
+
+namespace damper::admit {
+
+enum class LimitKind : std::uint8_t { fixed, aimd, vegas, gradient };
+
+inline constexpr std::array<std::string_view, 4> kLimitKindNames = {"fixed", "aimd", "vegas",
+                                                                    "gradient"};
+[[nodiscard]] constexpr std::string_view name(LimitKind kind) noexcept {
+  return kLimitKindNames[static_cast<std::size_t>(kind)];
+}
+
+struct ConcurrencyLimitOptions {
+  LimitKind kind = LimitKind::gradient;
+  std::int32_t initial = 20;              // [min, max]; the limit itself when fixed
+  std::int32_t min = 1;                   // 1 to 100,000
+  std::int32_t max = 1000;                // [min, 100,000]
+  std::int32_t window_samples = 10;       // 1 to 500: the fewest samples that change the limit
+  Percent tolerated_drops = Percent(10);  // 0 to 50 %: a window with more of them cuts the limit,
+  Percent backoff = Percent(70);          // 10 to 95 %: to this share of it (CUBIC's 0.7)
+  Percent latency_tolerance = Percent(120);  // 100 to 1000 % of the floor is no queue (gradient)
+};
+
+[[nodiscard]] std::optional<std::string> find_error(const ConcurrencyLimitOptions& options);
+
+// A LimitWindow is what a window of samples came to.
+struct LimitWindow {
+  std::int32_t answers = 0;  // attempts that were answered, well or badly
+  std::int32_t drops = 0;    // attempts that ended in a timeout or in overload
+  Duration latency{0};       // the mean of the answers
+  std::int32_t peak_in_flight = 0;
+};
+
+// A LimitControl decides how a concurrency limit follows what was measured, a window at a time.
+//
+// Why: the right limit is throughput times latency (Little's law), and both move. A limit set by
+// hand is wrong after the next deployment.
+// Model: a window with more drops than tolerated multiplies the limit by `backoff`, whatever the
+// algorithm. Otherwise, and only when at least half of the limit was in use:
+//   aimd      grows by one (Chiu and Jain, 1989).
+//   vegas     estimates the queue, limit * (1 - floor / latency), and steers it to 6 steps, a step
+//             being log10(limit), or an eighth of the limit if that is more; a short queue grows it
+//             faster (Brakmo and Peterson, "TCP Vegas", 1994; the steps are those of Netflix'
+//             concurrency-limits). It never rests below, where it could be held down for good by a
+//             floor learnt too low.
+//   gradient  goes a fifth of the way to limit * clamp(tolerance * floor / latency, 0.5, 1) +
+//             sqrt(limit) (Netflix' Gradient2 for the shape, Envoy's adaptive concurrency for the
+//             headroom). Gradient2's baseline is the average latency, which takes a standing queue
+//             for normal after a while and then grows to the maximum; here it is the floor.
+// The floor is what latency would be without a queue of our making. No phase measures it. A lower
+// latency pulls it down by an eighth of the distance (and while it is over a quarter lower, the
+// limit does not grow); latency seen with less than half of the limit in use pulls it either way,
+// by a sixteenth; and when the limit has moved by a fifth and latency did not follow by half as
+// much, then latency is not of our making, and the floor goes half way up to it. In a steady state
+// it stays, so that a lasting queue never becomes the floor.
+// Known weakness: a control that starts in the middle of an overload takes its first window for
+// the floor until drops or a lull show it a lower one.
+// Invariants:
+//   (1) min <= limit <= max.
+//   (2) A window of drops alone never raises the limit, and lowers it until it is min.
+//   (3) The limit grows only in a window with at least half of it in use.
+//   (4) With constant latency and few drops the limit never falls.
+//   (5) A fixed limit never moves.
+// Thread safety: none; ConcurrencyLimit lets in one thread at a time.
+class LimitControl {
+ public:
+  // REQUIRES: !find_error(options).
+  explicit LimitControl(const ConcurrencyLimitOptions& options) noexcept;
+
+  void on_window(const LimitWindow& window) noexcept;
+
+  // Takes over the limit, held within the new bounds, and what was learnt; a limit that is now
+  // fixed is the new `initial`. REQUIRES: !find_error(options).
+  void reload(const ConcurrencyLimitOptions& options) noexcept;
+
+  [[nodiscard]] std::int32_t limit() const noexcept { return static_cast<std::int32_t>(limit_); }
+  [[nodiscard]] const ConcurrencyLimitOptions& options() const noexcept { return options_; }
+
+ private:
+  void learn(double latency, bool in_use) noexcept;
+  void compare(double latency) noexcept;
+  [[nodiscard]] double vegas(double latency) const noexcept;
+  [[nodiscard]] double gradient(double latency) const noexcept;
+  void move_to(double limit) noexcept;
+
+  ConcurrencyLimitOptions options_;
+  double limit_;                 // Fractions add up over windows.
+  double floor_ = 0;             // Nanoseconds; 0: nothing learnt.
+  double compared_limit_ = 0;    // The limit and the latency that the next comparison is with;
+  double compared_latency_ = 0;  // 0: none yet.
+};
+
+}  // namespace damper::admit
+
+#endif  // DAMPER_ADMIT_LIMIT_CONTROL_H_

@@ -1,0 +1,262 @@
+#include "damper/admit/limit_control.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "damper/base/random.h"
+
+namespace damper::admit {
+namespace {
+
+using std::chrono::milliseconds;
+
+// A window with all of the limit in use.
+LimitWindow busy(const LimitControl& control, Duration latency, std::int32_t drops = 0) {
+  return {.answers = 100 - drops,
+          .drops = drops,
+          .latency = latency,
+          .peak_in_flight = control.limit()};
+}
+
+// The latency of a dependency that serves so many at a time in 10 ms each; the rest waits.
+Duration latency_with(std::int32_t workers, const LimitControl& control) {
+  return milliseconds(10) * std::max(workers, control.limit()) / workers;
+}
+
+TEST(LimitControl, AFieldOutOfBoundsIsNamed) {
+  EXPECT_EQ(find_error(ConcurrencyLimitOptions{}), std::nullopt);
+  EXPECT_EQ(find_error({.min = 0}), "min must be from 1 to 100,000");
+  EXPECT_EQ(find_error({.min = 100'001, .max = 100'001}), "min must be from 1 to 100,000");
+  EXPECT_EQ(find_error({.initial = 5, .min = 5, .max = 4}), "max must be from min to 100,000");
+  EXPECT_EQ(find_error({.max = 100'001}), "max must be from min to 100,000");
+  EXPECT_EQ(find_error({.initial = 4, .min = 5}), "initial must be from min to max");
+  EXPECT_EQ(find_error({.initial = 1001}), "initial must be from min to max");
+  EXPECT_EQ(find_error({.initial = 100'000, .min = 100'000, .max = 100'000}), std::nullopt);
+  EXPECT_EQ(find_error({.window_samples = 0}), "window_samples must be from 1 to 500");
+  EXPECT_EQ(find_error({.window_samples = 501}), "window_samples must be from 1 to 500");
+  EXPECT_EQ(find_error({.tolerated_drops = Percent(51)}), "tolerated_drops must be from 0 to 50 %");
+  EXPECT_EQ(find_error({.backoff = Percent(9)}), "backoff must be from 10 to 95 %");
+  EXPECT_EQ(find_error({.backoff = Percent(96)}), "backoff must be from 10 to 95 %");
+  EXPECT_EQ(find_error({.latency_tolerance = Percent(99)}),
+            "latency_tolerance must be from 100 to 1000 %");
+}
+
+TEST(LimitControl, AFixedLimitNeverMoves) {  // Invariant (5)
+  LimitControl control({.kind = LimitKind::fixed, .initial = 7});
+  control.on_window(busy(control, milliseconds(1)));
+  control.on_window(busy(control, milliseconds(900), 100));
+  EXPECT_EQ(control.limit(), 7);
+}
+
+TEST(LimitControl, AimdAddsOneAndMultipliesByBackoff) {
+  LimitControl control({.kind = LimitKind::aimd, .initial = 20});
+  control.on_window(busy(control, milliseconds(5)));
+  EXPECT_EQ(control.limit(), 21);
+  control.on_window(busy(control, milliseconds(500)));  // Latency does not matter to it,
+  EXPECT_EQ(control.limit(), 22);
+  control.on_window(busy(control, milliseconds(1)));  // whichever way it goes.
+  EXPECT_EQ(control.limit(), 23);
+  control.on_window(busy(control, milliseconds(5), 100));
+  EXPECT_EQ(control.limit(), 16);  // 23 * 0.7 = 16.1
+}
+
+TEST(LimitControl, AWindowWithExactlyTheToleratedDropsIsNoCut) {
+  LimitControl control({.kind = LimitKind::aimd, .initial = 20});
+  control.on_window(busy(control, milliseconds(5), 10));  // 10 % of 100
+  EXPECT_EQ(control.limit(), 21);
+  control.on_window(busy(control, milliseconds(5), 11));
+  EXPECT_EQ(control.limit(), 14);  // 21 * 0.7 = 14.7
+}
+
+TEST(LimitControl, GrowsOnlyWhenHalfOfTheLimitIsInUse) {  // Invariant (3)
+  for (const LimitKind kind : {LimitKind::aimd, LimitKind::vegas, LimitKind::gradient}) {
+    LimitControl control({.kind = kind, .initial = 20});
+    control.on_window({.answers = 100, .latency = milliseconds(5), .peak_in_flight = 9});
+    EXPECT_EQ(control.limit(), 20) << name(kind);
+    for (int i = 0; i < 3; ++i) {
+      control.on_window({.answers = 100, .latency = milliseconds(5), .peak_in_flight = 10});
+      if (control.limit() > 20) break;
+    }
+    EXPECT_GT(control.limit(), 20) << name(kind);
+  }
+}
+
+TEST(LimitControl, VegasSteersTheQueueToSixSteps) {
+  LimitControl control({.kind = LimitKind::vegas, .initial = 40});
+  control.on_window(busy(control, milliseconds(30)));  // The floor; no queue: 6 steps of 1.
+  EXPECT_EQ(control.limit(), 46);
+  control.on_window(busy(control, milliseconds(31)));  // 46 * 1/31 = 1.5 waiting, over 1, under 3
+  EXPECT_EQ(control.limit(), 47);
+  control.on_window(busy(control, milliseconds(33)));  // 47 * 3/33 = 4.3 waiting
+  EXPECT_EQ(control.limit(), 47);                      // 47.5
+  control.on_window(busy(control, milliseconds(33)));
+  EXPECT_EQ(control.limit(), 48);
+  control.on_window(busy(control, milliseconds(36)));  // 48 * 6/36 = 8 waiting, over 6
+  EXPECT_EQ(control.limit(), 47);
+}
+
+TEST(LimitControl, AnEighthOfALargeLimitMayWait) {
+  LimitControl control({.kind = LimitKind::vegas, .initial = 800});
+  control.on_window({.answers = 10, .latency = milliseconds(100), .peak_in_flight = 1});
+  control.on_window(busy(control, milliseconds(110)));  // 800 * 10/110 = 73 waiting, of 100
+  EXPECT_EQ(control.limit(), 801);                      // Half a step of 2.
+  control.on_window(busy(control, milliseconds(115)));  // 801 * 15/115 = 104 waiting
+  EXPECT_EQ(control.limit(), 799);
+}
+
+TEST(LimitControl, GradientGoesAFifthOfTheWay) {
+  LimitControl control({.kind = LimitKind::gradient, .initial = 100});
+  control.on_window(busy(control, milliseconds(10)));  // To 100 + 10
+  EXPECT_EQ(control.limit(), 102);
+  LimitControl tolerant({.kind = LimitKind::gradient, .initial = 100});
+  tolerant.on_window({.answers = 10, .latency = milliseconds(10), .peak_in_flight = 1});
+  tolerant.on_window(busy(tolerant, milliseconds(12)));  // 1.2 * 10 / 12 = 1: no queue yet
+  EXPECT_EQ(tolerant.limit(), 102);
+  LimitControl queued({.kind = LimitKind::gradient, .initial = 100});
+  queued.on_window({.answers = 10, .latency = milliseconds(10), .peak_in_flight = 1});
+  queued.on_window(busy(queued, milliseconds(20)));  // 1.2 * 10 / 20: to 60 + 10
+  EXPECT_EQ(queued.limit(), 94);
+  LimitControl worst({.kind = LimitKind::gradient, .initial = 100});
+  worst.on_window({.answers = 10, .latency = milliseconds(10), .peak_in_flight = 1});
+  worst.on_window(busy(worst, milliseconds(900)));  // Held at a half: to 50 + 10
+  EXPECT_EQ(worst.limit(), 92);
+}
+
+TEST(LimitControl, TrapL1_ALimitFedOnlyByTimeoutsShrinksToItsMinimum) {  // Invariant (2)
+  for (const LimitKind kind : {LimitKind::aimd, LimitKind::vegas, LimitKind::gradient}) {
+    LimitControl control({.kind = kind, .initial = 500, .min = 3});
+    std::int32_t last = control.limit();
+    for (int i = 0; i < 20; ++i) {
+      control.on_window({.answers = 0, .drops = 100, .peak_in_flight = control.limit()});
+      EXPECT_TRUE(control.limit() < last || control.limit() == 3) << name(kind) << " " << last;
+      last = control.limit();
+    }
+    EXPECT_EQ(last, 3) << name(kind);
+  }
+}
+
+TEST(LimitControl, TrapL2_SteadyLatencyNeverLowersTheLimit) {  // Invariant (4)
+  for (const LimitKind kind : {LimitKind::aimd, LimitKind::vegas, LimitKind::gradient}) {
+    LimitControl control({.kind = kind, .initial = 20, .max = 100});
+    std::int32_t last = 20;
+    for (int i = 0; i < 10'000; ++i) {
+      control.on_window(busy(control, milliseconds(10), i % 11));
+      ASSERT_GE(control.limit(), last) << name(kind) << " window " << i;
+      last = control.limit();
+    }
+    EXPECT_EQ(last, 100) << name(kind);
+  }
+}
+
+TEST(LimitControl, LatencyThatDoesNotFollowTheLimitBecomesTheFloor) {
+  for (const LimitKind kind : {LimitKind::vegas, LimitKind::gradient}) {
+    LimitControl control({.kind = kind, .initial = 100, .max = 100});
+    control.on_window(busy(control, milliseconds(10)));
+    std::int32_t lowest = 100;
+    for (int i = 0; i < 1000; ++i) {  // Four times as slow, however few we send.
+      control.on_window(busy(control, milliseconds(40)));
+      lowest = std::min(lowest, control.limit());
+    }
+    EXPECT_LE(lowest, 64) << name(kind);  // It did try: two cuts of a fifth at least.
+    EXPECT_EQ(control.limit(), 100) << name(kind);
+  }
+}
+
+TEST(LimitControl, ALastingQueueNeverBecomesTheFloor) {
+  for (const LimitKind kind : {LimitKind::vegas, LimitKind::gradient}) {
+    LimitControl control({.kind = kind, .initial = 10, .max = 100'000});
+    for (int i = 0; i < 100'000; ++i) {
+      control.on_window(busy(control, latency_with(50, control)));
+    }
+    EXPECT_GE(control.limit(), 50) << name(kind);
+    EXPECT_LE(control.limit(), 100) << name(kind);
+  }
+}
+
+TEST(LimitControl, AMuchLowerFloorIsLearntBeforeTheLimitGrows) {
+  LimitControl control({.kind = LimitKind::gradient, .initial = 100});
+  control.on_window({.answers = 10, .latency = milliseconds(100), .peak_in_flight = 1});
+  control.on_window(busy(control, milliseconds(50)));  // Floor 93.75, 87.5 is 3/4 of what is left
+  EXPECT_EQ(control.limit(), 100);
+  for (int i = 0; i < 5; ++i) control.on_window(busy(control, milliseconds(50)));
+  EXPECT_EQ(control.limit(), 100);                     // 50 * (1 + 0.875^6) = 72.4: still
+  control.on_window(busy(control, milliseconds(50)));  // 69.6
+  control.on_window(busy(control, milliseconds(50)));  // 67.2
+  control.on_window(busy(control, milliseconds(50)));  // 65.04: 50 is over 3/4 of it
+  EXPECT_EQ(control.limit(), 102);
+}
+
+TEST(LimitControl, AnIdleSpellAgesTheFloorSlowly) {
+  LimitControl control({.kind = LimitKind::gradient, .initial = 100});
+  control.on_window({.answers = 10, .latency = milliseconds(10), .peak_in_flight = 1});
+  control.on_window({.answers = 10, .latency = milliseconds(26), .peak_in_flight = 1});  // 11 ms
+  control.on_window(busy(control, Duration(13'200'000)));  // 1.2 * 11: no queue
+  EXPECT_EQ(control.limit(), 102);
+  LimitControl slow({.kind = LimitKind::gradient, .initial = 100});
+  slow.on_window({.answers = 10, .latency = milliseconds(10), .peak_in_flight = 1});
+  slow.on_window({.answers = 10, .latency = milliseconds(26), .peak_in_flight = 1});
+  slow.on_window(busy(slow, milliseconds(22)));  // 1.2 * 11 / 22: to 60 + 10
+  EXPECT_EQ(slow.limit(), 94);
+}
+
+TEST(LimitControl, ACapacityThatHalvesIsNotTakenForASlowerFloor) {
+  for (const LimitKind kind : {LimitKind::vegas, LimitKind::gradient}) {
+    LimitControl control({.kind = kind, .initial = 20});
+    for (int i = 0; i < 1000; ++i) control.on_window(busy(control, latency_with(100, control)));
+    const std::int32_t before = control.limit();
+    for (int i = 0; i < 1000; ++i) control.on_window(busy(control, latency_with(50, control)));
+    EXPECT_GE(control.limit(), 50) << name(kind);
+    EXPECT_LE(control.limit(), before * 2 / 3) << name(kind) << " from " << before;
+  }
+}
+
+TEST(LimitControl, LatencyAcrossACutByDropsIsNotCompared) {
+  LimitControl control({.kind = LimitKind::gradient, .initial = 100});
+  control.on_window(busy(control, milliseconds(10)));
+  control.on_window(busy(control, milliseconds(10), 50));
+  EXPECT_EQ(control.limit(), 71);                      // 102 * 0.7 = 71.4
+  control.on_window(busy(control, milliseconds(24)));  // The floor is 10 still: to 35.7 + 8.4
+  EXPECT_EQ(control.limit(), 65);
+}
+
+TEST(LimitControl, AReloadCarriesTheLimitOverWithinTheNewBounds) {
+  LimitControl control({.kind = LimitKind::aimd, .initial = 50});
+  control.reload({.kind = LimitKind::aimd, .initial = 10, .max = 40});
+  EXPECT_EQ(control.limit(), 40);
+  control.reload({.kind = LimitKind::gradient, .initial = 60, .min = 60, .max = 90});
+  EXPECT_EQ(control.limit(), 60);
+  control.reload({.kind = LimitKind::vegas, .initial = 20});
+  EXPECT_EQ(control.limit(), 60);
+  control.reload({.kind = LimitKind::fixed, .initial = 20});
+  EXPECT_EQ(control.limit(), 20);
+}
+
+TEST(LimitControl, TheLimitStaysWithinItsBoundsWhateverIsMeasured) {  // Invariants (1), (2), (3)
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    Random random(seed);
+    const auto upto = [&](std::int32_t most) {
+      return static_cast<std::int32_t>(random.draw() * (most + 1));
+    };
+    const auto kind = static_cast<LimitKind>(1 + upto(2));
+    const std::int32_t min = 1 + upto(20);
+    const std::int32_t max = min + upto(200);
+    LimitControl control({.kind = kind, .initial = min, .min = min, .max = max});
+    for (int i = 0; i < 500; ++i) {
+      const std::int32_t before = control.limit();
+      const LimitWindow window{.answers = upto(50),
+                               .drops = upto(1) * upto(50),
+                               .latency = upto(3) == 0 ? Duration{0} : Duration{upto(50'000'000)},
+                               .peak_in_flight = upto(max)};
+      control.on_window(window);
+      ASSERT_GE(control.limit(), min) << "seed " << seed;
+      ASSERT_LE(control.limit(), max) << "seed " << seed;
+      if (2 * window.peak_in_flight < before || window.answers == 0) {
+        ASSERT_LE(control.limit(), before) << "seed " << seed;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace damper::admit

@@ -1,0 +1,61 @@
+#include "damper/cli/program.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <ostream>
+#include <string_view>
+
+#include "damper/cli/check.h"
+#include "damper/policy/words.h"
+
+namespace damper::cli {
+namespace {
+
+constexpr const char* kExamples = R"(Examples:
+  damper check damper.yaml          what is wrong with my policy, and what is in force
+  damper check --quiet *.yaml       only what is wrong
+  damper check --help               what a subcommand takes
+)";
+
+// The first argument that is not an option, if no subcommand has that name.
+const std::string* find_unknown_subcommand(const std::vector<std::string>& arguments,
+                                           const std::vector<std::string_view>& known) {
+  const auto first = std::find_if(arguments.begin(), arguments.end(),
+                                  [](const std::string& text) { return !text.starts_with('-'); });
+  if (first == arguments.end()) return nullptr;
+  return std::find(known.begin(), known.end(), *first) == known.end() ? &*first : nullptr;
+}
+
+}  // namespace
+
+int run(std::vector<std::string> arguments, const Streams& streams) {
+  CLI::App app("damper: retries that help. One engine decides, schedules and admits.", "damper");
+  app.set_version_flag("--version", "damper " DAMPER_VERSION);
+  app.set_help_flag("-h,--help", "Say what there is, and exit.");
+  app.footer(kExamples);
+  app.require_subcommand(1);
+  int status = kOk;
+  add_check(app, streams, status);
+
+  std::vector<std::string_view> known;
+  for (const CLI::App* subcommand : app.get_subcommands({}))
+    known.push_back(subcommand->get_name());
+  if (const std::string* unknown = find_unknown_subcommand(arguments, known)) {
+    streams.err << "damper: unknown subcommand " << policy::in_quotes(*unknown)
+                << policy::suggestion(*unknown, known) << " (accepted: " << policy::joined(known)
+                << ")\n";
+    return kTrouble;
+  }
+  try {
+    std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back.
+    app.parse(std::move(arguments));
+  } catch (const CLI::Success& asked) {  // --help or --version
+    return app.exit(asked, streams.out, streams.err);
+  } catch (const CLI::ParseError& error) {
+    streams.err << "damper: " << policy::on_one_line(error.what()) << "; see damper --help\n";
+    return kTrouble;
+  }
+  return status;
+}
+
+}  // namespace damper::cli

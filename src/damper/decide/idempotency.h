@@ -1,0 +1,41 @@
+#ifndef DAMPER_DECIDE_IDEMPOTENCY_H_
+#define DAMPER_DECIDE_IDEMPOTENCY_H_
+
+#include <optional>
+#include <string_view>
+
+namespace damper::decide {
+
+// Whether repeating a request of this method is no different from making it once: RFC 9110,
+// section 9.2.2. Methods are case-sensitive: "get" is not GET, and nobody knows what it does.
+[[nodiscard]] constexpr bool idempotent_method(std::string_view method) noexcept {
+  return method == "GET" || method == "HEAD" || method == "OPTIONS" || method == "PUT" ||
+         method == "DELETE" || method == "TRACE";
+}
+
+// Idempotency is why a request may be repeated although it may have been carried out already.
+//
+// Model: the caller's word counts before all else, in both directions: a GET with side effects is
+// kept from being repeated, a POST that the server deduplicates is allowed to be. Without it, the
+// method or a key that the server deduplicates by is enough. By default nothing is: an unknown
+// operation is sent once.
+struct Idempotency {
+  bool by_method = false;
+  bool by_key = false;          // It carries an Idempotency-Key.
+  std::optional<bool> by_word;  // What the caller says, where the caller says it.
+
+  [[nodiscard]] constexpr bool repeatable() const noexcept {
+    return by_word.value_or(by_method || by_key);
+  }
+};
+
+// The idempotency of an HTTP request. `key` is the value of its Idempotency-Key header; empty when
+// there is none, and an empty key is none.
+[[nodiscard]] constexpr Idempotency idempotency(std::string_view method,
+                                                std::string_view key = {}) noexcept {
+  return {.by_method = idempotent_method(method), .by_key = !key.empty(), .by_word = std::nullopt};
+}
+
+}  // namespace damper::decide
+
+#endif  // DAMPER_DECIDE_IDEMPOTENCY_H_

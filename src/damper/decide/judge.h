@@ -1,0 +1,73 @@
+#ifndef DAMPER_DECIDE_JUDGE_H_
+#define DAMPER_DECIDE_JUDGE_H_
+
+#include "damper/base/verdict.h"
+#include "damper/decide/outcome.h"
+
+namespace damper::decide {
+
+// What judging an attempt needs to know of the request.
+struct Request {
+  bool idempotent = false;                     // See Idempotency.
+  bool owned_above = false;                    // See Layer: somebody above retries it.
+  bool rereads = false;                        // Each attempt reads anew before it writes.
+  OutcomeSet retryable = kRetryableByDefault;  // The policy's retry_on.
+};
+
+// Whether another attempt is worth it and safe: Verdict::none if so, and if not, why not.
+//
+// Why one function: the order of the questions is a decision of its own. It goes from what no
+// policy can change to what only this request's place in the system decides, so that the verdict
+// names the first reason that would have to go away.
+// Model, in this order:
+//   success, cancelled, permanent, conflict   the outcome itself ends the call, whatever
+//                                             `retryable` holds; but a conflict, which wrote
+//                                             nothing, is retried by a request that rereads
+//   pushed_back      the server said: do not retry. Obeyed for every failure.
+//   overload         unless the server said when to come back. With its word an overload is
+//                    retryable, also when `retryable` leaves it out; without it, never.
+//   not_retryable    the outcome is not in `retryable`, or the policy leaves this status out
+//   not_idempotent   unless the outcome is `unavailable`, the request surely never left, or it is
+//                    known to be harmless. An overload is no exception: 429 may come from a layer
+//                    that is not the first.
+//   layered          a layer above retries it
+// Invariants:
+//   (1) A request that is not idempotent is repeated only after `unavailable`, after a conflict if
+//       it rereads, or after what was harmless.
+//   (2) An overload is retried only with the server's word on when.
+//   (3) A request that is owned above is never retried here.
+// Cost: a few branches; no allocation.
+[[nodiscard]] constexpr Verdict judge(const Report& report, const Request& request) noexcept {
+  switch (report.outcome) {
+    case Outcome::success:
+      return Verdict::success;
+    case Outcome::cancelled:
+      return Verdict::cancelled;
+    case Outcome::permanent:
+      return Verdict::permanent;
+    case Outcome::conflict:
+      if (!request.rereads) return Verdict::conflict;
+      break;
+    case Outcome::transient:
+    case Outcome::timeout:
+    case Outcome::overload:
+    case Outcome::unavailable:
+      break;
+  }
+  if (report.do_not_retry) return Verdict::pushed_back;
+  if (report.outcome == Outcome::overload) {
+    if (!report.server_said_when()) return Verdict::overload;
+  } else if (report.outcome != Outcome::conflict && !request.retryable.contains(report.outcome)) {
+    return Verdict::not_retryable;
+  }
+  if (report.retry_on_excluded) return Verdict::not_retryable;
+  const bool changed_nothing = report.harmless || report.outcome == Outcome::unavailable ||
+                               report.outcome == Outcome::conflict;
+  if (!request.idempotent && !changed_nothing) return Verdict::not_idempotent;
+  if (request.owned_above) return Verdict::layered;
+  return Verdict::none;
+}
+
+}  // namespace damper::decide
+
+#endif  // DAMPER_DECIDE_JUDGE_H_

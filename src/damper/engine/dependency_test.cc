@@ -1,0 +1,143 @@
+#include "damper/engine/dependency.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "damper/engine/call.h"
+
+namespace damper::engine {
+namespace {
+
+using namespace std::chrono_literals;
+using decide::Outcome;
+
+class Recorder final : public EventSink {
+ public:
+  void on_event(const Event& event) noexcept override {
+    events.push_back(std::string(event.key) + " " + std::string(name(event.kind)));
+    last_detail = event.detail;
+    last_length = event.length;
+  }
+  std::vector<std::string> events;
+  std::string last_detail;
+  Duration last_length{0};
+};
+
+Verdict attempt(Dependency& dependency, Outcome outcome, Instant now) {
+  Call call(dependency, {.idempotent = true});
+  Step step = call.start(now, 0.0);
+  if (!step.over()) step = call.on_outcome(0, {.outcome = outcome}, now, 0.0);
+  return step.over() ? step.verdict : call.on_cancel(now).verdict;
+}
+
+TEST(Dependency, OneLineForATransitionNotForARequest) {  // Invariant (2).
+  Policy policy;
+  policy.budget = {.percent = Percent(10), .reserve = 1};
+  policy.call.max_attempts = 2;
+  Dependency dependency("billing", policy);
+  Recorder recorder;
+  dependency.report_to(&recorder);
+  for (int i = 0; i < 100; ++i) (void)attempt(dependency, Outcome::success, Instant{1s});
+  EXPECT_TRUE(recorder.events.empty());
+
+  while (dependency.budget().try_withdraw(Instant{1s})) {
+  }
+  for (int i = 0; i < 100; ++i) (void)attempt(dependency, Outcome::transient, Instant{1s});
+  EXPECT_EQ(recorder.events,
+            (std::vector<std::string>{"billing first_failure", "billing budget_exhausted",
+                                      "billing repeated_failure", "billing repeated_failure"}));
+
+  recorder.events.clear();
+  for (int i = 0; i < 100; ++i) (void)attempt(dependency, Outcome::success, Instant{20s});
+  EXPECT_EQ(recorder.events,
+            (std::vector<std::string>{"billing recovered", "billing budget_refilled"}));
+}
+
+TEST(Dependency, BreakerTransitionsAreReportedOnceEach) {  // Invariant (2).
+  Policy policy;
+  policy.breaker = admit::CircuitBreakerOptions{
+      .consecutive_failures = 3, .open_base = 1s, .open_cap = 1s, .probes = 1};
+  Dependency dependency("billing", policy);
+  Recorder recorder;
+  dependency.report_to(&recorder);
+  for (int i = 0; i < 5; ++i) (void)attempt(dependency, Outcome::transient, Instant{1s});
+  EXPECT_EQ(recorder.events.back(), "billing breaker_opened");
+  EXPECT_EQ(recorder.last_length, 500ms);  // Half of a second and more, for a draw of 0.
+  EXPECT_EQ(attempt(dependency, Outcome::success, Instant{1s}), Verdict::breaker_open);
+  recorder.events.clear();
+  EXPECT_EQ(attempt(dependency, Outcome::success, Instant{2s}), Verdict::success);
+  EXPECT_EQ(recorder.events,
+            (std::vector<std::string>{"billing breaker_half_open", "billing breaker_closed"}));
+}
+
+TEST(Dependency, AReloadResetsNothing) {  // Invariant (1).
+  Policy policy;
+  policy.breaker.emplace().consecutive_failures = 2;
+  Dependency dependency("billing", policy);
+  Recorder recorder;
+  dependency.report_to(&recorder);
+  for (int i = 0; i < 100; ++i) (void)attempt(dependency, Outcome::success, Instant{1s});
+  for (int i = 0; i < 2; ++i) (void)attempt(dependency, Outcome::permanent, Instant{1s});
+  for (int i = 0; i < 2; ++i) (void)attempt(dependency, Outcome::overload, Instant{1s});
+  EXPECT_EQ(dependency.breaker().state(Instant{1s}), admit::BreakerState::open);
+  const std::int64_t samples = dependency.latencies().samples(Instant{1s});
+  const double fill = dependency.budget().fill(Instant{1s});
+
+  policy.budget.percent = Percent(50);
+  policy.breaker->consecutive_failures = 10;
+  policy.call.max_attempts = 7;
+  dependency.reload(policy, Instant{1s});
+  EXPECT_EQ(dependency.policy().max_attempts, 7);
+  EXPECT_EQ(dependency.breaker().state(Instant{1s}), admit::BreakerState::open);
+  EXPECT_EQ(dependency.latencies().samples(Instant{1s}), samples);
+  EXPECT_EQ(dependency.budget().fill(Instant{1s}), fill);
+  EXPECT_EQ(dependency.tally().of(Verdict::permanent), 2u);
+  EXPECT_EQ(recorder.events.back(), "billing policy_reloaded");
+}
+
+TEST(Dependency, AReloadCanTurnTheBreakerOffAndOn) {
+  Policy policy;
+  policy.breaker.emplace().consecutive_failures = 1;
+  Dependency dependency("billing", policy);
+  (void)attempt(dependency, Outcome::overload, Instant{1s});
+  EXPECT_EQ(attempt(dependency, Outcome::success, Instant{1s}), Verdict::breaker_open);
+  dependency.reload({}, Instant{1s});
+  EXPECT_EQ(attempt(dependency, Outcome::success, Instant{1s}), Verdict::success);
+  dependency.reload(policy, Instant{1s});
+  EXPECT_EQ(attempt(dependency, Outcome::success, Instant{1s}), Verdict::breaker_open);
+}
+
+TEST(Dependency, AFlipSaysWhichAndWhy) {
+  Dependency dependency("billing");
+  Recorder recorder;
+  dependency.report_to(&recorder);
+  dependency.flip(admit::Switch::retries,
+                  {.off = true, .until = Instant{31min}, .reason = "db failover"}, Instant{1min});
+  EXPECT_EQ(recorder.events, (std::vector<std::string>{"billing switch_flipped"}));
+  EXPECT_EQ(recorder.last_detail, "retries off: db failover");
+  EXPECT_EQ(recorder.last_length, 30min);
+  EXPECT_EQ(attempt(dependency, Outcome::transient, Instant{2min}), Verdict::switched_off);
+  dependency.flip(admit::Switch::retries, {}, Instant{3min});
+  EXPECT_EQ(recorder.last_detail, "retries on");
+}
+
+TEST(Dependency, TheProcessCanSwitchEveryDependencyOff) {
+  admit::Switches process;
+  Dependency dependency("billing", {}, {.switches = &process});
+  process.set(admit::Switch::retries, {.off = true});
+  EXPECT_EQ(attempt(dependency, Outcome::transient, Instant{2min}), Verdict::switched_off);
+}
+
+TEST(Dependency, ABudgetAboveHasToAgree) {
+  admit::RetryBudget process({.percent = Percent(0), .reserve = 1});
+  Dependency one("one", {}, {.budget = &process});
+  Dependency two("two", {}, {.budget = &process});
+  const auto taken = one.budget().try_withdraw(Instant{1s});
+  EXPECT_TRUE(taken);
+  EXPECT_EQ(attempt(two, Outcome::transient, Instant{1s}), Verdict::budget_spent);
+}
+
+}  // namespace
+}  // namespace damper::engine

@@ -1,0 +1,66 @@
+#ifndef DAMPER_ENGINE_FAILURE_STREAK_H_
+#define DAMPER_ENGINE_FAILURE_STREAK_H_
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+
+#include "damper/base/instant.h"
+#include "damper/engine/event.h"
+
+namespace damper::engine {
+
+// A Quiet says whether something happens for the first time in a while.
+// Thread safety: of threads that ask at the same instant, one is told so.
+class Quiet {
+ public:
+  static constexpr Duration kWhile = std::chrono::seconds(10);
+
+  [[nodiscard]] bool broken_by(Instant now) noexcept {
+    const std::int64_t last =
+        last_.exchange(now.time_since_epoch().count(), std::memory_order_relaxed);
+    return between(Instant{Duration{last}}, now) > kWhile;
+  }
+
+ private:
+  std::atomic<std::int64_t> last_{Instant::min().time_since_epoch().count()};
+};
+
+// A FailureStreak turns failures and successes into the few events that are worth a line: the first
+// failure after a quiet time, the 10th, 100th, 1000th in a row, and the recovery from ten or more.
+// Thread safety: all methods may be called concurrently. Cost: a success is one load.
+class FailureStreak {
+ public:
+  struct Change {
+    EventKind kind;
+    std::int64_t count;
+  };
+
+  [[nodiscard]] std::optional<Change> on_failure(Instant now) noexcept {
+    const std::int64_t count = in_a_row_.fetch_add(1, std::memory_order_relaxed) + 1;
+    if (quiet_.broken_by(now)) return Change{EventKind::first_failure, count};
+    if (count >= 10 && is_power_of_ten(count)) return Change{EventKind::repeated_failure, count};
+    return std::nullopt;
+  }
+
+  [[nodiscard]] std::optional<Change> on_success() noexcept {
+    if (in_a_row_.load(std::memory_order_relaxed) == 0) [[likely]]
+      return std::nullopt;
+    const std::int64_t count = in_a_row_.exchange(0, std::memory_order_relaxed);
+    if (count < 10) return std::nullopt;
+    return Change{EventKind::recovered, count};
+  }
+
+ private:
+  static constexpr bool is_power_of_ten(std::int64_t count) noexcept {
+    while (count % 10 == 0) count /= 10;
+    return count == 1;
+  }
+
+  std::atomic<std::int64_t> in_a_row_{0};
+  Quiet quiet_;
+};
+
+}  // namespace damper::engine
+
+#endif  // DAMPER_ENGINE_FAILURE_STREAK_H_

@@ -1,0 +1,39 @@
+#include "damper/engine/failure_streak.h"
+
+#include <gtest/gtest.h>
+
+namespace damper::engine {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(FailureStreak, TheFirstFailureAfterAQuietTimeIsAnEventTheNextIsNot) {
+  FailureStreak streak;
+  EXPECT_EQ(streak.on_failure(Instant{1s})->kind, EventKind::first_failure);
+  EXPECT_FALSE(streak.on_failure(Instant{2s}));
+  EXPECT_FALSE(streak.on_success());
+  EXPECT_FALSE(streak.on_failure(Instant{12s}));  // Ten seconds after the last: not quiet yet.
+  EXPECT_EQ(streak.on_failure(Instant{22s + 1ns})->kind, EventKind::first_failure);
+}
+
+TEST(FailureStreak, TheTenthHundredthAndThousandthInARowAreEvents) {
+  FailureStreak streak;
+  std::vector<std::int64_t> counts;
+  for (int i = 1; i <= 1'000; ++i) {
+    const auto change = streak.on_failure(Instant{1s});
+    if (change && change->kind == EventKind::repeated_failure) counts.push_back(change->count);
+  }
+  EXPECT_EQ(counts, (std::vector<std::int64_t>{10, 100, 1000}));
+}
+
+TEST(FailureStreak, ARecoveryFromTenOrMoreIsAnEvent) {
+  FailureStreak streak;
+  for (int i = 0; i < 9; ++i) (void)streak.on_failure(Instant{1s});
+  EXPECT_FALSE(streak.on_success());
+  for (int i = 0; i < 10; ++i) (void)streak.on_failure(Instant{1s});
+  EXPECT_EQ(streak.on_success()->count, 10);
+  EXPECT_FALSE(streak.on_success());
+}
+
+}  // namespace
+}  // namespace damper::engine

@@ -1,0 +1,105 @@
+#ifndef DAMPER_ENGINE_TALLY_H_
+#define DAMPER_ENGINE_TALLY_H_
+
+#include <array>
+#include <cstdint>
+
+#include "damper/base/sharded_counters.h"
+#include "damper/base/verdict.h"
+#include "damper/decide/outcome.h"
+
+namespace damper::engine {
+
+// A Tally is what has been counted about the calls to one dependency, as plain numbers: what a
+// metrics page, a log line or a test reads.
+struct Tally {
+  std::uint64_t started = 0;                                          // calls
+  std::uint64_t finished = 0;                                         // calls
+  std::array<std::uint64_t, kVerdictNames.size()> verdicts{};         // finished calls
+  std::array<std::uint64_t, decide::kOutcomeNames.size()> retries{};  // by what made them needed
+  std::uint64_t hedges = 0;
+  std::uint64_t hedges_won = 0;         // the hedge's answer came first
+  std::uint64_t hedges_suppressed = 0;  // due, but not admitted
+  std::uint64_t attempts = 0;
+  std::uint64_t budget_refusals = 0;
+
+  // Taken at slightly different moments, so it can be off by the calls that ended in between.
+  [[nodiscard]] std::uint64_t in_flight() const noexcept {
+    return started > finished ? started - finished : 0;
+  }
+  [[nodiscard]] std::uint64_t of(Verdict verdict) const noexcept {
+    return verdicts[static_cast<std::size_t>(verdict)];
+  }
+  [[nodiscard]] std::uint64_t retries_for(decide::Outcome outcome) const noexcept {
+    return retries[static_cast<std::size_t>(outcome)];
+  }
+  [[nodiscard]] std::uint64_t all_retries() const noexcept {
+    std::uint64_t sum = 0;
+    for (const std::uint64_t count : retries) sum += count;
+    return sum;
+  }
+};
+
+// Counts what becomes a Tally. A call that succeeds at once costs two cheap adds: what can be
+// derived is not counted.
+class Counters {
+ public:
+  void on_start() noexcept { cells_.add(kStarted); }
+  void on_finish(Verdict verdict) noexcept {
+    cells_.add(kFinished);
+    if (verdict != Verdict::success) cells_.add(kVerdict + static_cast<int>(verdict));
+  }
+  void on_unsent() noexcept { cells_.add(kUnsent); }  // The first attempt was refused.
+  void on_retry(decide::Outcome why) noexcept { cells_.add(kRetry + static_cast<int>(why)); }
+  void on_hedge() noexcept { cells_.add(kHedges); }
+  void on_hedge_won() noexcept { cells_.add(kHedgesWon); }
+  void on_hedge_suppressed() noexcept { cells_.add(kHedgesSuppressed); }
+  void on_budget_refusal() noexcept { cells_.add(kBudgetRefusals); }
+
+  [[nodiscard]] std::int64_t in_flight() const noexcept {
+    const std::uint64_t finished = cells_.sum(kFinished);  // First: never more than started.
+    return static_cast<std::int64_t>(cells_.sum(kStarted) - finished);
+  }
+
+  [[nodiscard]] Tally read() const noexcept {
+    Tally tally;
+    std::uint64_t others = 0;
+    for (std::size_t i = 0; i < tally.verdicts.size(); ++i) {
+      others += tally.verdicts[i] = cells_.sum(kVerdict + static_cast<int>(i));
+    }
+    for (std::size_t i = 0; i < tally.retries.size(); ++i) {
+      tally.retries[i] = cells_.sum(kRetry + static_cast<int>(i));
+    }
+    tally.hedges = cells_.sum(kHedges);
+    tally.hedges_won = cells_.sum(kHedgesWon);
+    tally.hedges_suppressed = cells_.sum(kHedgesSuppressed);
+    tally.budget_refusals = cells_.sum(kBudgetRefusals);
+    const std::uint64_t unsent = cells_.sum(kUnsent);
+    tally.finished = cells_.sum(kFinished);
+    tally.started = cells_.sum(kStarted);
+    tally.verdicts[static_cast<std::size_t>(Verdict::success)] =
+        tally.finished > others ? tally.finished - others : 0;
+    tally.attempts = tally.started - unsent + tally.all_retries() + tally.hedges;
+    return tally;
+  }
+
+ private:
+  enum Cell : int {
+    kStarted,
+    kFinished,
+    kUnsent,
+    kHedges,
+    kHedgesWon,
+    kHedgesSuppressed,
+    kBudgetRefusals,
+    kVerdict,
+    kRetry = kVerdict + static_cast<int>(kVerdictNames.size()),
+    kCells = kRetry + static_cast<int>(decide::kOutcomeNames.size()),
+  };
+
+  ShardedCounters<kCells> cells_;
+};
+
+}  // namespace damper::engine
+
+#endif  // DAMPER_ENGINE_TALLY_H_

@@ -1,0 +1,203 @@
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <istream>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "damper/policy/block.h"
+#include "damper/policy/policy_file.h"
+#include "damper/policy/schema.h"
+#include "damper/policy/words.h"
+#include "damper/policy/yaml_tree.h"
+
+namespace damper::policy {
+namespace {
+
+constexpr std::array<std::string_view, 4> kTopWords = {"route", "routes", "dependencies",
+                                                       "defaults"};
+
+bool is_name(std::string_view text) {
+  constexpr std::string_view kOthers = "._-/:";
+  return !text.empty() && text.size() <= kLongestName &&
+         std::all_of(text.begin(), text.end(), [&](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                  kOthers.find(c) != std::string_view::npos;
+         });
+}
+
+class Loader {
+ public:
+  explicit Loader(std::string_view file) { result_.file = file; }
+
+  [[nodiscard]] std::optional<Error> read_top(const Tree& top) {
+    if (top.kind == Tree::Kind::null) {
+      return error({1, 1}, "the file is empty (expected: route, routes or dependencies)");
+    }
+    if (!top.is_map()) {
+      return error(top.place,
+                   "the file must be a map of keys (accepted: " + joined(kTopWords) + ")");
+    }
+    const Tree* routes = nullptr;
+    Place place;
+    for (std::size_t i = 0; i < top.pairs(); ++i) {
+      const Tree& key = top.key(i);
+      if (std::find(kTopWords.begin(), kTopWords.end(), key.text) == kTopWords.end()) {
+        return error(key.place, "unknown key " + in_quotes(key.text) + " at the top of the file" +
+                                    suggestion(key.text, kTopWords) +
+                                    " (accepted: " + joined(kTopWords) + ")");
+      }
+      if (key.text == "defaults") {
+        auto block = read_block(top.value(i), key.place, "defaults", result_.file, result_.notes);
+        if (!block) return block.error();
+        defaults_ = *std::move(block);
+        continue;
+      }
+      if (routes != nullptr) {
+        return error(key.place, key.text + " cannot stand beside " + result_.shape +
+                                    ": a file has one of route, routes and dependencies");
+      }
+      routes = &top.value(i);
+      place = key.place;
+      result_.shape = key.text;
+    }
+    if (routes == nullptr) {
+      return error({1, 1}, "the file has no route (expected: route, routes or dependencies)");
+    }
+    if (result_.shape == "route") return add_route("", *routes, place);
+    return read_routes(*routes, place);
+  }
+
+  [[nodiscard]] PolicyFile take() { return std::move(result_); }
+
+ private:
+  [[nodiscard]] Error error(Place place, std::string sentence) const {
+    return {result_.file, place, std::move(sentence)};
+  }
+  void note(Place place, std::string_view sentence) {
+    result_.notes.push_back(error(place, std::string(sentence)));
+  }
+
+  [[nodiscard]] std::optional<Error> read_routes(const Tree& routes, Place place) {
+    if (!routes.is_map() || routes.pairs() == 0) {
+      return error(place, result_.shape + " must be a map from names to routes");
+    }
+    if (routes.pairs() > kMostRoutes) {
+      return error(place,
+                   result_.shape + " has more than " + std::to_string(kMostRoutes) + " routes");
+    }
+    for (std::size_t i = 0; i < routes.pairs(); ++i) {
+      const Tree& name = routes.key(i);
+      if (!is_name(name.text)) {
+        return error(name.place, "a name must be 1 to " + std::to_string(kLongestName) +
+                                     " letters, digits or . _ - / :, not " + in_quotes(name.text));
+      }
+      if (auto wrong = add_route(name.text, routes.value(i), name.place)) return wrong;
+    }
+    return std::nullopt;
+  }
+
+  [[nodiscard]] std::optional<Error> add_route(const std::string& name, const Tree& tree,
+                                               Place place) {
+    const auto block =
+        read_block(tree, place, name.empty() ? "route" : name, result_.file, result_.notes);
+    if (!block) return block.error();
+    Route route{.name = name, .place = place, .settings = {}, .origins = {}};
+    route.origins.resize(keys().size(), Origin::built_in);
+    if (defaults_) apply(*defaults_, Origin::defaults, route);
+    apply(*block, Origin::route, route);
+    for (std::size_t i = 0; i < keys().size(); ++i) {
+      if (auto wrong = check_order(route, i, *block)) return wrong;
+    }
+    if (const auto sentence = engine::find_error(route.settings.policy)) {
+      return error(place, *sentence);
+    }
+    note_statuses(route, *block);
+    result_.routes.push_back(std::move(route));
+    return std::nullopt;
+  }
+
+  // Where the key was said; the route itself when nobody did.
+  [[nodiscard]] Place place_of(std::size_t key, const Block& block, Place route) const {
+    if (block.keys[key]) return block.keys[key]->place;
+    if (defaults_ && defaults_->keys[key]) return defaults_->keys[key]->place;
+    return route;
+  }
+
+  // That a key which may not be under another one is not.
+  [[nodiscard]] std::optional<Error> check_order(const Route& route, std::size_t position,
+                                                 const Block& block) const {
+    const Key& key = keys()[position];
+    if (key.not_under.empty()) return std::nullopt;
+    const auto section = find_section(parent(key.path));
+    const auto on = section ? sections()[*section].on : nullptr;
+    if (on != nullptr && !on(route.settings)) return std::nullopt;
+    const std::size_t least = *find_key(key.not_under);
+    if (key.get(route.settings) >= keys()[least].get(route.settings)) return std::nullopt;
+    const bool said = route.origins[position] != Origin::built_in;
+    return error(place_of(said ? position : least, block, route.place),
+                 std::string(leaf(key.path)) + " must be at least " +
+                     std::string(leaf(key.not_under)) + " (" +
+                     write(keys()[least], route.settings) + "), not " + write(key, route.settings));
+  }
+
+  void note_statuses(const Route& route, const Block& block) {
+    const RetryOn& retry_on = route.settings.retry_on;
+    const bool token = retry_on.has(RetryOn::Token::retriable_status_codes);
+    const auto& codes = block.keys[*find_key("retry_policy.retriable_status_codes")];
+    const auto& tokens = block.keys[*find_key("retry_policy.retry_on")];
+    if (codes && codes->statuses.any() && !token) {
+      note(codes->place,
+           "retriable_status_codes is not used: retry_on lacks retriable-status-codes");
+    }
+    if (tokens && token && retry_on.statuses().none()) {
+      note(tokens->place,
+           "retry_on has retriable-status-codes, but retriable_status_codes is empty");
+    }
+  }
+
+  PolicyFile result_;
+  std::optional<Block> defaults_;
+};
+
+}  // namespace
+
+const Route* PolicyFile::find(std::string_view name) const {
+  const auto found = std::find_if(routes.begin(), routes.end(),
+                                  [&](const Route& route) { return route.name == name; });
+  return found == routes.end() ? nullptr : &*found;
+}
+
+Expected<PolicyFile, Error> load(std::string_view text, std::string_view file) {
+  const Expected<Tree, Error> tree = parse_yaml(text, file);
+  if (!tree) return unexpected(tree.error());
+  Loader loader(file);
+  if (std::optional<Error> wrong = loader.read_top(*tree)) return unexpected(*std::move(wrong));
+  return loader.take();
+}
+
+Expected<PolicyFile, Error> load_stream(std::istream& in, std::string_view file) {
+  std::string text(kMostBytes + 1, '\0');
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (in.bad()) return unexpected(Error{std::string(file), {}, "cannot be read"});
+  text.resize(static_cast<std::size_t>(in.gcount()));
+  return load(text, file);
+}
+
+Expected<PolicyFile, Error> load_file(const std::string& path) {
+  const auto cannot = [&](const std::string& why) {
+    return unexpected(Error{path, {}, "cannot be read: " + why});
+  };
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) return cannot("it is a directory");
+  errno = 0;
+  std::ifstream in(path, std::ios::binary);
+  if (!in) return cannot(errno != 0 ? std::strerror(errno) : "it cannot be opened");
+  return load_stream(in, path);
+}
+
+}  // namespace damper::policy

@@ -1,0 +1,72 @@
+#ifndef DAMPER_POLICY_POLICY_FILE_H_
+#define DAMPER_POLICY_POLICY_FILE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <iosfwd>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "damper/base/expected.h"
+#include "damper/engine/policy.h"
+#include "damper/policy/error.h"
+#include "damper/policy/retry_on.h"
+
+namespace damper::policy {
+
+inline constexpr std::size_t kMostRoutes = 1000;
+inline constexpr std::size_t kLongestName = 100;
+
+// Everything that the keys of one route say.
+struct Settings {
+  engine::Policy policy;
+  RetryOn retry_on;
+};
+
+// Who said a value.
+enum class Origin : std::uint8_t { built_in, defaults, route };
+
+struct Route {
+  std::string name;  // Empty in a file with a single `route:`.
+  Place place;
+  Settings settings;
+  std::vector<Origin> origins;  // One for each of keys().
+};
+
+// A PolicyFile is a policy file that has been read, checked and completed with the defaults.
+//
+// Model: the file has one of three shapes, each with an optional `defaults:`, a block under all:
+//   route: BLOCK                      a single route, as in Envoy's examples
+//   routes: {NAME: BLOCK, ...}        several, by name
+//   dependencies: {NAME: BLOCK, ...}  the same
+// The keys of a block are those of schema.h, in any order. What a block does not say is what
+// `defaults` says, or else the default of the engine.
+// Invariants:
+//   (1) Every policy in it is valid: engine::find_error() finds nothing.
+//   (2) There is at least one route; names differ; they have 1 to 100 letters, digits or . _ - / :
+//   (3) Loading what print() makes of it gives the same policies.
+struct PolicyFile {
+  std::string file;
+  std::string shape;  // route, routes or dependencies
+  std::vector<Route> routes;
+  std::vector<Note> notes;
+
+  // Null when there is none of that name.
+  [[nodiscard]] const Route* find(std::string_view name) const;
+};
+
+// The text's policies, or the first error. `file` is what errors call it.
+[[nodiscard]] Expected<PolicyFile, Error> load(std::string_view text, std::string_view file);
+
+// The same from a file or a stream, of which at most kMostBytes + 1 bytes are read (yaml_tree.h).
+[[nodiscard]] Expected<PolicyFile, Error> load_file(const std::string& path);
+[[nodiscard]] Expected<PolicyFile, Error> load_stream(std::istream& in, std::string_view file);
+
+// Every value in force, the defaults included, as a policy file of the same shape. A comment marks
+// what the file did not say itself.
+[[nodiscard]] std::string print(const PolicyFile& file);
+
+}  // namespace damper::policy
+
+#endif  // DAMPER_POLICY_POLICY_FILE_H_

@@ -1,0 +1,96 @@
+#ifndef DAMPER_POLICY_SCHEMA_H_
+#define DAMPER_POLICY_SCHEMA_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "damper/base/expected.h"
+#include "damper/policy/policy_file.h"
+#include "damper/policy/yaml_tree.h"
+
+namespace damper::policy {
+
+// The schema: every key that a route's block may have, in one table.
+//
+// Why: what loads a file, what prints it back, what an error lists and what the reference says are
+// four views of the same facts, and drift apart when each is written by hand.
+// Model: a Key is a path of words joined by dots, with the kind of its value, its bounds and how to
+// read and write it in the Settings. A value of any kind is held as one integer, its raw value:
+// nanoseconds, hundredths of a percent, the number, 0 or 1, the index of a name, a set of tokens.
+// A Section is a path that has keys below it. A Moved path is another place where the same section
+// or key is accepted: the names of Envoy's that are not ours, and the two levels where people
+// write retry_budget.
+
+enum class Kind : std::uint8_t {
+  duration,  // 250ms
+  percent,   // 10, 10.5, "10%", {value: 10.0}
+  integer,
+  boolean,   // true or false
+  choice,    // one of names
+  chance,    // {numerator: 5, denominator: HUNDRED}, held as hundredths of a percent
+  tokens,    // "a,b" or [a, b], each one of names; held as a bit for each
+  statuses,  // [502, 503]; it has no raw value: see RetryOn::statuses
+};
+
+struct Key {
+  std::string_view path;
+  Kind kind = Kind::integer;
+  std::int64_t low = 0;  // of the raw value; both ends are accepted
+  std::int64_t high = 0;
+  std::string_view doc;                            // one line
+  std::int64_t (*get)(const Settings&) = nullptr;  // REQUIRES: the section is on.
+  void (*set)(Settings&, std::int64_t) = nullptr;
+  std::span<const std::string_view> names{};
+  std::optional<std::int64_t> off{};  // what the word `off` stands for, where it is accepted
+  std::string_view not_under{};       // the path of a key whose value this one may not be under
+};
+
+struct Section {
+  std::string_view path;
+  std::string_view doc;
+  bool (*on)(const Settings&) = nullptr;  // Null: it is always on. Else it may be `on` or `off`.
+  void (*turn)(Settings&, bool) = nullptr;
+};
+
+struct Moved {
+  std::string_view from;
+  std::string_view to;
+  std::string_view note{};  // What the reader should know; empty: nothing.
+};
+
+[[nodiscard]] std::span<const Key> keys();
+[[nodiscard]] std::span<const Section> sections();  // A section comes before those inside it.
+[[nodiscard]] std::span<const Moved> moved();
+
+// The position in keys() or sections(); nothing when there is none. No Moved path is found.
+[[nodiscard]] std::optional<std::size_t> find_key(std::string_view path);
+[[nodiscard]] std::optional<std::size_t> find_section(std::string_view path);
+
+// What stands before the last dot; empty for a path of one word. And what stands after it.
+[[nodiscard]] std::string_view parent(std::string_view path);
+[[nodiscard]] std::string_view leaf(std::string_view path);
+
+// The words that are accepted in the section, in the table's order, Moved ones last.
+[[nodiscard]] std::vector<std::string_view> words_in(std::string_view section);
+
+// The raw value that the tree says, within the key's bounds; else one sentence with what is
+// accepted. REQUIRES: the key's kind is not statuses.
+[[nodiscard]] Expected<std::int64_t> read(const Key& key, const Tree& value);
+
+// The same for statuses.
+[[nodiscard]] Expected<RetryOn::Statuses> read_statuses(const Key& key, const Tree& value);
+
+// The value in force as YAML that read() reads, on one line. REQUIRES: the section is on.
+[[nodiscard]] std::string write(const Key& key, const Settings& settings);
+
+// "a duration from 1ns to 720h, such as 250ms, 2s or 1.5m": what a value of the key must be.
+[[nodiscard]] std::string accepted(const Key& key);
+
+}  // namespace damper::policy
+
+#endif  // DAMPER_POLICY_SCHEMA_H_

@@ -1,0 +1,165 @@
+#include "damper/policy/yaml_tree.h"
+
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/parser.h>
+
+#include <exception>
+#include <map>
+#include <sstream>
+#include <utility>
+
+#include "damper/policy/words.h"
+
+namespace damper::policy {
+namespace {
+
+Place place_of(const YAML::Mark& mark) { return {mark.line + 1, mark.column + 1}; }
+
+// Thrown by the builder through yaml-cpp's parser, caught in parse_yaml().
+struct Refused {
+  Place place;
+  std::string sentence;
+};
+
+void check_keys(const Tree& map) {
+  std::map<std::string_view, Place> seen;
+  for (std::size_t i = 0; i < map.pairs(); ++i) {
+    const Tree& key = map.key(i);
+    if (!key.is_scalar()) throw Refused{key.place, "a key must be a word"};
+    const auto [first, is_new] = seen.emplace(key.text, key.place);
+    if (is_new) continue;
+    throw Refused{key.place, "key " + in_quotes(key.text) + " is given twice, first in line " +
+                                 std::to_string(first->second.line)};
+  }
+}
+
+class Builder final : public YAML::EventHandler {
+ public:
+  void OnDocumentStart(const YAML::Mark& mark) override {
+    if (documents_++ > 0) throw Refused{place_of(mark), "a policy file is one YAML document"};
+  }
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    add(new_tree(Tree::Kind::null, mark), anchor);
+  }
+  void OnScalar(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
+                const std::string& value) override {
+    Tree tree = new_tree(Tree::Kind::scalar, mark);
+    tree.text = value;
+    tree.nodes += value.size() / 32;
+    add(std::move(tree), anchor);
+  }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    const auto named = anchors_.find(anchor);
+    if (named == anchors_.end()) throw Refused{place_of(mark), "an alias may not contain itself"};
+    count(named->second.nodes, place_of(mark));
+    put(Tree(named->second));
+  }
+  void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value) override {
+    open(Tree::Kind::sequence, mark, anchor);
+  }
+  void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value) override {
+    open(Tree::Kind::map, mark, anchor);
+  }
+  void OnSequenceEnd() override { close(); }
+  void OnMapEnd() override {
+    check_keys(open_.back().tree);
+    close();
+  }
+
+  [[nodiscard]] Tree take() { return std::move(root_); }
+
+ private:
+  struct Open {
+    Tree tree;
+    YAML::anchor_t anchor;
+  };
+
+  static Tree new_tree(Tree::Kind kind, const YAML::Mark& mark) {
+    Tree tree;
+    tree.kind = kind;
+    tree.place = place_of(mark);
+    return tree;
+  }
+
+  void count(std::size_t nodes, Place place) {
+    nodes_ += nodes;
+    if (nodes_ <= kMostNodes) return;
+    throw Refused{place, "the file has more than " + std::to_string(kMostNodes) +
+                             " values, each alias counted in full"};
+  }
+
+  void open(Tree::Kind kind, const YAML::Mark& mark, YAML::anchor_t anchor) {
+    if (open_.size() == static_cast<std::size_t>(kMostDepth)) {
+      throw Refused{place_of(mark),
+                    "the file is nested deeper than " + std::to_string(kMostDepth) + " levels"};
+    }
+    count(1, place_of(mark));
+    open_.push_back({new_tree(kind, mark), anchor});
+  }
+
+  void close() {
+    Open closed = std::move(open_.back());
+    open_.pop_back();
+    remember(closed.tree, closed.anchor);
+    put(std::move(closed.tree));
+  }
+
+  void add(Tree tree, YAML::anchor_t anchor) {
+    count(tree.nodes, tree.place);
+    remember(tree, anchor);
+    put(std::move(tree));
+  }
+
+  void remember(const Tree& tree, YAML::anchor_t anchor) {
+    if (anchor == 0) return;
+    count(tree.nodes, tree.place);  // A copy is kept.
+    anchors_[anchor] = tree;
+  }
+
+  void put(Tree tree) {
+    if (open_.empty()) {
+      root_ = std::move(tree);
+      return;
+    }
+    open_.back().tree.nodes += tree.nodes;
+    open_.back().tree.items.push_back(std::move(tree));
+  }
+
+  Tree root_;
+  std::vector<Open> open_;
+  std::map<YAML::anchor_t, Tree> anchors_;
+  std::size_t nodes_ = 0;
+  int documents_ = 0;
+};
+
+}  // namespace
+
+Expected<Tree, Error> parse_yaml(std::string_view text, std::string_view file) {
+  const auto error = [&](Place place, std::string sentence) {
+    return unexpected(Error{std::string(file), place, std::move(sentence)});
+  };
+  if (text.size() > kMostBytes) {
+    return error({}, "is larger than 1 MiB; a policy file has at most " +
+                         std::to_string(kMostBytes) + " bytes");
+  }
+  try {
+    std::istringstream in{std::string(text)};
+    YAML::Parser parser(in);
+    Builder builder;
+    while (parser.HandleNextDocument(builder)) {
+    }
+    return builder.take();
+  } catch (const Refused& refused) {
+    return error(refused.place, refused.sentence);
+  } catch (const YAML::Exception& exception) {
+    return error(place_of(exception.mark), "is not valid YAML: " + on_one_line(exception.msg));
+  } catch (const std::exception& exception) {
+    return error({}, std::string("cannot be read as YAML: ") + exception.what());
+  }
+}
+
+}  // namespace damper::policy

@@ -1,0 +1,50 @@
+#ifndef DAMPER_RUN_ATTEMPT_ONCE_H_
+#define DAMPER_RUN_ATTEMPT_ONCE_H_
+
+#include <concepts>
+#include <functional>
+#include <type_traits>
+
+#include "damper/decide/outcome.h"
+#include "damper/run/attempt.h"
+#include "damper/run/result.h"
+#include "damper/run/scope.h"
+
+namespace damper::run {
+
+// The value that an operation yields: T for Result<T>, Done for an Outcome.
+template <class T>
+struct ValueOf;
+template <class T>
+struct ValueOf<Expected<T, Failure>> {
+  using type = T;
+};
+template <>
+struct ValueOf<decide::Outcome> {
+  using type = Done;
+};
+
+template <class Operation>
+using OperationValue = typename ValueOf<std::invoke_result_t<Operation&, const Attempt&>>::type;
+
+// Runs one attempt, inside a Scope of its own; what it throws becomes its failure.
+template <class T, class Operation>
+[[nodiscard]] Result<T> attempt_once(Operation& operation, const Attempt& attempt,
+                                     bool owns_retries) {
+  const Scope inside(schedule::Deadline(attempt.deadline()), owns_retries);
+  try {
+    if constexpr (std::same_as<std::invoke_result_t<Operation&, const Attempt&>, decide::Outcome>) {
+      const decide::Outcome outcome = std::invoke(operation, attempt);
+      if (outcome == decide::Outcome::success) return Done{};
+      return failed(outcome);
+    } else {
+      return std::invoke(operation, attempt);
+    }
+  } catch (...) {
+    return failed_by_exception();
+  }
+}
+
+}  // namespace damper::run
+
+#endif  // DAMPER_RUN_ATTEMPT_ONCE_H_

@@ -1,0 +1,45 @@
+#ifndef DAMPER_RUN_CLOCK_H_
+#define DAMPER_RUN_CLOCK_H_
+
+#include <time.h>
+
+#include <chrono>
+
+#include "damper/base/instant.h"
+#include "damper/base/random.h"
+
+namespace damper::run {
+
+// The real world, for drivers: the two things that the core never does by itself.
+
+// The time now, on the steady clock: the same that std::chrono::steady_clock::now() says, without
+// its detour through the library.
+[[nodiscard]] inline Instant now() noexcept {
+  timespec time{};
+  (void)clock_gettime(CLOCK_MONOTONIC, &time);
+  return Instant{std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec)};
+}
+
+namespace internal {
+extern constinit thread_local Random this_threads_random;
+extern constinit thread_local bool this_thread_is_seeded;
+void seed_this_thread() noexcept;
+}  // namespace internal
+
+// A draw from this thread's stream. Each thread has its own, seeded from the system (trap J4).
+[[nodiscard]] inline double draw() noexcept {
+  if (!internal::this_thread_is_seeded) [[unlikely]]
+    internal::seed_this_thread();
+  return internal::this_threads_random.draw();
+}
+
+}  // namespace damper::run
+
+namespace damper {
+
+// A deadline so far from now: `{.deadline = damper::in(800ms)}`.
+[[nodiscard]] Instant in(Duration length) noexcept;
+
+}  // namespace damper
+
+#endif  // DAMPER_RUN_CLOCK_H_

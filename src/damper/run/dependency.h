@@ -1,0 +1,29 @@
+#ifndef DAMPER_RUN_DEPENDENCY_H_
+#define DAMPER_RUN_DEPENDENCY_H_
+
+#include <string>
+#include <utility>
+
+#include "damper/admit/switches.h"
+#include "damper/engine/dependency.h"
+
+namespace damper {
+
+// The switches of the whole process, above those of every Dependency: the kill switch.
+//   damper::switches().set(Switch::retries, {.off = true, .reason = "db failover"});
+[[nodiscard]] admit::Switches& switches() noexcept;
+
+// A Dependency as the runtimes use it: an engine::Dependency under the switches of the process, so
+// that a flip anywhere wakes the calls that wait.
+//   damper::Dependency billing("billing");   // safe defaults
+class Dependency : public engine::Dependency {
+ public:
+  explicit Dependency(std::string name, const engine::Policy& policy = {},
+                      admit::RetryBudget* parent_budget = nullptr)
+      : engine::Dependency(std::move(name), policy,
+                           {.budget = parent_budget, .switches = &damper::switches()}) {}
+};
+
+}  // namespace damper
+
+#endif  // DAMPER_RUN_DEPENDENCY_H_

@@ -1,0 +1,119 @@
+#ifndef DAMPER_RUN_RESULT_H_
+#define DAMPER_RUN_RESULT_H_
+
+#include <cstdint>
+#include <exception>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <variant>
+
+#include "damper/base/expected.h"
+#include "damper/base/verdict.h"
+#include "damper/decide/classify_errno.h"
+#include "damper/decide/classify_http.h"
+#include "damper/decide/outcome.h"
+
+namespace damper {
+
+// A Failure is what one attempt says when it has no value: how it went, and whatever the caller
+// will want to read about it later.
+struct Failure {
+  decide::Report report;
+  std::error_code error;         // if there was one
+  int status = 0;                // of HTTP, if there was one
+  std::exception_ptr exception;  // what the operation threw, if it threw
+};
+
+// How an operation says what went wrong:
+//   return damper::failed(Outcome::transient);
+//   return damper::failed(std::make_error_code(std::errc::connection_refused));
+//   return damper::failed_http(503, retry_after);
+[[nodiscard]] inline Unexpected<Failure> failed(decide::Report report) {
+  return {Failure{.report = report, .error = {}, .status = 0, .exception = {}}};
+}
+[[nodiscard]] inline Unexpected<Failure> failed(decide::Outcome outcome) {
+  return failed(decide::Report{.outcome = outcome});
+}
+[[nodiscard]] inline Unexpected<Failure> failed(std::error_code error) {
+  Unexpected<Failure> failure = failed(decide::classify(error));
+  failure.error.error = error;
+  return failure;
+}
+[[nodiscard]] inline Unexpected<Failure> failed_http(
+    int status, std::optional<Duration> retry_after = std::nullopt) {
+  decide::Report report{.outcome = decide::classify_http(status)};
+  if (retry_after) report.retry_after = *retry_after;
+  Unexpected<Failure> failure = failed(report);
+  failure.error.status = status;
+  return failure;
+}
+
+// The failure that is being thrown: std::system_error by its code, anything else permanent. Call it
+// inside a catch block.
+[[nodiscard]] Unexpected<Failure> failed_by_exception() noexcept;
+
+// Nothing to return but that it worked: `damper::Result<damper::Done>`, `return damper::Done{};`
+using Done = std::monostate;
+
+// What one attempt of an operation returns: a value, or how it failed.
+template <class T>
+using Result = Expected<T, Failure>;
+
+// Thrown by CallResult::value() when there is none and the operation threw nothing itself.
+class Refused : public std::runtime_error {
+ public:
+  explicit Refused(Verdict verdict)
+      : std::runtime_error("damper: " + std::string(name(verdict))), verdict_(verdict) {}
+  [[nodiscard]] Verdict verdict() const noexcept { return verdict_; }
+
+ private:
+  Verdict verdict_;
+};
+
+// A CallResult is how a whole call ended: the value of the attempt that succeeded, or the verdict
+// and the last failure.
+template <class T>
+class [[nodiscard]] CallResult {
+ public:
+  CallResult(T value, std::uint32_t attempts)
+      : value_(std::move(value)), verdict_(Verdict::success), attempts_(attempts) {}
+  CallResult(Verdict verdict, std::optional<Failure> failure, std::uint32_t attempts)
+      : failure_(std::move(failure)), verdict_(verdict), attempts_(attempts) {}
+
+  [[nodiscard]] explicit operator bool() const noexcept { return value_.has_value(); }
+  [[nodiscard]] Verdict verdict() const noexcept { return verdict_; }
+  [[nodiscard]] std::uint32_t attempts() const noexcept { return attempts_; }
+
+  // REQUIRES: there is a value.
+  T& operator*() { return *checked(); }
+  const T& operator*() const { return *const_cast<CallResult*>(this)->checked(); }
+  T* operator->() { return &*checked(); }
+
+  // The last attempt's failure; nullptr after a success, and when nothing was ever sent.
+  [[nodiscard]] const Failure* failure() const noexcept { return failure_ ? &*failure_ : nullptr; }
+
+  // The value; without one, throws what the operation threw, or Refused.
+  T& value() {
+    if (value_) return *value_;
+    if (failure_ && failure_->exception) std::rethrow_exception(failure_->exception);
+    throw Refused(verdict_);
+  }
+
+ private:
+  std::optional<T>& checked() {
+    DAMPER_CHECK(value_.has_value());
+    return value_;
+  }
+
+  std::optional<T> value_;
+  std::optional<Failure> failure_;
+  Verdict verdict_;
+  std::uint32_t attempts_;
+};
+
+}  // namespace damper
+
+#endif  // DAMPER_RUN_RESULT_H_
