@@ -68,7 +68,7 @@ std::optional<std::string> find_error(const CircuitBreakerOptions& o) {
 CircuitBreaker::Hot CircuitBreaker::hot(const CircuitBreakerOptions& options) noexcept {
   DAMPER_CHECK(!find_error(options));
   const bool slow_counts = options.slow_call_duration > Duration(0);
-  return {{options.window / SlotRing<>::kLiveSlots, 0},
+  return {SlotClock(options.window / SlotRing<>::kLiveSlots),
           slow_counts ? options.slow_call_duration : kForever};
 }
 
@@ -244,9 +244,10 @@ Duration CircuitBreaker::open_for(Instant now) const noexcept {
 void CircuitBreaker::reload(const CircuitBreakerOptions& options, Instant now) noexcept {
   const Hot old = hot_.load();
   Hot next = hot(options);
-  next.clock.base = old.clock.base;
-  if (next.clock.width != old.clock.width) {
-    next.clock = old.clock.followed_by(next.clock.width, now);
+  if (next.clock.width() == old.clock.width()) {
+    next.clock = old.clock;
+  } else {
+    next.clock = old.clock.followed_by(next.clock.width(), now);
     const std::uint32_t generation = load().generation;
     const SlotClock from = clock_of(old, generation);
     const SlotClock to = clock_of(next, generation);

@@ -96,7 +96,8 @@ class CircuitBreaker {
   }
 
   // `draw` is for the open time, should this result trip the breaker.
-  Transition on_success(Permit permit, Duration latency, Instant now, double draw) noexcept {
+  [[gnu::always_inline]] Transition on_success(Permit permit, Duration latency, Instant now,
+                                               double draw) noexcept {
     if (permit.probe == 0) [[likely]] {  // No need to compare generations: see clock_of().
       const Hot hot = hot_.load();
       if (latency <= hot.slow_after) [[likely]] {
@@ -162,7 +163,7 @@ class CircuitBreaker {
   }
   // Generations lie 1024 slots apart: none sees the counts of another, nor adds to them.
   static SlotClock clock_of(const Hot& hot, std::uint32_t generation) noexcept {
-    return {hot.clock.width, hot.clock.base + generation * 1024};
+    return hot.clock.shifted(generation * 1024);
   }
   static Hot hot(const CircuitBreakerOptions& options) noexcept;
 

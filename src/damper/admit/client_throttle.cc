@@ -16,7 +16,7 @@ std::optional<std::string> find_error(const ClientThrottleOptions& options) {
 
 ClientThrottle::Setting ClientThrottle::setting(const ClientThrottleOptions& options) noexcept {
   DAMPER_CHECK(!find_error(options));
-  return {{options.window / SlotRing<>::kLiveSlots, 0}, options.multiplier.hundredths()};
+  return {SlotClock(options.window / SlotRing<>::kLiveSlots), options.multiplier.hundredths()};
 }
 
 ClientThrottle::ClientThrottle(const ClientThrottleOptions& options) : setting_(setting(options)) {}
@@ -51,10 +51,10 @@ double ClientThrottle::reject_probability(Instant now) const noexcept {
 void ClientThrottle::reload(const ClientThrottleOptions& options, Instant now) noexcept {
   const SlotClock old = setting_.load().clock;
   Setting next = setting(options);
-  if (next.clock.width == old.width) {
+  if (next.clock.width() == old.width()) {
     next.clock = old;
   } else {
-    next.clock = old.followed_by(next.clock.width, now);
+    next.clock = old.followed_by(next.clock.width(), now);
     requests_.carry(old, next.clock, now);
     accepts_.carry(old, next.clock, now);
   }

@@ -48,8 +48,7 @@ std::uint64_t RetryBudget::enter_slot(std::uint64_t gate, std::uint32_t slot) no
 // Sums the slots before `slot`, once for each slot.
 RetryBudget::Past RetryBudget::look_back(std::uint32_t slot) noexcept {
   const Terms terms = terms_.load();
-  const auto deposits =
-      static_cast<std::int64_t>(deposits_.sum(slot)) - std::int64_t{deposits_.count(slot)};
+  const auto deposits = static_cast<std::int64_t>(deposits_.sum(slot) - deposits_.count(slot));
   const auto withdrawals =
       static_cast<std::int64_t>(withdrawals_.sum(slot)) - std::int64_t{withdrawals_.count(slot)};
   const Past past = {.slot = slot,
@@ -65,15 +64,16 @@ RetryBudget::Grant RetryBudget::try_withdraw_here(Instant now) noexcept {
   std::uint64_t word = gate_.load(std::memory_order_acquire);
   for (;;) {
     Gate gate = unpack(word);
-    if (static_cast<std::int32_t>(slot_now - gate.slot) > 0) {
+    if (static_cast<std::int32_t>(slot_now - gate.slot) > 0) [[unlikely]] {
       word = enter_slot(word, slot_now);
       continue;
     }
     Past past = past_.load();
-    if (past.slot != gate.slot) past = look_back(gate.slot);
-    const std::int64_t left = past.balance +
-                              std::int64_t{deposits_.count(gate.slot)} * past.per_deposit -
-                              std::int64_t{gate.passed} * kRetry;
+    if (past.slot != gate.slot) [[unlikely]]
+      past = look_back(gate.slot);
+    const std::int64_t left =
+        past.balance + static_cast<std::int64_t>(deposits_.count(gate.slot)) * past.per_deposit -
+        std::int64_t{gate.passed} * kRetry;
     const bool from_reserve = left < kRetry;
     if (from_reserve && (gate.reserve == 0 || left + past.reserve < kRetry)) return {};
     if (gate.passed == kMostPassed) return {};
@@ -133,7 +133,7 @@ bool RetryBudget::try_enter(std::int64_t active, std::uint8_t& entered) noexcept
   return true;
 }
 
-RetryBudget::Grant RetryBudget::try_withdraw(Instant now, std::int64_t active) noexcept {
+RetryBudget::Grant RetryBudget::try_withdraw_everywhere(Instant now, std::int64_t active) noexcept {
   std::uint8_t entered = 0;
   if (!try_enter(active, entered)) return {};
   Grant grant = try_withdraw_here(now);

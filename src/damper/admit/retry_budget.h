@@ -10,6 +10,7 @@
 #include "damper/base/percent.h"
 #include "damper/base/seqlock.h"
 #include "damper/base/slot_ring.h"
+#include "damper/base/striped_slot_ring.h"
 
 namespace damper::admit {
 
@@ -88,7 +89,11 @@ class RetryBudget {
   // Pays for one retry, here and in every parent, or nowhere. `active` is how many requests are
   // under way; only the concurrency bound looks at it. A granted retry ends in either refund() or
   // on_retry_done().
-  [[nodiscard]] Grant try_withdraw(Instant now, std::int64_t active = 0) noexcept;
+  [[nodiscard]] Grant try_withdraw(Instant now, std::int64_t active = 0) noexcept {
+    const bool alone =
+        parent_ == nullptr && !has_concurrency_bound_.load(std::memory_order_relaxed);
+    return alone ? try_withdraw_here(now) : try_withdraw_everywhere(now, active);
+  }
 
   // The retry was not sent after all: what it paid comes back.
   void refund(const Grant& grant) noexcept;
@@ -157,6 +162,7 @@ class RetryBudget {
   std::uint64_t enter_slot(std::uint64_t gate, std::uint32_t slot) noexcept;
   void refill_reserve() noexcept;
   Grant try_withdraw_here(Instant now) noexcept;
+  Grant try_withdraw_everywhere(Instant now, std::int64_t active) noexcept;
   void refund_here(Instant at, bool from_reserve) noexcept;
   bool try_enter(std::int64_t active, std::uint8_t& entered) noexcept;
 
@@ -165,7 +171,7 @@ class RetryBudget {
   std::atomic<std::uint32_t> reserve_most_{0};
   std::atomic<bool> has_concurrency_bound_{false};
   Seqlock<SlotClock> clock_;
-  SlotRing<kLive> deposits_;
+  StripedSlotRing deposits_;
   SlotRing<kLive + 1> withdrawals_;  // of the slots before the gate's
   std::atomic<std::uint64_t> gate_{0};
   Seqlock<Past> past_;

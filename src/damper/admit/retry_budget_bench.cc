@@ -3,7 +3,9 @@
 #include <benchmark/benchmark.h>
 
 #include <deque>
+#include <latch>
 #include <mutex>
+#include <thread>
 
 namespace damper::admit {
 namespace {
@@ -50,8 +52,20 @@ struct Ours : RetryBudget {
   }
 };
 
+// A second thread, alive and asleep: in a process of one thread the C library's mutex does without
+// atomic operations, and nobody would need one.
+class SecondThread {
+ public:
+  ~SecondThread() { done_.count_down(); }
+
+ private:
+  std::latch done_{1};
+  std::jthread thread_{[this] { done_.wait(); }};
+};
+
 template <class Budget, bool kWithdraw>
 void run(benchmark::State& state) {
+  const SecondThread alive;
   Budget budget;
   Instant now{1000s};
   for (int i = 0; i < kFullWindow; ++i) budget.deposit(now += kBetween);

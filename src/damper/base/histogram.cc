@@ -26,8 +26,10 @@ bool Histogram::turn(Epoch& place, std::uint64_t epoch) noexcept {
     return false;
   }
   for (std::size_t i = 0; i < kBuckets; ++i) {
-    const std::uint32_t count = place.counts[i].exchange(0, std::memory_order_relaxed);
-    if (count != 0) folded_[i].fetch_add(count, std::memory_order_relaxed);
+    for (Counts& counts : place.stripes) {
+      const std::uint32_t count = counts[i].exchange(0, std::memory_order_relaxed);
+      if (count != 0) folded_[i].fetch_add(count, std::memory_order_relaxed);
+    }
   }
   place.id.store(ready(epoch), std::memory_order_release);
   return true;
@@ -43,7 +45,7 @@ std::int64_t Histogram::samples(Instant now) const noexcept {
   std::int64_t sum = 0;
   for (const Epoch& place : epochs_) {
     if (!is_live(place, current)) continue;
-    for (const auto& count : place.counts) sum += count.load(std::memory_order_relaxed);
+    for (std::size_t i = 0; i < kBuckets; ++i) sum += count(place, i);
   }
   return sum;
 }
@@ -56,9 +58,9 @@ std::optional<Duration> Histogram::quantile(Percent quantile, Instant now,
   for (const Epoch& place : epochs_) {
     if (!is_live(place, current)) continue;
     for (std::size_t i = 0; i < kBuckets; ++i) {
-      const std::uint32_t count = place.counts[i].load(std::memory_order_relaxed);
-      counts[i] += count;
-      all += count;
+      const std::int64_t in_epoch = count(place, i);
+      counts[i] += in_epoch;
+      all += in_epoch;
     }
   }
   if (all == 0 || all < min_samples) return std::nullopt;
@@ -87,7 +89,7 @@ void Histogram::read_totals(Totals& totals) const noexcept {
     for (std::size_t i = 0; i < kBuckets; ++i) {
       totals.counts[i] = folded_[i].load(std::memory_order_acquire);
       for (const Epoch& place : epochs_) {
-        totals.counts[i] += place.counts[i].load(std::memory_order_acquire);
+        totals.counts[i] += count(place, i);
       }
     }
   } while (before >= kFolding || sum_of_ids() != before);

@@ -9,6 +9,7 @@
 
 #include "damper/base/instant.h"
 #include "damper/base/percent.h"
+#include "damper/base/thread_slot.h"
 
 namespace damper {
 
@@ -27,8 +28,8 @@ namespace damper {
 //   (3) With one thread, no record is ever lost. Threads that record in the microsecond while
 //       another one turns the epoch may lose theirs.
 // Thread safety: all methods may be called concurrently; lock-free.
-// Cost: record is one relaxed atomic add; a quantile reads every bucket (about 3 microseconds), so
-// see LiveQuantile. 25 KiB.
+// Cost: record is one relaxed atomic add; a quantile reads every bucket (some microseconds), so
+// see LiveQuantile. 58 KiB.
 class Histogram {
  public:
   static constexpr int kBuckets = 1056;
@@ -39,7 +40,13 @@ class Histogram {
     const std::uint64_t epoch = epoch_of(now);
     Epoch& place = epochs_[epoch % kEpochs];
     if (place.id.load(std::memory_order_acquire) != ready(epoch) && !turn(place, epoch)) return;
-    place.counts[bucket_of(latency)].fetch_add(1, std::memory_order_relaxed);
+    const auto slot = static_cast<std::size_t>(thread_slot());
+    if (slot < kOwn) [[likely]] {
+      std::atomic<std::uint32_t>& count = place.stripes[slot][bucket_of(latency)];
+      count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    } else {
+      place.stripes[kOwn][bucket_of(latency)].fetch_add(1, std::memory_order_relaxed);
+    }
   }
 
   // The latency that `quantile` of the recent records do not exceed; nothing when there are fewer
@@ -77,17 +84,27 @@ class Histogram {
 
  private:
   static constexpr std::uint64_t kEpochs = 4;
+  // The first two thread slots have counts of their own, the others share.
+  static constexpr std::size_t kOwn = 2;
+  using Counts = std::array<std::atomic<std::uint32_t>, kBuckets>;
   static constexpr std::uint64_t kLimit = std::uint64_t{1} << 37;
 
   struct Epoch {
     std::atomic<std::uint64_t> id{0};  // twice the epoch's number, plus 1 while it is cleared
-    std::array<std::atomic<std::uint32_t>, kBuckets> counts{};
+    std::array<Counts, kOwn + 1> stripes{};
   };
 
   static constexpr std::uint64_t ready(std::uint64_t epoch) noexcept { return epoch * 2; }
   [[nodiscard]] std::uint64_t epoch_of(Instant now) const noexcept {
     const std::int64_t ns = now.time_since_epoch().count();
     return ns < 0 ? 0 : static_cast<std::uint64_t>(ns) / length_;
+  }
+  // The count of a bucket in an epoch.
+  static std::int64_t count(const Epoch& place, std::size_t bucket) noexcept {
+    std::int64_t sum = 0;
+    for (const Counts& counts : place.stripes)
+      sum += counts[bucket].load(std::memory_order_acquire);
+    return sum;
   }
   [[nodiscard]] bool is_live(const Epoch& place, std::uint64_t current) const noexcept;
   bool turn(Epoch& place, std::uint64_t epoch) noexcept;

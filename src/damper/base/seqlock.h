@@ -36,8 +36,9 @@ class Seqlock {
     for (;;) {
       const std::uint64_t before = version_.load(std::memory_order_acquire);
       if ((before & 1) != 0) continue;
-      // Word by word into its place: copying through a buffer would read in one piece what was
-      // just written in two, which a processor cannot forward.
+        // Word by word into its place: copying through a buffer would read in one piece what was
+        // just written in two, which a processor cannot forward.
+#pragma GCC unroll 8
       for (std::size_t i = 0; i < kWords; ++i) {
         const std::uint64_t word = words_[i].load(std::memory_order_acquire);  // Then the version.
         std::memcpy(reinterpret_cast<char*>(&value) + i * 8, &word, bytes_of(i));

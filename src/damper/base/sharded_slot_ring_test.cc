@@ -42,7 +42,7 @@ TEST(ShardedSlotRing, ForgetsByAbsoluteSlot) {
 
 TEST(ShardedSlotRing, CarriesCountsToTheSlotsOfAnotherClock) {
   ShardedSlotRing ring;
-  const SlotClock from{1s, 0};
+  const SlotClock from(1s, 0);
   ring.add(from.slot(Instant{100s}));
   ring.add(from.slot(Instant{104s}));
   const SlotClock to = from.followed_by(2s, Instant{104s});

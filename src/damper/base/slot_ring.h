@@ -13,24 +13,34 @@ namespace damper {
 
 // A SlotClock numbers the slots of a sliding window: slot = now / width + base, modulo 2^32.
 // Instants before the epoch count as the epoch. `base` keeps the numbers growing over a reload.
-struct SlotClock {
-  Duration width{1};
-  std::uint32_t base = 0;
+class SlotClock {
+ public:
+  constexpr SlotClock() noexcept = default;
+  constexpr explicit SlotClock(Duration width, std::uint32_t base = 0) noexcept
+      : width_(width), base_(base) {}
 
+  [[nodiscard]] Duration width() const noexcept { return width_; }
   [[nodiscard]] std::uint32_t slot(Instant now) const noexcept {
     const std::int64_t since = std::max<std::int64_t>(now.time_since_epoch().count(), 0);
     return static_cast<std::uint32_t>(static_cast<std::uint64_t>(since) /
-                                      static_cast<std::uint64_t>(width.count())) +
-           base;
+                                      static_cast<std::uint64_t>(width_.count())) +
+           base_;
+  }
+  // The same slots under other numbers.
+  [[nodiscard]] SlotClock shifted(std::uint32_t by) const noexcept {
+    return SlotClock(width_, base_ + by);
   }
 
   // The clock that follows this one at a reload: every slot of it is newer than all slots of this
   // one that a ring can hold. REQUIRES: new_width > 0.
   [[nodiscard]] SlotClock followed_by(Duration new_width, Instant now) const noexcept {
-    SlotClock next{new_width, 0};
-    next.base = slot(now) + 64 - next.slot(now);
-    return next;
+    const SlotClock next(new_width);
+    return next.shifted(slot(now) + 64 - next.slot(now));
   }
+
+ private:
+  Duration width_{1};
+  std::uint32_t base_ = 0;
 };
 
 // A TaggedCount is a 32-bit count that belongs to a 32-bit tag, in one atomic word. The first add
@@ -208,7 +218,7 @@ class SlotRing {
       if (tag == old_slot - age) counts[age] = count;
     }
     for (std::uint32_t age = 0; age < kLive; ++age) {
-      const std::int64_t new_age = times(from.width, age) / to.width;
+      const std::int64_t new_age = times(from.width(), age) / to.width();
       if (counts[age] != 0) add(to.slot(now) - static_cast<std::uint32_t>(new_age), counts[age]);
     }
   }

@@ -23,33 +23,76 @@ constexpr bool tells_latency(Outcome outcome) noexcept {
 
 }  // namespace
 
-Call::Call(Dependency& dependency, const CallOptions& options) noexcept
-    : dependency_(dependency),
-      terms_(dependency.terms()),
-      request_{.idempotent = options.idempotent,
-               .owned_above = options.owned_above,
-               .rereads = options.rereads},
-      deadline_(options.deadline.earlier(schedule::Deadline::in(terms_.timeout, options.arrived))) {
-}
-
+// The path of a healthy call through start() and on_success() is written out, without detours: it
+// is paid by every call. What is rare is beside it.
 const Step& Call::start(Instant now, double draw) noexcept {
   dependency_.counters_.on_start();
-  deadline_ = deadline_.earlier(schedule::Deadline::in(terms_.timeout, now)).less(terms_.reserve);
-  Permit permit;
-  Verdict verdict = Verdict::none;
-  if (deadline_.passed(now)) {
-    verdict = Verdict::deadline_passed;
-  } else if (!deadline_.fits(now, terms_.needed)) {
-    verdict = Verdict::deadline_too_close;
-  } else {
-    verdict = try_enter(now, draw, permit);
+  draw_ = draw;
+  const Instant from = std::min(now, arrived_);
+  deadline_ = deadline_.earlier(schedule::Deadline::in(terms_.timeout, from)).less(terms_.reserve);
+  if (!terms_.plain || !deadline_.fits(now, terms_.needed)) [[unlikely]] {
+    return start_rarely(now, draw);
   }
-  if (verdict != Verdict::none) {
-    dependency_.counters_.on_unsent();
-    return finish(verdict, now);
+  Lane& lane = lanes_[0];
+  if (terms_.has_breaker) {
+    lane.permit = dependency_.breaker_.try_admit(now, draw);
+    if (lane.permit.half_opened) [[unlikely]]
+      dependency_.emit(EventKind::breaker_half_open, now);
+    if (!lane.permit.admitted) [[unlikely]]
+      return refuse_first(Verdict::breaker_open, now);
+  }
+  dependency_.budget_.on_request(now);
+  lane.sent = now;
+  lane.deadline = deadline_.at();
+  lane.hedge = false;
+  lane.paid = false;
+  active_ = 1;
+  attempts_ = 1;
+  step_.sends = true;
+  step_.wake = lane.deadline;
+  step_.attempt.number = 1;
+  step_.attempt.sent = now;
+  step_.attempt.deadline = lane.deadline;
+  return step_;
+}
+
+const Step& Call::on_success(int lane, Instant now) noexcept {
+  const auto place = static_cast<std::size_t>(lane);
+  if (!terms_.plain || attempts_ != 1) [[unlikely]] {
+    settle(place, Outcome::success, now, draw_);
+    if (active_ != 0 || lanes_[place].hedge) on_hedge_race(lanes_[place], now);
+    return finish(Verdict::success, now);
+  }
+  DAMPER_CHECK(place == 0 && active_ == 1);
+  const Duration latency = std::max(Duration{0}, between(lanes_[0].sent, now));
+  dependency_.latencies_.record(latency, now);
+  if (terms_.has_breaker) {
+    const auto transition = dependency_.breaker_.on_success(lanes_[0].permit, latency, now, draw_);
+    if (transition != admit::Transition::none) [[unlikely]]
+      dependency_.on_breaker(transition, now);
+  }
+  dependency_.on_success(now);
+  dependency_.counters_.on_finish(Verdict::success);
+  active_ = 0;
+  step_.verdict = Verdict::success;
+  step_.sends = false;
+  return step_;
+}
+
+const Step& Call::start_rarely(Instant now, double draw) noexcept {
+  if (deadline_.passed(now)) return refuse_first(Verdict::deadline_passed, now);
+  if (!deadline_.fits(now, terms_.needed)) return refuse_first(Verdict::deadline_too_close, now);
+  Permit permit;
+  if (const Verdict verdict = try_enter(now, draw, permit); verdict != Verdict::none) {
+    return refuse_first(verdict, now);
   }
   budget_of(terms_.hedges).on_request(now);
   return send(now, permit, nullptr, false);
+}
+
+const Step& Call::refuse_first(Verdict verdict, Instant now) noexcept {
+  dependency_.counters_.on_unsent();
+  return finish(verdict, now);
 }
 
 // Asks those that admit an attempt for good: breaker, throttle, limit. A refusal leaves no trace.
@@ -86,7 +129,10 @@ const Step& Call::send(Instant now, Permit permit, const Grant* grant, bool hedg
   // processor for longer than all else that is done here.
   Lane& lane = lanes_[place];
   lane.sent = now;
-  lane.deadline = std::min(add(now, timeout_of_attempt(now)), deadline_.at());
+  lane.deadline = deadline_.at();
+  if (terms_.per_try_timeout > Duration{0} || terms_.adapts) {
+    lane.deadline = std::min(lane.deadline, add(now, timeout_of_attempt(now)));
+  }
   lane.permit = permit;
   lane.hedge = hedge;
   lane.paid = grant != nullptr;
@@ -107,13 +153,8 @@ const Step& Call::send(Instant now, Permit permit, const Grant* grant, bool hedg
 
 const Step& Call::on_outcome(int lane, const decide::Report& report, Instant now,
                              double draw) noexcept {
-  const auto place = static_cast<std::size_t>(lane);
-  settle(place, report.outcome, now, draw);
-  if (report.outcome == Outcome::success) [[likely]] {
-    if (active_ != 0 || lanes_[place].hedge) [[unlikely]]
-      on_hedge_race(lanes_[place], now);
-    return finish(Verdict::success, now);
-  }
+  if (report.outcome == Outcome::success) return on_success(lane, now);
+  settle(static_cast<std::size_t>(lane), report.outcome, now, draw);
   if (const Verdict verdict = judge(report); verdict != Verdict::none) return finish(verdict, now);
   if (active_ != 0) return wait();  // A hedge beside it may still succeed.
   return retry(report, now, draw);

@@ -46,13 +46,22 @@ struct CallOptions {
 class Call {
  public:
   // The dependency outlives the call.
-  Call(Dependency& dependency, const CallOptions& options) noexcept;
+  Call(Dependency& dependency, const CallOptions& options) noexcept
+      : dependency_(dependency),
+        terms_(dependency.terms()),
+        request_{.idempotent = options.idempotent,
+                 .owned_above = options.owned_above,
+                 .rereads = options.rereads},
+        deadline_(options.deadline),
+        arrived_(options.arrived) {}
 
   // Each input returns the next step, which is good until the next input. REQUIRES: start() comes
   // first, once; nothing comes after a step that is over(); `lane` is that of a sent attempt
   // without outcome that was not cancelled; 0 <= draw < 1, a new one each time.
   const Step& start(Instant now, double draw) noexcept;
   const Step& on_outcome(int lane, const decide::Report& report, Instant now, double draw) noexcept;
+  // The same for a success, which needs no draw.
+  const Step& on_success(int lane, Instant now) noexcept;
   // The wake-up time is there, or a switch was flipped; an early call is harmless.
   const Step& on_timer(Instant now, double draw) noexcept;
   // The caller gives up.
@@ -88,6 +97,8 @@ class Call {
     return (active_ >> lane & 1) != 0;
   }
   [[nodiscard]] Duration timeout_of_attempt(Instant now) noexcept;
+  const Step& start_rarely(Instant now, double draw) noexcept;
+  const Step& refuse_first(Verdict verdict, Instant now) noexcept;
   Verdict try_enter(Instant now, double draw, Permit& permit) noexcept;
   const Step& send(Instant now, Permit permit, const Grant* grant, bool hedge) noexcept;
   void settle(std::size_t lane, decide::Outcome outcome, Instant now, double draw) noexcept;
@@ -107,7 +118,9 @@ class Call {
   Dependency::Terms terms_;
   decide::Request request_;
   schedule::Deadline deadline_;
+  Instant arrived_;
   schedule::Backoff backoff_;
+  double draw_ = 0;  // what start() was given
   std::uint32_t attempts_ = 0;
   std::uint32_t retries_ = 0;
   decide::Outcome failed_with_ = decide::Outcome::transient;  // what the waiting retry is for

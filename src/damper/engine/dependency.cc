@@ -17,7 +17,10 @@ Dependency::Terms terms_of(const Policy& policy) noexcept {
           .adapts = policy.call.adaptive_timeout.on,
           .has_breaker = policy.breaker.has_value(),
           .has_throttle = policy.throttle.has_value(),
-          .has_limit = policy.limit.has_value()};
+          .has_limit = policy.limit.has_value(),
+          .plain = policy.call.per_try_timeout == Duration{0} &&
+                   policy.call.hedge.max_hedges == 0 && !policy.call.adaptive_timeout.on &&
+                   !policy.throttle && !policy.limit};
 }
 
 }  // namespace
@@ -83,8 +86,7 @@ void Dependency::on_budget_refusal(Instant now) noexcept {
   }
 }
 
-void Dependency::on_success(Instant now) noexcept {
-  budget_.on_success(now);
+void Dependency::on_recovery(Instant now) noexcept {
   if (const auto change = streak_.on_success()) emit(change->kind, now, change->count);
   // Half full, not one retry's worth: a budget that is spent as fast as it fills is still spent.
   if (exhausted_.load(std::memory_order_relaxed) && budget_.fill(now) >= 0.5 &&

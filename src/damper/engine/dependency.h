@@ -60,6 +60,7 @@ class Dependency {
     bool has_breaker = false;
     bool has_throttle = false;
     bool has_limit = false;
+    bool plain = false;  // nothing of it but perhaps a breaker and retries
   };
   [[nodiscard]] Terms terms() const noexcept { return terms_.load(); }
   // All of it, as it is now: what a decision after the first attempt goes by.
@@ -92,7 +93,13 @@ class Dependency {
 
   // What a call tells, and what becomes of it.
   void on_budget_refusal(Instant now) noexcept;
-  void on_success(Instant now) noexcept;
+  [[gnu::always_inline]] void on_success(Instant now) noexcept {
+    budget_.on_success(now);
+    if (streak_.is_running() || exhausted_.load(std::memory_order_relaxed)) [[unlikely]] {
+      on_recovery(now);
+    }
+  }
+  void on_recovery(Instant now) noexcept;
   void on_failure(Instant now) noexcept;
   void on_breaker(admit::Transition transition, Instant now) noexcept;
   [[nodiscard]] std::optional<Duration> live_timeout(const CallPolicy& policy,

@@ -43,9 +43,12 @@ class FailureStreak {
     return std::nullopt;
   }
 
+  // Whether there were failures since the last success: if not, a success is no news.
+  [[nodiscard]] bool is_running() const noexcept {
+    return in_a_row_.load(std::memory_order_relaxed) != 0;
+  }
+
   [[nodiscard]] std::optional<Change> on_success() noexcept {
-    if (in_a_row_.load(std::memory_order_relaxed) == 0) [[likely]]
-      return std::nullopt;
     const std::int64_t count = in_a_row_.exchange(0, std::memory_order_relaxed);
     if (count < 10) return std::nullopt;
     return Change{EventKind::recovered, count};

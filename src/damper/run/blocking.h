@@ -49,12 +49,12 @@ template <class T, class Operation>
     }
     const Attempt attempt(step.attempt, options.stop);
     Result<T> result = attempt_once<T>(operation, attempt, call.owns_retries());
-    const decide::Report report = result ? decide::Report{} : result.error().report;
-    const Instant ended =
-        now();  // Before the draw: reading the clock waits for all that is under way.
-    (void)call.on_outcome(step.attempt.lane, report, ended, draw());
-    if (result) return {*std::move(result), call.attempts()};
+    if (result) [[likely]] {
+      (void)call.on_success(step.attempt.lane, now());
+      return {*std::move(result), call.attempts()};
+    }
     last = std::move(result).take_error();
+    (void)call.on_outcome(step.attempt.lane, last->report, now(), draw());
   }
   return {step.verdict, std::move(last), call.attempts()};
 }
