@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "damper/cli/check.h"
+#include "damper/cli/drill.h"
 #include "damper/policy/words.h"
 
 namespace damper::cli {
@@ -14,6 +15,7 @@ namespace {
 constexpr const char* kExamples = R"(Examples:
   damper check damper.yaml          what is wrong with my policy, and what is in force
   damper check --quiet *.yaml       only what is wrong
+  damper drill storm                a retry storm for real, without and with damper
   damper check --help               what a subcommand takes
 )";
 
@@ -36,6 +38,7 @@ int run(std::vector<std::string> arguments, const Streams& streams) {
   app.require_subcommand(1);
   int status = kOk;
   add_check(app, streams, status);
+  add_drill(app, streams, status);
 
   std::vector<std::string_view> known;
   for (const CLI::App* subcommand : app.get_subcommands({}))

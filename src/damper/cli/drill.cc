@@ -1,0 +1,104 @@
+#include "damper/cli/drill.h"
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <iostream>
+#include <memory>
+#include <system_error>
+
+#include "damper/cli/storm.h"
+#include "damper/cli/storm_report.h"
+
+namespace damper::cli {
+namespace {
+
+constexpr const char* kExamples = R"(Examples:
+  damper drill storm                   the morning of the article: 500 clients, 10 s down
+  damper drill storm --seconds 20      a longer outage
+  damper drill storm --json | jq .guarded.attempts_per_call_while_down
+
+Exit status: 0 when every promised bound held, 1 when one did not, 2 for trouble.
+)";
+
+struct Options {
+  StormOptions storm;
+  int seconds = 10;
+  bool json = false;
+};
+
+bool is_terminal(const std::ostream& out) { return &out == &std::cout && isatty(STDOUT_FILENO); }
+
+// Tells how far it is: on a terminal in one line that changes, elsewhere in a few lines.
+class Watcher {
+ public:
+  Watcher(std::ostream& out, bool terminal) : out_(out), terminal_(terminal) {}
+
+  void on_progress(const StormProgress& progress) {
+    if (terminal_) {
+      out_ << '\r' << progress_line(progress) << std::flush;
+    } else if (progress.at >= next_) {
+      out_ << progress_line(progress) << std::endl;
+      next_ += std::chrono::seconds(3);
+    }
+  }
+  void finish() { out_ << (terminal_ ? "\r\x1b[K" : "\n"); }
+
+ private:
+  std::ostream& out_;
+  const bool terminal_;
+  Duration next_{0};
+};
+
+int storm(Options& options, const Streams& streams) {
+  StormOptions& storm = options.storm;
+  storm.down = std::chrono::seconds(options.seconds);
+  storm.capacity_per_second = 3 * storm.clients;  // Half as much again as what is offered.
+  const bool terminal = is_terminal(streams.out);
+  StormRecord record;
+  try {
+    if (options.json) {
+      record = run_storm(storm, [](const StormProgress&) {});
+      print_storm_json(streams.out, storm, record);
+    } else {
+      print_plot(streams.out, storm);
+      Watcher watcher(streams.out, terminal);
+      record =
+          run_storm(storm, [&](const StormProgress& progress) { watcher.on_progress(progress); });
+      watcher.finish();
+      print_storm(streams.out, storm, record,
+                  {.colour = terminal && std::getenv("NO_COLOR") == nullptr});
+    }
+  } catch (const std::system_error& error) {
+    streams.err << "damper: cannot start " << 2 * storm.clients
+                << " threads: " << error.code().message() << "; try fewer --clients\n";
+    return kTrouble;
+  }
+  for (const Promise& promise : promises(find(record.naive, storm), find(record.guarded, storm))) {
+    if (!promise.held) return kBroken;
+  }
+  return kOk;
+}
+
+}  // namespace
+
+void add_drill(CLI::App& app, const Streams& streams, int& status) {
+  CLI::App* drill = app.add_subcommand("drill", "Rehearse an outage, in real time.");
+  drill->require_subcommand(1);
+  drill->footer(kExamples);
+  CLI::App* command = drill->add_subcommand(
+      "storm", "A retry storm: naive clients and guarded ones, side by side, and what they cost.");
+  command->footer(kExamples);
+  const auto options = std::make_shared<Options>();
+  command->add_option("--clients", options->storm.clients, "How many clients each fleet has.")
+      ->capture_default_str()
+      ->check(CLI::Range(100, 2000));
+  command->add_option("--seconds", options->seconds, "How long the dependency is down.")
+      ->capture_default_str()
+      ->check(CLI::Range(10, 60));
+  command->add_flag("--json", options->json, "One JSON object instead of the drawing.");
+  command->callback([options, streams, &status] { status = storm(*options, streams); });
+}
+
+}  // namespace damper::cli
