@@ -1,6 +1,6 @@
-#include <benchmark/benchmark.h>
-
 #include "damper/admit/circuit_breaker.h"
+
+#include <benchmark/benchmark.h>
 
 namespace damper::admit {
 namespace {

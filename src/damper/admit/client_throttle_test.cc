@@ -147,14 +147,14 @@ TEST(ClientThrottle, BadOptionsAreNamedWithTheirBound) {
   ClientThrottleOptions options;
   EXPECT_EQ(find_error(options), std::nullopt);
   options.multiplier = Percent::from_hundredths(9999);
-  EXPECT_EQ(find_error(options), "multiplier must be 100 to 1000 %.");
+  EXPECT_EQ(find_error(options), "multiplier must be 100 to 1000 %");
   options.multiplier = Percent::from_hundredths(100'001);
-  EXPECT_EQ(find_error(options), "multiplier must be 100 to 1000 %.");
+  EXPECT_EQ(find_error(options), "multiplier must be 100 to 1000 %");
   options.multiplier = Percent(100);
   options.window = milliseconds(999);
-  EXPECT_EQ(find_error(options), "window must be 1 s to 1 h.");
+  EXPECT_EQ(find_error(options), "window must be 1 s to 1 h");
   options.window = std::chrono::hours(1) + Duration(1);
-  EXPECT_EQ(find_error(options), "window must be 1 s to 1 h.");
+  EXPECT_EQ(find_error(options), "window must be 1 s to 1 h");
   EXPECT_DEATH({ ClientThrottle throttle(options); }, "check failed");
 }
 

@@ -18,7 +18,7 @@ bool within(T value, T low, T high) {
 // log10, truncated, at least 1.
 double step_of(double limit) {
   double step = 1;
-  for (double decade = 100; limit >= decade; decade *= 10) step += 1;
+  for (std::int64_t decade = 100; limit >= static_cast<double>(decade); decade *= 10) step += 1;
   return step;
 }
 

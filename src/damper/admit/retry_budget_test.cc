@@ -157,6 +157,18 @@ TEST(RetryBudget, ARefundRestoresWhatWasPaid) {
   EXPECT_EQ(withdraw_all(budget, Instant{1s}), 2);
 }
 
+TEST(RetryBudget, ARefundCountsAlsoWhenItsSlotIsOver) {
+  RetryBudget budget({.percent = Percent(10), .reserve = 0});
+  deposit(budget, 20, Instant{1s});
+  const RetryBudget::Grant one = budget.try_withdraw(Instant{1s});
+  const RetryBudget::Grant two = budget.try_withdraw(Instant{1s});
+  EXPECT_FALSE(budget.try_withdraw(Instant{5s}));  // Four slots later it has looked back.
+  budget.refund(one);
+  budget.refund(two);
+  EXPECT_EQ(budget.balance(Instant{5s}), 2.0);
+  EXPECT_EQ(withdraw_all(budget, Instant{5s}), 2);
+}
+
 TEST(RetryBudget, NestedBudgetsAllPayOrNone) {  // Invariant (5).
   RetryBudget process({.percent = Percent(10), .reserve = 2});
   RetryBudget cluster({.percent = Percent(10), .reserve = 100}, &process);

@@ -169,7 +169,7 @@ TEST(ShedQueue, AtTheCapacityARefusalLeavesTheItemAndSaysWhenToComeBack) {  // (
     EXPECT_EQ(refused.verdict, Verdict::shed);
     EXPECT_EQ(refused.retry_after, milliseconds(125));  // The interval, and a quarter of it.
     EXPECT_FALSE(refused.evicted);
-    ASSERT_NE(item, nullptr);
+    ASSERT_NE(item, nullptr);  // NOLINT(bugprone-use-after-move): refused, so still here.
     EXPECT_EQ(*item, 7);
     EXPECT_EQ(queue.dropped(c, ShedReason::full), 1U);
   }

@@ -18,10 +18,11 @@ Wide wide(std::int64_t value) noexcept { return static_cast<Wide>(value); }
 }  // namespace
 
 std::optional<std::string> find_error(const TokenBucketOptions& options) {
-  if (!(options.rate_per_second >= 0.001 && options.rate_per_second <= 100e6)) {
-    return "rate_per_second must be 0.001 to 100,000,000.";
+  if (std::isnan(options.rate_per_second) || options.rate_per_second < 0.001 ||
+      options.rate_per_second > 100e6) {
+    return "rate_per_second must be 0.001 to 100,000,000";
   }
-  if (options.burst < 1 || options.burst > 1'000'000) return "burst must be 1 to 1,000,000.";
+  if (options.burst < 1 || options.burst > 1'000'000) return "burst must be 1 to 1,000,000";
   return std::nullopt;
 }
 

@@ -230,14 +230,14 @@ TEST(TokenBucket, AReloadRoundsAgainstTheTaker) {
 }
 
 TEST(TokenBucket, BadOptionsAreNamedWithTheirBound) {
-  const std::string rate = "rate_per_second must be 0.001 to 100,000,000.";
+  const std::string rate = "rate_per_second must be 0.001 to 100,000,000";
   EXPECT_EQ(find_error({.rate_per_second = 10, .burst = 1}), std::nullopt);
   EXPECT_EQ(find_error({.rate_per_second = 0.0009, .burst = 1}), rate);
   EXPECT_EQ(find_error({.rate_per_second = 100e6 + 1, .burst = 1}), rate);
   EXPECT_EQ(find_error({.rate_per_second = std::nan(""), .burst = 1}), rate);
-  EXPECT_EQ(find_error({.rate_per_second = 10, .burst = 0}), "burst must be 1 to 1,000,000.");
+  EXPECT_EQ(find_error({.rate_per_second = 10, .burst = 0}), "burst must be 1 to 1,000,000");
   EXPECT_EQ(find_error({.rate_per_second = 10, .burst = 1'000'001}),
-            "burst must be 1 to 1,000,000.");
+            "burst must be 1 to 1,000,000");
   EXPECT_DEATH({ TokenBucket bucket({.rate_per_second = 0, .burst = 1}); }, "check failed");
 }
 

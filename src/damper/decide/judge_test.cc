@@ -23,6 +23,21 @@ TEST(Judge, NoPolicyMakesAConflictOrAPermanentErrorRetryable) {
   EXPECT_EQ(judge({.outcome = Outcome::permanent, .retry_after = 1s}, request), Verdict::permanent);
 }
 
+TEST(Judge, AConflictIsRetriedByWhoReadsAgainForItWroteNothing) {  // Invariant (1).
+  EXPECT_EQ(judge({.outcome = Outcome::conflict}, {.rereads = true}), Verdict::none);
+  EXPECT_EQ(judge({.outcome = Outcome::conflict, .do_not_retry = true}, {.rereads = true}),
+            Verdict::pushed_back);
+  EXPECT_EQ(judge({.outcome = Outcome::conflict}, {.owned_above = true, .rereads = true}),
+            Verdict::layered);
+  EXPECT_EQ(judge({.outcome = Outcome::permanent}, {.rereads = true}), Verdict::permanent);
+}
+
+TEST(Judge, WhatIsKnownToBeHarmlessIsRepeatedThoughTheRequestIsNotIdempotent) {  // Invariant (1).
+  EXPECT_EQ(judge({.outcome = Outcome::timeout}, {}), Verdict::not_idempotent);
+  EXPECT_EQ(judge({.outcome = Outcome::timeout, .harmless = true}, {}), Verdict::none);
+  EXPECT_EQ(judge({.outcome = Outcome::permanent, .harmless = true}, {}), Verdict::permanent);
+}
+
 TEST(Judge, TransientTimeoutAndUnavailableAreWorthAnotherAttempt) {
   EXPECT_EQ(judge({.outcome = Outcome::transient}, kSafe), Verdict::none);
   EXPECT_EQ(judge({.outcome = Outcome::timeout}, kSafe), Verdict::none);

@@ -320,7 +320,11 @@ Verdict Call::try_hedge(Instant now, double draw, Permit& permit, Grant& grant) 
   return verdict;
 }
 
-const Step& Call::on_cancel(Instant now) noexcept { return finish(Verdict::cancelled, now); }
+const Step& Call::on_cancel(Instant now) noexcept {
+  if (attempts_ > 0) return finish(Verdict::cancelled, now);
+  dependency_.counters_.on_start();
+  return refuse_first(Verdict::cancelled, now);
+}
 
 const Step& Call::wait() noexcept {
   step_.sends = false;

@@ -64,17 +64,19 @@ class Call {
   const Step& on_success(int lane, Instant now) noexcept;
   // The wake-up time is there, or a switch was flipped; an early call is harmless.
   const Step& on_timer(Instant now, double draw) noexcept;
-  // The caller gives up.
+  // The caller gives up; it may have done so before start().
   const Step& on_cancel(Instant now) noexcept;
 
   [[nodiscard]] std::uint32_t attempts() const noexcept { return attempts_; }
   [[nodiscard]] schedule::Deadline deadline() const noexcept { return deadline_; }
   // Whether this call retries on its own, so that the layers below it must not.
   [[nodiscard]] bool owns_retries() const noexcept {
-    return request_.idempotent && !request_.owned_above && terms_.retries;
+    return (request_.idempotent || request_.rereads) && !request_.owned_above && terms_.retries;
   }
   // Whether a second attempt may run beside the first.
-  [[nodiscard]] bool may_hedge() const noexcept { return terms_.hedges && owns_retries(); }
+  [[nodiscard]] bool may_hedge() const noexcept {
+    return terms_.hedges && request_.idempotent && owns_retries();
+  }
 
  private:
   using Permit = admit::CircuitBreaker::Permit;

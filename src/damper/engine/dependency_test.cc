@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -53,6 +54,44 @@ TEST(Dependency, OneLineForATransitionNotForARequest) {  // Invariant (2).
   for (int i = 0; i < 100; ++i) (void)attempt(dependency, Outcome::success, Instant{20s});
   EXPECT_EQ(recorder.events,
             (std::vector<std::string>{"billing recovered", "billing budget_refilled"}));
+}
+
+TEST(Dependency, ABudgetThatIsSpentAsFastAsItFillsIsStillSpent) {
+  Policy policy;
+  policy.budget = {.percent = Percent(10), .reserve = 0};
+  Dependency dependency("billing", policy);
+  Recorder recorder;
+  dependency.report_to(&recorder);
+  for (int i = 0; i < 1'000; ++i) (void)attempt(dependency, Outcome::success, Instant{1s});
+  while (dependency.budget().try_withdraw(Instant{1s})) {
+  }
+  for (int i = 0; i < 1'000; ++i) {  // Half fail, each wants a retry: far more than a tenth.
+    (void)attempt(dependency, i % 2 == 0 ? Outcome::success : Outcome::transient, Instant{1s});
+    (void)dependency.budget().try_withdraw(Instant{1s});
+  }
+  EXPECT_EQ(std::count(recorder.events.begin(), recorder.events.end(), "billing budget_exhausted"),
+            1);
+  EXPECT_EQ(std::count(recorder.events.begin(), recorder.events.end(), "billing budget_refilled"),
+            0);
+}
+
+TEST(Dependency, TheSecondRetryOfACallIsAnEventOnceInAWhile) {
+  Policy policy;
+  policy.budget = {.percent = Percent(1000), .reserve = 100};
+  policy.call.backoff = {.jitter = schedule::Jitter::none, .base = 100ms, .cap = 1s};
+  Dependency dependency("billing", policy);
+  Recorder recorder;
+  dependency.report_to(&recorder);
+  for (int i = 0; i < 3; ++i) {
+    Call call(dependency, {.idempotent = true});
+    (void)call.start(Instant{1s}, 0.0);
+    (void)call.on_outcome(0, {.outcome = Outcome::transient}, Instant{1s}, 0.0);
+    (void)call.on_timer(Instant{1100ms}, 0.0);
+    (void)call.on_outcome(0, {.outcome = Outcome::transient}, Instant{1100ms}, 0.0);
+    (void)call.on_cancel(Instant{1200ms});
+  }
+  EXPECT_EQ(std::count(recorder.events.begin(), recorder.events.end(), "billing backoff_growing"),
+            1);
 }
 
 TEST(Dependency, BreakerTransitionsAreReportedOnceEach) {  // Invariant (2).

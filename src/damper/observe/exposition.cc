@@ -48,9 +48,9 @@ void Exposition::histogram(std::string_view name, std::string_view help, const L
   for (std::size_t i = 0; i < value.counts.size(); ++i) {
     count += value.counts[i];
     const std::string bound = i < value.bounds.size() ? render(value.bounds[i]) : "+Inf";
-    const std::string le = "le=\"" + bound + '"';
-    *lines += line(base + "_bucket", rendered_labels.empty() ? le : rendered_labels + ',' + le,
-                   std::to_string(count));
+    std::string all_labels = rendered_labels;
+    all_labels.append(rendered_labels.empty() ? "le=\"" : ",le=\"").append(bound).append("\"");
+    *lines += line(base + "_bucket", all_labels, std::to_string(count));
   }
   *lines += line(base + "_sum", rendered_labels, render(value.sum));
   *lines += line(base + "_count", rendered_labels, std::to_string(count));

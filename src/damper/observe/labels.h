@@ -32,8 +32,8 @@ inline constexpr std::size_t kLongestLabelValue = 256;  // bytes; what is longer
 // A HELP line's text: backslashes and line feeds escaped.
 [[nodiscard]] std::string render_help(std::string_view help);
 
-// A value as the text format writes it: whole numbers without a fraction, else the shortest form
-// that reads back as the same; NaN, +Inf and -Inf.
+// A value as the text format writes it: the shortest decimals that read back as the same, with an
+// exponent under 0.0001 and from 1e15 on; NaN, +Inf and -Inf.
 [[nodiscard]] std::string render(double value);
 
 }  // namespace damper::observe

@@ -70,6 +70,12 @@ TEST(Labels, ANumberReadsBackAsItself) {
   EXPECT_EQ(render(1.0), "1");
   EXPECT_EQ(render(0.1), "0.1");
   EXPECT_EQ(render(-2.5), "-2.5");
+  EXPECT_EQ(render(0.0005), "0.0005");
+  EXPECT_EQ(render(0.0001), "0.0001");
+  EXPECT_EQ(render(-0.00005), "-5e-05");
+  EXPECT_EQ(render(1e6), "1000000");
+  EXPECT_EQ(render(999'999'999'999'999.9), "999999999999999.9");
+  EXPECT_EQ(render(1e15), "1e+15");
   EXPECT_EQ(render(1e300), "1e+300");
   EXPECT_EQ(render(std::numeric_limits<double>::quiet_NaN()), "NaN");
   EXPECT_EQ(render(std::numeric_limits<double>::infinity()), "+Inf");

@@ -47,7 +47,10 @@ Metric& Registry::overflow(Family<Metric>& family, const Labels& labels, Make ma
   } else {
     const Labels other = all_other(labels);
     Series<Metric>& series = family.series[render(other)];
-    if (!series.metric) series = {other, make()};
+    if (!series.metric) {
+      series.labels = other;
+      series.metric = make();
+    }
     return *series.metric;
   }
 }
@@ -78,7 +81,10 @@ Metric& Registry::find_or_make(Families<Metric>& families, std::string_view name
     ++dropped_[std::string(name)];
     return overflow(family, labels, make);
   }
-  return *family.series.emplace(rendered, Series<Metric>{labels, make()}).first->second.metric;
+  Series<Metric> made;
+  made.labels = labels;
+  made.metric = make();
+  return *family.series.emplace(rendered, std::move(made)).first->second.metric;
 }
 
 Counter& Registry::counter(std::string_view name, std::string_view help, const Labels& labels) {

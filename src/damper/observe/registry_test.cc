@@ -1,17 +1,15 @@
 #include "damper/observe/registry.h"
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <atomic>
-#include <cstdio>
-#include <cstdlib>
 #include <limits>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include "damper/observe/promtool_testing.h"
 
 namespace damper::observe {
 namespace {
@@ -185,27 +183,6 @@ TEST(Registry, RequestsScrapesAndCountsRunSideBySide) {
   EXPECT_NE(text.find("\ng 2000\n"), std::string::npos);
   EXPECT_NE(text.find("n_total{key=\"0\"} 100\n"), std::string::npos);
   EXPECT_NE(text.find("n_total{key=\"other\"} 1000\n"), std::string::npos);
-}
-
-// What promtool, Prometheus' own reader and linter, says about the text; empty: nothing.
-std::string promtool(const std::string& text) {
-  const std::string folder = testing::TempDir() + "damper_promtool_" + std::to_string(getpid());
-  const std::string in = folder + ".in";
-  const std::string out = folder + ".out";
-  std::FILE* file = std::fopen(in.c_str(), "wb");
-  std::fwrite(text.data(), 1, text.size(), file);
-  std::fclose(file);
-  const int status =
-      std::system(("promtool check metrics < '" + in + "' > '" + out + "' 2>&1").c_str());
-  std::string said;
-  file = std::fopen(out.c_str(), "rb");
-  for (int c = std::fgetc(file); c != EOF; c = std::fgetc(file)) said += static_cast<char>(c);
-  std::fclose(file);
-  std::remove(in.c_str());
-  std::remove(out.c_str());
-  const int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  if (code == 127) return "promtool is missing: install the package prometheus";
-  return code == 0 ? said : "exit status " + std::to_string(code) + ": " + said;
 }
 
 TEST(Registry, PromtoolAcceptsWhatIsExposed) {

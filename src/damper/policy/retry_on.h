@@ -27,7 +27,7 @@ namespace damper::policy {
 class RetryOn {
  public:
   enum class Token : std::uint8_t {
-    default_,
+    default_,  // NOLINT(readability-identifier-naming): `default` is a keyword.
     any_5xx,
     gateway_error,
     reset,

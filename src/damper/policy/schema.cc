@@ -7,8 +7,6 @@
 namespace damper::policy {
 namespace {
 
-using admit::DepositOn;
-
 // Raw values of the types that options are made of.
 constexpr std::int64_t to_raw(Duration value) { return value.count(); }
 constexpr std::int64_t to_raw(Percent value) { return value.hundredths(); }
@@ -73,6 +71,7 @@ constexpr Key not_under(Key key, std::string_view path) {
   return key;
 }
 
+// NOLINTNEXTLINE(bugprone-macro-parentheses): the path of a member takes none.
 #define DAMPER_FIELD(expression) [](auto& s) -> auto& { return s.expression; }
 
 constexpr std::array<std::string_view, 2> kDepositOnNames = {"request", "success"};

@@ -64,8 +64,9 @@ auto call_with(Dependency& dependency, const Options& options,
                const engine::CallOptions& engine_options, Operation&& operation) {
   using T = OperationValue<Operation>;
   engine::Call call(dependency, engine_options);
-  const Instant started = now();
-  const engine::Step& first = call.start(started, draw());
+  const Instant started = now();  // Before the draw: reading the clock waits for what is under way.
+  const engine::Step& first =
+      options.stop.stop_requested() ? call.on_cancel(started) : call.start(started, draw());
   if (call.may_hedge()) [[unlikely]] {
     return drive_hedged<T>(call, first, options.stop, operation);
   }

@@ -1,10 +1,10 @@
+#include "damper/run/blocking.h"
+
 #include <benchmark/benchmark.h>
 
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-
-#include "damper/run/blocking.h"
 
 namespace damper {
 namespace {

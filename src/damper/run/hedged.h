@@ -3,6 +3,7 @@
 
 #include <array>
 #include <condition_variable>
+#include <cstdint>
 #include <mutex>
 #include <optional>
 #include <stop_token>
@@ -22,8 +23,14 @@ namespace damper::run {
 //
 // Model: the state machine under a mutex. Whoever has an outcome, or whose timer is due, tells it
 // and does what the step says. While the caller is inside an attempt, a task of the pool is its
-// timer. A cancelled attempt is asked to stop through its token, and is waited for before
-// the call returns: an operation may refer to the caller's stack.
+// timer, and runs the hedge that is due. A cancelled attempt is asked to stop through its token, is
+// not listened to any more, and is waited for before the call returns: an operation may refer to
+// the caller's stack.
+// Invariants:
+//   (1) The state machine hears of each attempt once, and of none that it cancelled.
+//   (2) When drive() returns, no attempt runs and none will.
+//   (3) No stop callback, which is the user's code, runs under the mutex.
+//   (4) Without a helper to spare the call goes on unhedged, and still ends by its deadline.
 // Thread safety: drive() is called once; the rest is inside.
 class HedgedCall {
  public:
@@ -31,46 +38,57 @@ class HedgedCall {
   HedgedCall(const HedgedCall&) = delete;
   HedgedCall& operator=(const HedgedCall&) = delete;
 
-  [[nodiscard]] Verdict drive(const engine::Step& first);
+  [[nodiscard]] Verdict drive(const engine::Step& first) noexcept;
 
  protected:
+  // A thread's turn with the state machine: the lock, and whom to ask to stop when it is released.
+  struct Turn {
+    explicit Turn(std::mutex& mutex) : lock(mutex) {}
+    Turn(Turn&&) noexcept = default;
+    ~Turn() { end(); }
+    void end();
+
+    std::array<std::optional<std::stop_source>, engine::kLanes> losers;
+    std::unique_lock<std::mutex> lock;
+  };
+  // An attempt that runs, on the stack of the thread that runs it.
+  struct Running {
+    engine::Attempt attempt;
+    std::stop_source stop;
+    bool cancelled = false;  // its outcome is not asked for any more
+  };
+
   ~HedgedCall() = default;
-  // Runs one attempt and keeps its result. Called concurrently, once at a time for each lane. The
-  // result of last_lane() is the call's.
-  virtual decide::Report attempt(const Attempt& attempt, int lane) noexcept = 0;
-  [[nodiscard]] int last_lane() const noexcept { return last_lane_; }
+  // Runs one attempt and says how it went through on_outcome(). Called concurrently.
+  virtual void run(const Attempt& attempt, Running& running) noexcept = 0;
+  // The turn in which the result becomes the call's; nothing when nobody asks for it any more.
+  [[nodiscard]] std::optional<Turn> on_outcome(Running& running, const decide::Report& report);
 
  private:
-  struct Lane {
-    std::stop_source stop{std::nostopstate};
-    bool running = false;    // an operation is in it
-    bool cancelled = false;  // and its outcome is not asked for any more
-  };
   struct Timer final : HelperPool::Task {
     explicit Timer(HedgedCall& owner) : call(owner) {}
-    void run() noexcept override { call.on_timer(); }
+    void run(bool may_block) noexcept override { call.on_timer(may_block); }
     HedgedCall& call;
   };
-  using Lock = std::unique_lock<std::mutex>;
 
-  void apply(const engine::Step& step);
-  void run_attempt(Lock& lock);
-  void wait(Lock& lock);
-  void on_timer() noexcept;
-  void arm_timer();
-  void ask_to_stop();
-  [[nodiscard]] bool any_running() const noexcept;
+  void apply(const engine::Step& step, Turn& turn);
+  void send(Turn& turn);
+  void wait(Turn& turn);
+  void on_timer(bool may_hedge) noexcept;
+  void on_stop();
+  void arm_timer(Instant due);
+  [[nodiscard]] bool any_active() const noexcept;
+  [[nodiscard]] Instant latest_deadline() const noexcept;
 
   engine::Call& call_;
   const std::stop_token& stop_;
   std::mutex mutex_;
   std::condition_variable changed_;
   engine::Step step_;
-  bool to_send_ = false;      // step_.attempt waits for a thread
-  bool caller_busy_ = false;  // the caller's thread is inside an attempt
-  int last_lane_ = 0;         // whose outcome came last
-  std::uint64_t steps_ = 0;   // so far
-  std::array<Lane, engine::kLanes> lanes_;
+  std::optional<engine::Attempt> to_send_;        // waits for a thread
+  bool caller_busy_ = false;                      // the caller's thread is inside an attempt
+  std::uint64_t steps_ = 0;                       // so far
+  std::array<Running*, engine::kLanes> lanes_{};  // those whose outcome is asked for
   Timer timer_{*this};
 };
 
@@ -82,23 +100,22 @@ class TypedHedgedCall final : public HedgedCall {
       : HedgedCall(call, stop), owns_retries_(call.owns_retries()), operation_(operation) {}
 
   [[nodiscard]] CallResult<T> result(Verdict verdict, std::uint32_t attempts) {
-    std::optional<Result<T>>& last = results_[static_cast<std::size_t>(last_lane())];
-    if (verdict == Verdict::success) return {**std::move(last), attempts};
+    if (verdict == Verdict::success) return {**std::move(last_), attempts};
     std::optional<Failure> failure;
-    if (last && !*last) failure = std::move(*last).take_error();
+    if (last_) failure = std::move(*last_).take_error();
     return {verdict, std::move(failure), attempts};
   }
 
  private:
-  decide::Report attempt(const Attempt& attempt, int lane) noexcept override {
-    std::optional<Result<T>>& result = results_[static_cast<std::size_t>(lane)];
-    result = attempt_once<T>(operation_, attempt, owns_retries_);
-    return *result ? decide::Report{} : result->error().report;
+  void run(const Attempt& attempt, Running& running) noexcept override {
+    Result<T> result = attempt_once<T>(operation_, attempt, owns_retries_);
+    const decide::Report report = result ? decide::Report{} : result.error().report;
+    if (const auto turn = on_outcome(running, report)) last_.emplace(std::move(result));
   }
 
   const bool owns_retries_;
   Operation& operation_;
-  std::array<std::optional<Result<T>>, engine::kLanes> results_;
+  std::optional<Result<T>> last_;  // what came last, and was asked for
 };
 
 template <class T, class Operation>

@@ -1,11 +1,16 @@
 #include "damper/run/helper_pool.h"
 
+#include <new>
+#include <system_error>
+
 #include "damper/run/clock.h"
 
 namespace damper::run {
 
 HelperPool::HelperPool(std::size_t most_threads, std::size_t most_tasks)
-    : most_threads_(most_threads), most_tasks_(most_tasks) {}
+    : most_threads_(most_threads), most_tasks_(most_tasks) {
+  threads_.reserve(most_threads);
+}
 
 HelperPool::~HelperPool() {
   {
@@ -17,7 +22,7 @@ HelperPool::~HelperPool() {
 }
 
 HelperPool& HelperPool::of_process() {
-  static HelperPool pool;
+  static HelperPool& pool = *new HelperPool;
   return pool;
 }
 
@@ -25,14 +30,26 @@ bool HelperPool::schedule(Task& task, Instant due) {
   const std::lock_guard lock(mutex_);
   forget(task);
   if (waiting_.size() >= most_tasks_) return false;
+  if (idle_ == 0 && !try_start() && threads_.empty()) return false;
+  try {
+    waiting_.emplace(due, &task);
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
   task.waiting_ = true;
   task.due_ = due;
-  waiting_.emplace(due, &task);
-  if (idle_ == 0 && threads_.size() < most_threads_) {
+  if (waiting_.begin()->second == &task) wake_.notify_one();  // It is the earliest now.
+  return true;
+}
+
+bool HelperPool::try_start() {
+  if (threads_.size() >= most_threads_) return false;
+  try {
     threads_.emplace_back([this] { help(); });
-  } else if (waiting_.begin()->second == &task) {
-    wake_.notify_one();  // It is the earliest now.
+  } catch (const std::system_error&) {
+    return false;
   }
+  ++idle_;
   return true;
 }
 
@@ -54,6 +71,7 @@ std::size_t HelperPool::threads() const {
 
 void HelperPool::help() {
   std::unique_lock lock(mutex_);
+  --idle_;  // Since it was started.
   while (!stopping_) {
     if (waiting_.empty()) {
       ++idle_;
@@ -71,9 +89,10 @@ void HelperPool::help() {
     waiting_.erase(waiting_.begin());
     task->waiting_ = false;
     ++task->running_;
-    if (!waiting_.empty() && idle_ > 0) wake_.notify_one();
+    const bool may_block = idle_ > 0 || try_start();
+    if (!waiting_.empty()) wake_.notify_one();  // Whoever it is watches the earliest of the rest.
     lock.unlock();
-    task->run();
+    task->run(may_block);
     lock.lock();
     --task->running_;
     done_.notify_all();

@@ -18,11 +18,13 @@ namespace damper::run {
 //
 // Why: most calls that could be hedged are over before their hedge is due. A thread for each of
 // them would mostly be started in vain; here a task that is not due yet costs an entry in a set.
-// Model: tasks ordered by time. Idle helpers wait, one of them for the earliest task. A helper is
-// started when a task is due and none is idle, up to the limit; then the task runs late.
+// Model: tasks ordered by time. Idle helpers wait for the earliest of them. Who takes a task leaves
+// another helper behind to watch the rest, and starts one if need be. At the limit nobody is left
+// to: then the task is told not to block, since the others, which end what hangs, come after it.
 // Invariants:
 //   (1) After cancel() returns, the task neither runs nor will run.
 //   (2) No more than `most_threads` threads, no more than `most_tasks` waiting tasks.
+//   (3) While tasks keep from blocking when told to, a due task waits for none that blocks.
 // Thread safety: all methods may be called concurrently.
 class HelperPool {
  public:
@@ -32,7 +34,8 @@ class HelperPool {
     Task(const Task&) = delete;
     Task& operator=(const Task&) = delete;
     virtual ~Task() = default;
-    virtual void run() noexcept = 0;
+    // `may_block`: another helper is free to run what is due meanwhile.
+    virtual void run(bool may_block) noexcept = 0;
 
    private:
     friend class HelperPool;
@@ -46,11 +49,12 @@ class HelperPool {
   HelperPool(const HelperPool&) = delete;
   HelperPool& operator=(const HelperPool&) = delete;
 
-  // The one that blocking calls use.
+  // The one that blocking calls use. Never destroyed: a call may be under way when the program
+  // ends.
   static HelperPool& of_process();
 
-  // Runs the task at its time, or later; if it waits already, at the new time. False when too many
-  // wait.
+  // Runs the task at its time, or later; if it waits already, at the new time. False when it will
+  // not: too many wait, or the system gives no thread or memory.
   [[nodiscard]] bool schedule(Task& task, Instant due);
   void cancel(Task& task);
 
@@ -59,6 +63,7 @@ class HelperPool {
  private:
   void help();
   void forget(Task& task);
+  [[nodiscard]] bool try_start();
 
   const std::size_t most_threads_;
   const std::size_t most_tasks_;
@@ -67,7 +72,7 @@ class HelperPool {
   std::condition_variable done_;
   std::set<std::pair<Instant, Task*>> waiting_;
   std::vector<std::thread> threads_;
-  std::size_t idle_ = 0;
+  std::size_t idle_ = 0;  // wait, or have been started and are on their way
   bool stopping_ = false;
 };
 

@@ -6,6 +6,7 @@
 #include <functional>
 #include <latch>
 #include <memory>
+#include <vector>
 
 #include "damper/run/clock.h"
 
@@ -16,7 +17,7 @@ using namespace std::chrono_literals;
 
 struct Do final : HelperPool::Task {
   explicit Do(std::function<void()> what) : what_(std::move(what)) {}
-  void run() noexcept override { what_(); }
+  void run(bool) noexcept override { what_(); }
   std::function<void()> what_;
 };
 
@@ -83,6 +84,49 @@ TEST(HelperPool, ThreadsAndTasksAreBounded) {  // Invariant (2).
   EXPECT_EQ(pool.threads(), 2u);
   release.count_down();
   for (Do* task : {&one, &two, &three, &four, &five, &six}) pool.cancel(*task);
+}
+
+TEST(HelperPool, WhatIsDueAtOnceRunsAtOnce) {  // Invariant (3).
+  HelperPool pool(8);
+  for (int round = 0; round < 20; ++round) {
+    std::latch all(4);
+    std::vector<std::unique_ptr<Do>> tasks;
+    const Instant due = in(2ms);
+    for (int i = 0; i < 4; ++i) {
+      tasks.push_back(std::make_unique<Do>([&] { all.arrive_and_wait(); }));
+      ASSERT_TRUE(pool.schedule(*tasks.back(), due));
+    }
+    all.wait();
+    for (const auto& task : tasks) pool.cancel(*task);
+  }
+}
+
+// Blocks where it may, and says so.
+struct Blocks final : HelperPool::Task {
+  void run(bool may_block) noexcept override {
+    blocked.store(may_block);
+    begun.count_down();
+    if (may_block) release.wait();
+  }
+  std::atomic<bool> blocked{false};
+  std::latch begun{1};
+  std::latch release{1};
+};
+
+TEST(HelperPool, TheLastHelperIsNotToBeBlocked) {  // Invariant (3).
+  HelperPool pool(2);
+  Blocks first, second, third;
+  ASSERT_TRUE(pool.schedule(first, now()));
+  first.begun.wait();
+  EXPECT_TRUE(first.blocked.load());
+  ASSERT_TRUE(pool.schedule(second, now()));
+  ASSERT_TRUE(pool.schedule(third, now()));
+  second.begun.wait();
+  third.begun.wait();
+  EXPECT_FALSE(second.blocked.load());
+  EXPECT_FALSE(third.blocked.load());
+  first.release.count_down();
+  for (Blocks* task : {&first, &second, &third}) pool.cancel(*task);
 }
 
 }  // namespace

@@ -31,7 +31,9 @@ struct Failure {
 //   return damper::failed(Outcome::transient);
 //   return damper::failed(std::make_error_code(std::errc::connection_refused));
 //   return damper::failed_http(503, retry_after);
+// Who calls a success a failure (an error code of 0, a status of 200) gets a permanent one.
 [[nodiscard]] inline Unexpected<Failure> failed(decide::Report report) {
+  if (report.outcome == decide::Outcome::success) report.outcome = decide::Outcome::permanent;
   return {Failure{.report = report, .error = {}, .status = 0, .exception = {}}};
 }
 [[nodiscard]] inline Unexpected<Failure> failed(decide::Outcome outcome) {
@@ -92,7 +94,8 @@ class [[nodiscard]] CallResult {
   const T& operator*() const { return *const_cast<CallResult*>(this)->checked(); }
   T* operator->() { return &*checked(); }
 
-  // The last attempt's failure; nullptr after a success, and when nothing was ever sent.
+  // The last failure that an attempt came back with; nullptr after a success, and when none did:
+  // nothing was sent, or the deadline or a stop ended the call first.
   [[nodiscard]] const Failure* failure() const noexcept { return failure_ ? &*failure_ : nullptr; }
 
   // The value; without one, throws what the operation threw, or Refused.

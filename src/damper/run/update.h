@@ -31,7 +31,13 @@ template <class Read, class Modify, class Write>
   engine_options.rereads = true;
   return run::call_with(
       dependency, options, engine_options, [&](const Attempt& attempt) -> Writing {
-        Reading current = std::invoke(read, attempt);
+        Reading current = [&]() -> Reading {
+          try {
+            return std::invoke(read, attempt);
+          } catch (...) {
+            return failed_by_exception();
+          }
+        }();
         if (!current) {
           Failure failure = std::move(current).take_error();
           failure.report.harmless = true;

@@ -1,5 +1,5 @@
-#ifndef DAMPER_ENGINE_CALL_SCRIPT_H_
-#define DAMPER_ENGINE_CALL_SCRIPT_H_
+#ifndef DAMPER_ENGINE_CALL_SCRIPT_TESTING_H_
+#define DAMPER_ENGINE_CALL_SCRIPT_TESTING_H_
 
 #include <cctype>
 #include <cstdint>
@@ -79,4 +79,4 @@ class Trace {
 
 }  // namespace damper::engine
 
-#endif  // DAMPER_ENGINE_CALL_SCRIPT_H_
+#endif  // DAMPER_ENGINE_CALL_SCRIPT_TESTING_H_

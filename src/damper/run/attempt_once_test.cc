@@ -1,0 +1,46 @@
+#include "damper/run/attempt_once.h"
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+#include <type_traits>
+
+namespace damper::run {
+namespace {
+
+using namespace std::chrono_literals;
+using decide::Outcome;
+
+const engine::Attempt kSent{.number = 1, .deadline = Instant{5s}};
+const std::stop_token kNoStop;
+const Attempt kAttempt(kSent, kNoStop);
+
+TEST(AttemptOnce, AnOutcomeBecomesAResult) {
+  auto good = [](const Attempt&) { return Outcome::success; };
+  auto bad = [](const Attempt&) { return Outcome::conflict; };
+  static_assert(std::is_same_v<OperationValue<decltype(good)>, Done>);
+  EXPECT_TRUE(attempt_once<Done>(good, kAttempt, true));
+  EXPECT_EQ(attempt_once<Done>(bad, kAttempt, true).error().report.outcome, Outcome::conflict);
+}
+
+TEST(AttemptOnce, AResultPassesAndAnExceptionBecomesOne) {
+  auto value = [](const Attempt& attempt) -> Result<std::uint32_t> { return attempt.number(); };
+  auto throws = [](const Attempt&) -> Result<int> { throw std::logic_error("no"); };
+  EXPECT_EQ(*attempt_once<std::uint32_t>(value, kAttempt, true), 1u);
+  EXPECT_TRUE(attempt_once<int>(throws, kAttempt, true).error().exception);
+}
+
+TEST(AttemptOnce, RunsInsideAScopeThatEndsWithIt) {
+  for (const bool owns : {true, false}) {
+    auto look = [&](const Attempt&) -> Result<int> {
+      EXPECT_EQ(Scope::deadline().at(), Instant{5s});
+      EXPECT_EQ(Scope::owned_above(), owns);
+      throw std::logic_error("no");
+    };
+    EXPECT_FALSE(attempt_once<int>(look, kAttempt, owns));
+    EXPECT_EQ(Scope::deadline(), schedule::Deadline());
+  }
+}
+
+}  // namespace
+}  // namespace damper::run

@@ -1,0 +1,80 @@
+#include "damper/run/result.h"
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+namespace damper {
+namespace {
+
+using namespace std::chrono_literals;
+using decide::Outcome;
+
+TEST(Result, AFailureSaysHowItWent) {
+  EXPECT_EQ(failed(Outcome::transient).error.report.outcome, Outcome::transient);
+  const Failure refused = failed(std::make_error_code(std::errc::connection_refused)).error;
+  EXPECT_EQ(refused.report.outcome, Outcome::unavailable);
+  EXPECT_EQ(refused.error, std::errc::connection_refused);
+  const Failure busy = failed_http(429, 3s).error;
+  EXPECT_EQ(busy.report.outcome, Outcome::overload);
+  EXPECT_EQ(busy.report.retry_after, 3s);
+  EXPECT_EQ(busy.status, 429);
+  EXPECT_FALSE(failed_http(503).error.report.server_said_when());
+}
+
+TEST(Result, AFailureIsNeverASuccess) {
+  EXPECT_EQ(failed(Outcome::success).error.report.outcome, Outcome::permanent);
+  EXPECT_EQ(failed(std::error_code{}).error.report.outcome, Outcome::permanent);
+  EXPECT_EQ(failed_http(200).error.report.outcome, Outcome::permanent);
+}
+
+Failure thrown(const auto& exception) {
+  try {
+    throw exception;
+  } catch (...) {
+    return failed_by_exception().error;
+  }
+}
+
+TEST(Result, AnExceptionIsAFailure) {
+  const Failure reset = thrown(std::system_error(ECONNRESET, std::system_category()));
+  EXPECT_EQ(reset.report.outcome, Outcome::transient);
+  EXPECT_EQ(reset.error.value(), ECONNRESET);
+  EXPECT_TRUE(reset.exception);
+  EXPECT_EQ(thrown(std::logic_error("no")).report.outcome, Outcome::permanent);
+  EXPECT_EQ(thrown(42).report.outcome, Outcome::permanent);
+}
+
+TEST(CallResult, HoldsAValueOrAVerdict) {
+  CallResult<int> good(7, 2);
+  EXPECT_TRUE(good);
+  EXPECT_EQ(*good, 7);
+  EXPECT_EQ(good.value(), 7);
+  EXPECT_EQ(good.verdict(), Verdict::success);
+  EXPECT_EQ(good.attempts(), 2u);
+  EXPECT_EQ(good.failure(), nullptr);
+
+  CallResult<int> bad(Verdict::attempts_spent, failed_http(503).error, 3);
+  EXPECT_FALSE(bad);
+  EXPECT_EQ(bad.failure()->status, 503);
+  try {
+    (void)bad.value();
+    FAIL() << "nothing was thrown";
+  } catch (const Refused& refused) {
+    EXPECT_EQ(refused.verdict(), Verdict::attempts_spent);
+    EXPECT_STREQ(refused.what(), "damper: attempts_spent");
+  }
+}
+
+TEST(CallResult, ThrowsWhatTheOperationThrew) {
+  CallResult<int> bad(Verdict::permanent, thrown(std::logic_error("no")), 1);
+  EXPECT_THROW((void)bad.value(), std::logic_error);
+}
+
+TEST(CallResultDeathTest, ThereIsNothingToReadWithoutAValue) {
+  CallResult<int> bad(Verdict::permanent, std::nullopt, 1);
+  EXPECT_DEATH((void)*bad, "has_value");
+}
+
+}  // namespace
+}  // namespace damper

@@ -1,0 +1,180 @@
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdlib>
+#include <memory>
+#include <string>
+
+#include "damper/damper.h"
+#include "damper/engine/call.h"
+
+// The promise "no allocation", counted: every malloc of this thread, and so every operator new,
+// which is made of it. The first use of anything may allocate (a thread's slot, a stream of draws);
+// what is counted is every use after it.
+
+namespace {
+
+thread_local std::size_t allocations = 0;
+
+}  // namespace
+
+// In front of the C library's own, which glibc keeps under this name.
+extern "C" {
+void* __libc_malloc(std::size_t);                 // NOLINT
+void* __libc_calloc(std::size_t, std::size_t);    // NOLINT
+void* __libc_realloc(void*, std::size_t);         // NOLINT
+void* __libc_memalign(std::size_t, std::size_t);  // NOLINT
+
+void* malloc(std::size_t size) {
+  ++allocations;
+  return __libc_malloc(size);
+}
+void* calloc(std::size_t count, std::size_t size) {
+  ++allocations;
+  return __libc_calloc(count, size);
+}
+void* realloc(void* old, std::size_t size) {
+  ++allocations;
+  return __libc_realloc(old, size);
+}
+void* aligned_alloc(std::size_t alignment, std::size_t size) {
+  ++allocations;
+  return __libc_memalign(alignment, size);
+}
+}
+
+namespace damper {
+namespace {
+
+using namespace std::chrono_literals;
+
+// How many allocations a hundred times `what` make, after a first one.
+template <class What>
+std::size_t count(What what) {
+  what();
+  const std::size_t before = allocations;
+  for (int i = 0; i < 100; ++i) what();
+  return allocations - before;
+}
+
+Policy everything_on() {
+  Policy policy;
+  policy.call.timeout = 1h;
+  policy.call.per_try_timeout = 1min;
+  policy.call.adaptive_timeout.on = true;
+  policy.call.backoff = {.jitter = Jitter::none, .base = 1us, .cap = 1us};
+  policy.budget = {.percent = Percent(1000), .reserve = 1000};
+  policy.breaker.emplace().minimum_volume = 1'000'000;
+  policy.throttle.emplace();
+  policy.limit.emplace();
+  return policy;
+}
+
+TEST(Allocation, IsCounted) {  // Or all the others would pass without a reason.
+  EXPECT_EQ(count([] { (void)std::make_unique<int>(1); }), 100u);
+  EXPECT_EQ(count([] { std::free(std::malloc(1)); }), 100u);
+  EXPECT_EQ(count([] { (void)std::string(100, 'x'); }), 100u);
+  struct alignas(64) Line {
+    char bytes[64];
+  };
+  EXPECT_EQ(count([] { (void)std::make_unique<Line>(); }), 100u);
+}
+
+TEST(Allocation, ACallThatSucceedsMakesNone) {
+  Dependency dependency("test", everything_on());
+  EXPECT_EQ(count([&] {
+              const auto result = call(
+                  dependency, {.idempotent = true, .deadline = in(1min)},
+                  [](const Attempt& attempt) -> Result<std::uint32_t> { return attempt.number(); });
+              ASSERT_EQ(*result, 1u);
+            }),
+            0u);
+}
+
+TEST(Allocation, ACallThatOwnsAnotherMakesNone) {
+  Dependency edge("edge", everything_on());
+  Dependency store("store", everything_on());
+  EXPECT_EQ(count([&] {
+              (void)call(edge, {.idempotent = true}, [&](const Attempt&) {
+                return call(store, {}, [](const Attempt&) { return Outcome::success; })
+                           ? Outcome::success
+                           : Outcome::permanent;
+              });
+            }),
+            0u);
+}
+
+TEST(Allocation, AFailureAndItsRetryMakeNone) {
+  Policy policy = everything_on();
+  policy.throttle.reset();  // Half of all attempts fail: it would refuse some.
+  policy.limit.reset();
+  Dependency dependency("test", policy);
+  EXPECT_EQ(count([&] {
+              const auto result =
+                  call(dependency, {.idempotent = true}, [](const Attempt& attempt) {
+                    return attempt.number() == 1 ? Outcome::transient : Outcome::success;
+                  });
+              ASSERT_EQ(result.attempts(), 2u);
+            }),
+            0u);
+}
+
+TEST(Allocation, ARefusalMakesNone) {
+  Policy policy = everything_on();
+  policy.breaker =
+      admit::CircuitBreakerOptions{.consecutive_failures = 1, .open_base = 1h, .open_cap = 1h};
+  Dependency dependency("test", policy);
+  const auto verdict = [&](const Options& options, Outcome outcome) {
+    return call(dependency, options, [=](const Attempt&) { return outcome; }).verdict();
+  };
+  EXPECT_EQ(count([&] {
+              ASSERT_EQ(verdict({.deadline = run::now()}, Outcome::success),
+                        Verdict::deadline_passed);
+            }),
+            0u);
+  EXPECT_EQ(verdict({}, Outcome::transient), Verdict::not_idempotent);
+  EXPECT_EQ(count([&] { ASSERT_EQ(verdict({}, Outcome::success), Verdict::breaker_open); }), 0u);
+}
+
+TEST(Allocation, ASpentBudgetMakesNone) {
+  Policy policy = everything_on();
+  policy.throttle.reset();
+  policy.budget = {.percent = Percent(0), .reserve = 0};
+  Dependency dependency("test", policy);
+  EXPECT_EQ(count([&] {
+              const auto result = call(dependency, {.idempotent = true},
+                                       [](const Attempt&) { return Outcome::transient; });
+              ASSERT_EQ(result.verdict(), Verdict::budget_spent);
+            }),
+            0u);
+}
+
+// The state machine with all it can do: an attempt, a hedge beside it, both fail, a retry.
+TEST(Allocation, TheCoreMakesNone) {
+  Policy policy = everything_on();
+  policy.limit = admit::ConcurrencyLimitOptions{.kind = admit::LimitKind::fixed, .initial = 10};
+  policy.throttle.reset();
+  policy.call.hedge = {.max_hedges = 1, .min_samples = 1, .ratio = Percent(100)};
+  engine::Dependency dependency("test", policy);
+  Instant now{1000s};
+  EXPECT_EQ(count([&] {
+              for (const bool hedged : {false, true}) {
+                engine::Call call(dependency, {.idempotent = hedged});
+                engine::Step step = call.start(now, 0.5);
+                if (hedged) {
+                  step = call.on_timer(now = step.wake, 0.5);
+                  ASSERT_TRUE(step.attempt.hedge);
+                  (void)call.on_outcome(0, {.outcome = Outcome::transient}, now, 0.5);
+                  step = call.on_outcome(1, {.outcome = Outcome::timeout}, now, 0.5);
+                  step = call.on_timer(now = step.wake, 0.5);
+                  ASSERT_EQ(step.attempt.number, 3u);
+                }
+                step = call.on_outcome(step.attempt.lane, {}, now += 1ms, 0.5);
+                ASSERT_EQ(step.verdict, Verdict::success);
+              }
+            }),
+            0u);
+}
+
+}  // namespace
+}  // namespace damper
