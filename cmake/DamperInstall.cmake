@@ -6,8 +6,6 @@ include(GNUInstallDirs)
 # What a module may LINK and let reach users, as: target, CMake package, pkg-config module.
 set(DAMPER_PACKAGES
   "Threads::Threads|Threads|"
-  "fmt::fmt|fmt|fmt"
-  "spdlog::spdlog|spdlog|spdlog"
   "yaml-cpp|yaml-cpp|yaml-cpp")
 
 # damper_library(NAME MODULES module... [DEPS library...])

@@ -164,7 +164,7 @@ void RetryBudget::refund(const Grant& grant) noexcept {
 
 void RetryBudget::on_retry_done(const Grant& grant) noexcept {
   unsigned entered = grant.entered;
-  for (RetryBudget* budget = this; entered != 0; budget = budget->parent_) {
+  for (RetryBudget* budget = this; budget != nullptr; budget = budget->parent_) {
     if ((entered & 1) != 0) budget->retries_under_way_.fetch_sub(1, std::memory_order_relaxed);
     entered >>= 1;
   }

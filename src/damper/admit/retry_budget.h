@@ -51,7 +51,8 @@ struct RetryBudgetOptions {
 //   (5) Of nested budgets, all pay or none.
 //   (6) A reload keeps the fill: the part of what was earned that is spent stays the same.
 // Thread safety: all methods may be called concurrently, reload() with all but itself; lock-free.
-// Cost: no allocation; a deposit is one compare-and-swap, a grant is one more; under 1 KiB.
+// Cost: no allocation; a deposit is a load and a store (the first two threads) or one
+// compare-and-swap, a grant is one compare-and-swap; 704 bytes.
 class RetryBudget {
  public:
   // `parent` also has to agree to each withdrawal, and gets each deposit; it outlives this one.

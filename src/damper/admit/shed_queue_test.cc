@@ -169,8 +169,8 @@ TEST(ShedQueue, AtTheCapacityARefusalLeavesTheItemAndSaysWhenToComeBack) {  // (
     EXPECT_EQ(refused.verdict, Verdict::shed);
     EXPECT_EQ(refused.retry_after, milliseconds(125));  // The interval, and a quarter of it.
     EXPECT_FALSE(refused.evicted);
-    ASSERT_NE(item, nullptr);  // NOLINT(bugprone-use-after-move): refused, so still here.
-    EXPECT_EQ(*item, 7);
+    ASSERT_NE(item, nullptr);
+    EXPECT_EQ(*item, 7);  // NOLINT(bugprone-use-after-move): refused, so still here.
     EXPECT_EQ(queue.dropped(c, ShedReason::full), 1U);
   }
   EXPECT_EQ(queue.depth(), 2U);

@@ -17,8 +17,8 @@ namespace damper {
 // Model: each thread adds to its own ring with plain loads and stores; threads beyond the 64th
 // share one and add atomically. A sum goes through the rings that were ever used.
 // Invariants: those of SlotRing.
-// Thread safety: all methods may be called concurrently, carry() with all but itself: an add that
-// comes while it runs may be counted under the old slots only, and so be forgotten.
+// Thread safety: all methods may be called concurrently, carry() with all but itself. An add that
+// comes while carry() runs may be forgotten, and what its thread counted in that slot with it.
 // Cost: 8 KiB. add: a thread-local load, a load and a store. sum: 16 loads for each thread slot.
 class ShardedSlotRing {
  public:

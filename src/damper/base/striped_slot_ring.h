@@ -16,8 +16,9 @@ namespace damper {
 // Why: between a SlotRing, whose word all threads fight for, and a ShardedSlotRing, which takes 8
 // KiB.
 // Invariants: those of SlotRing.
-// Thread safety: all methods may be called concurrently, carry() with all but itself: an add that
-// comes while it runs may be forgotten. Lock-free.
+// Thread safety: all methods may be called concurrently, carry() with all but itself. An add that
+// comes while carry() runs may be forgotten, and what its thread counted in that slot with it.
+// Lock-free.
 // Cost: 384 bytes. add: a load and a store, or a compare-and-swap. sum: 48 loads.
 class StripedSlotRing {
  public:

@@ -12,7 +12,6 @@
 namespace damper::engine {
 namespace {
 
-using admit::RetryBudget;
 using decide::Outcome;
 
 // Whether the latency says how long the dependency takes. A quick failure does not; a timeout says

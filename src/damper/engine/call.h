@@ -103,7 +103,7 @@ class Call {
   const Step& refuse_first(Verdict verdict, Instant now) noexcept;
   Verdict try_enter(Instant now, double draw, Permit& permit) noexcept;
   const Step& send(Instant now, Permit permit, const Grant* grant, bool hedge) noexcept;
-  void settle(std::size_t lane, decide::Outcome outcome, Instant now, double draw) noexcept;
+  void settle(std::size_t place, decide::Outcome outcome, Instant now, double draw) noexcept;
   [[nodiscard]] Verdict judge(const decide::Report& report) noexcept;
   void on_hedge_race(const Lane& winner, Instant now) noexcept;
   const Step& retry(const decide::Report& report, Instant now, double draw) noexcept;
@@ -133,7 +133,8 @@ class Call {
   // Left unset until send() uses one: a call that succeeds at once needs one of four. Nothing is
   // read of a lane that is not active.
   union {
-    std::array<Lane, kLanes> lanes_;
+    std::array<Lane, kLanes>
+        lanes_;  // NOLINT(readability-identifier-naming): a member all the same
   };
 };
 

@@ -38,7 +38,7 @@ struct DependencyParents {
 //   (1) A reload resets nothing: budget, breaker, throttle, limit and latencies carry over.
 //   (2) Each transition is reported to the sink once.
 // Thread safety: all methods may be called concurrently, reload() with all but itself.
-// Cost: about 60 KiB, most of it latencies and counters; no allocation after construction.
+// Cost: about 90 KiB, most of it latencies and counters; no allocation after construction.
 class Dependency {
  public:
   // REQUIRES: !find_error(policy). The parents outlive the dependency.

@@ -37,11 +37,11 @@ inline constexpr std::array<std::string_view, 11> kEventNames = {
 // The views live as long as the call of on_event().
 struct Event {
   EventKind kind{};
-  std::string_view key;  // the dependency, or the work queue's key
+  std::string_view key{};  // the dependency, or the work queue's key
   Instant at{};
   std::int64_t count = 0;
   Duration length{0};
-  std::string_view detail;
+  std::string_view detail{};
 };
 
 // Whoever wants to know. Called from the thread that caused the transition, concurrently: it must

@@ -17,24 +17,24 @@ std::optional<std::string> find_error(const CallPolicy& call) {
     return "deadline_reserve must be 0 or more and under the timeout";
   }
   if (call.max_attempts < 1 || call.max_attempts > 100) return "num_retries must be 0 to 99";
-  if (const auto error = schedule::find_error(call.backoff)) return error;
-  if (const auto error = schedule::find_error(call.adaptive_timeout)) return error;
+  if (auto error = schedule::find_error(call.backoff)) return error;
+  if (auto error = schedule::find_error(call.adaptive_timeout)) return error;
   return schedule::find_error(call.hedge);
 }
 
 }  // namespace
 
 std::optional<std::string> find_error(const Policy& policy) {
-  if (const auto error = find_error(policy.call)) return error;
-  if (const auto error = admit::find_error(policy.budget)) return error;
+  if (auto error = find_error(policy.call)) return error;
+  if (auto error = admit::find_error(policy.budget)) return error;
   if (policy.breaker) {
-    if (const auto error = admit::find_error(*policy.breaker)) return error;
+    if (auto error = admit::find_error(*policy.breaker)) return error;
   }
   if (policy.throttle) {
-    if (const auto error = admit::find_error(*policy.throttle)) return error;
+    if (auto error = admit::find_error(*policy.throttle)) return error;
   }
   if (policy.limit) {
-    if (const auto error = admit::find_error(*policy.limit)) return error;
+    if (auto error = admit::find_error(*policy.limit)) return error;
   }
   return std::nullopt;
 }

@@ -84,18 +84,17 @@ class Counters {
   }
 
  private:
-  enum Cell : int {
-    kStarted,
-    kFinished,
-    kUnsent,
-    kHedges,
-    kHedgesWon,
-    kHedgesSuppressed,
-    kBudgetRefusals,
-    kVerdict,
-    kRetry = kVerdict + static_cast<int>(kVerdictNames.size()),
-    kCells = kRetry + static_cast<int>(decide::kOutcomeNames.size()),
-  };
+  // Which cell counts what.
+  static constexpr int kStarted = 0;
+  static constexpr int kFinished = 1;
+  static constexpr int kUnsent = 2;
+  static constexpr int kHedges = 3;
+  static constexpr int kHedgesWon = 4;
+  static constexpr int kHedgesSuppressed = 5;
+  static constexpr int kBudgetRefusals = 6;
+  static constexpr int kVerdict = 7;
+  static constexpr int kRetry = kVerdict + static_cast<int>(kVerdictNames.size());
+  static constexpr int kCells = kRetry + static_cast<int>(decide::kOutcomeNames.size());
 
   ShardedCounters<kCells> cells_;
 };

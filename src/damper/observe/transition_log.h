@@ -33,8 +33,8 @@ struct TransitionLogOptions {
 // engine::Event is a transition already; should there be a storm of those, this has a limit too.
 // Model: fields are time, event, key, count, length, detail, in this order; those that say nothing
 // (0, empty) are left out. `time` is the wall clock's when the line is written. In logfmt a value
-// is quoted when it has to be. `length` is rounded to 4 to 6 digits, `forever` when it has no end.
-// Invariants:
+// is quoted when it has to be. `length` is rounded to about six digits, `forever` when it has no
+// end. Invariants:
 //   (1) One event is at most one line, without control characters, in UTF-8, of at most
 //   kLongestLine
 //       bytes, whatever the event holds.

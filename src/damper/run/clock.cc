@@ -14,9 +14,9 @@ std::uint64_t seed_of_process() {
 // One stream of the process, split for each thread: two threads never start from the same place,
 // whatever the system's generator says.
 Random new_stream() noexcept {
-  static const std::uint64_t seed = seed_of_process();
+  static const std::uint64_t kSeed = seed_of_process();
   static std::atomic<std::uint64_t> threads{0};
-  return Random(Random(seed + threads.fetch_add(1, std::memory_order_relaxed)).bits());
+  return Random(Random(kSeed + threads.fetch_add(1, std::memory_order_relaxed)).bits());
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace damper {
 
 // The switches of the whole process, above those of every Dependency: the kill switch.
 //   damper::switches().set(Switch::retries, {.off = true, .reason = "db failover"});
-[[nodiscard]] admit::Switches& switches() noexcept;
+[[nodiscard]] admit::Switches& switches();
 
 // A Dependency as the runtimes use it: an engine::Dependency under the switches of the process, so
 // that a flip anywhere wakes the calls that wait.

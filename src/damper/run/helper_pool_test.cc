@@ -16,9 +16,9 @@ namespace {
 using namespace std::chrono_literals;
 
 struct Do final : HelperPool::Task {
-  explicit Do(std::function<void()> what) : what_(std::move(what)) {}
-  void run(bool) noexcept override { what_(); }
-  std::function<void()> what_;
+  explicit Do(std::function<void()> task) : what(std::move(task)) {}
+  void run(bool) noexcept override { what(); }
+  std::function<void()> what;
 };
 
 TEST(HelperPool, RunsATaskNotBeforeItsTime) {

@@ -59,7 +59,7 @@ const engine::Step& park(engine::Call& call, const std::stop_token& stop) {
 
 }  // namespace run
 
-admit::Switches& switches() noexcept {
+admit::Switches& switches() {
   static admit::Switches& switches = *[] {
     auto* process = new admit::Switches;
     process->listen(run::parking());

@@ -33,7 +33,7 @@ class Scope {
   }
 
  private:
-  static constinit thread_local const Scope* current_;
+  static constinit thread_local const Scope* current_;  // NOLINT(readability-identifier-naming)
 
   const Scope* const outer_;
   const schedule::Deadline deadline_;
