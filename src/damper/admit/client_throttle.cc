@@ -43,6 +43,10 @@ void ClientThrottle::on_accept(Instant now) noexcept {
   accepts_.add(setting_.load().clock.slot(now));
 }
 
+void ClientThrottle::on_cancel(Instant admitted) noexcept {
+  requests_.take(setting_.load().clock.slot(admitted));
+}
+
 double ClientThrottle::reject_probability(Instant now) const noexcept {
   const Setting setting = setting_.load();
   return probability(setting, setting.clock.slot(now));

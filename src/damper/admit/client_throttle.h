@@ -44,8 +44,10 @@ class ClientThrottle {
 
   // Counts a request, and says whether it may go.
   [[nodiscard]] bool try_admit(Instant now, double draw) noexcept;
-  // The dependency took a request: it answered, well or badly, but did not reject it as overload.
+  // The dependency took a request: it answered, and not with a failure of its own.
   void on_accept(Instant now) noexcept;
+  // The request that was admitted then was given up: nothing is known of it, and it counts no more.
+  void on_cancel(Instant admitted) noexcept;
 
   // In [0, 1).
   [[nodiscard]] double reject_probability(Instant now) const noexcept;

@@ -29,6 +29,9 @@ std::optional<std::string> find_error(const RetryBudgetOptions& options) {
 RetryBudget::RetryBudget(const RetryBudgetOptions& options, RetryBudget* parent) noexcept
     : parent_(parent) {
   reload(options, Instant{});
+  Gate gate = unpack(gate_.load(std::memory_order_relaxed));
+  gate.reserve = static_cast<std::uint32_t>(options.reserve);
+  gate_.store(pack(gate), std::memory_order_relaxed);
 }
 
 // Begins a new slot: what passed in the gate's old one is written down before anybody can pass in
@@ -60,7 +63,8 @@ RetryBudget::Past RetryBudget::look_back(std::uint32_t slot) noexcept {
 }
 
 RetryBudget::Grant RetryBudget::try_withdraw_here(Instant now) noexcept {
-  const std::uint32_t slot_now = clock_.load().slot(now);
+  const SlotClock clock = clock_.load();
+  const std::uint32_t slot_now = clock.slot(now);
   std::uint64_t word = gate_.load(std::memory_order_acquire);
   for (;;) {
     Gate gate = unpack(word);
@@ -81,7 +85,9 @@ RetryBudget::Grant RetryBudget::try_withdraw_here(Instant now) noexcept {
     if (from_reserve) --gate.reserve;
     if (gate_.compare_exchange_weak(word, pack(gate), std::memory_order_acq_rel,
                                     std::memory_order_acquire)) {
-      return {.at = now, .from_reserve = from_reserve, .entered = 0, .granted = true};
+      // A thread that is behind passes in the gate's slot, and is refunded there.
+      const Instant at = gate.slot == slot_now ? now : clock.start(gate.slot, now);
+      return {.at = at, .from_reserve = from_reserve, .entered = 0, .granted = true};
     }
   }
 }
@@ -199,11 +205,30 @@ double RetryBudget::fill(Instant now) const noexcept {
   return static_cast<double>(earned - spent) / static_cast<double>(earned);
 }
 
+// Makes the part that is spent of what was earned the same under the new terms. What was spent
+// beyond it came from the reserve and stays as it is.
+void RetryBudget::scale_spent(const Terms& old, const Terms& terms, Instant now) noexcept {
+  const auto deposits = static_cast<std::int64_t>(deposits_.sum(terms.clock.slot(now)));
+  const std::int64_t old_floor = static_cast<std::int64_t>(
+      static_cast<__int128>(old.floor) * terms.clock.width().count() / old.clock.width().count());
+  const std::int64_t earned_before = deposits * old.per_deposit + old_floor;
+  const std::int64_t earned_after = deposits * terms.per_deposit + terms.floor;
+  const auto spent = static_cast<std::int64_t>(withdrawals_.sum(terms.clock.slot(now))) * kRetry;
+  if (earned_before == 0 || spent == 0) return;
+  const std::int64_t paid = std::min(spent, earned_before);
+  const auto scaled =
+      static_cast<std::int64_t>(static_cast<__int128>(paid) * earned_after / earned_before);
+  withdrawals_.scale(scaled + (spent - paid), spent);
+}
+
 // Slots are numbered anew at each reload, so whatever a running withdrawal still remembers of the
 // old ones is never taken for one of the new.
 void RetryBudget::reload(const RetryBudgetOptions& options, Instant now) noexcept {
   DAMPER_CHECK(!find_error(options));
   const Terms old = terms_.load();
+  std::uint64_t word = gate_.load(std::memory_order_acquire);
+  const Gate before = unpack(word);
+  now = std::max(now, old.clock.start(before.slot, now));  // Another thread may be ahead.
   const SlotClock clock = old.clock.followed_by(options.window / kLive, now);
   const Terms terms = {
       .clock = clock,
@@ -212,28 +237,26 @@ void RetryBudget::reload(const RetryBudgetOptions& options, Instant now) noexcep
       .reserve = options.reserve,
       .min_concurrency = options.min_retry_concurrency};
 
-  const std::int64_t earned_before = account(old, now).earned;
-  std::uint64_t word = gate_.load(std::memory_order_acquire);
-  const Gate before = unpack(word);
   withdrawals_.raise(before.slot, before.passed);
   deposits_.carry(old.clock, clock, now);
   withdrawals_.carry(old.clock, clock, now);
-  const std::int64_t earned_after =
-      static_cast<std::int64_t>(deposits_.sum(clock.slot(now))) * terms.per_deposit + terms.floor;
-  if (earned_before > 0) withdrawals_.scale(earned_after, earned_before);
+  scale_spent(old, terms, now);
   terms_.store(terms);
   const std::uint32_t carried = withdrawals_.count(clock.slot(now));
   Gate after;
   do {
     after = unpack(word);
-    const std::uint32_t meanwhile = after.slot == before.slot ? after.passed - before.passed : 0;
+    const std::int64_t meanwhile =
+        std::int64_t{after.passed} - (after.slot == before.slot ? before.passed : 0);
     after.slot = clock.slot(now);
-    after.reserve = old.reserve == 0 ? static_cast<std::uint32_t>(options.reserve)
+    after.reserve = old.reserve == 0 ? 0
                                      : after.reserve * static_cast<std::uint32_t>(options.reserve) /
                                            static_cast<std::uint32_t>(old.reserve);
-    after.passed = std::min(carried + meanwhile, kMostPassed);
+    after.passed = static_cast<std::uint32_t>(
+        std::clamp<std::int64_t>(carried + meanwhile, 0, std::int64_t{kMostPassed}));
   } while (!gate_.compare_exchange_weak(word, pack(after), std::memory_order_acq_rel,
                                         std::memory_order_acquire));
+  withdrawals_.clear(after.slot);  // The gate counts them now.
 
   past_.store({});
   clock_.store(clock);

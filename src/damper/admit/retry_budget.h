@@ -161,6 +161,7 @@ class RetryBudget {
   [[nodiscard]] Account account(const Terms& terms, Instant now) const noexcept;
   Past look_back(std::uint32_t slot) noexcept;
   std::uint64_t enter_slot(std::uint64_t gate, std::uint32_t slot) noexcept;
+  void scale_spent(const Terms& old, const Terms& terms, Instant now) noexcept;
   void refill_reserve() noexcept;
   Grant try_withdraw_here(Instant now) noexcept;
   Grant try_withdraw_everywhere(Instant now, std::int64_t active) noexcept;

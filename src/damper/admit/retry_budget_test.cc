@@ -230,6 +230,79 @@ TEST(RetryBudget, TrapB6_AReloadKeepsTheFill) {  // Invariant (6).
   EXPECT_EQ(budget.balance(Instant{67s}), 2.0);
 }
 
+TEST(RetryBudget, TrapB6_AShorterWindowDoesNotRefillASpentBudget) {
+  RetryBudget budget({.percent = Percent(10), .reserve = 0});
+  for (int second = 0; second < 10; ++second) {
+    deposit(budget, 100, Instant{100s + second * 1s});
+    EXPECT_EQ(withdraw_all(budget, Instant{100s + second * 1s}), 10);
+  }
+  budget.reload({.percent = Percent(10), .window = 1s, .reserve = 0}, Instant{109s});
+  EXPECT_EQ(withdraw_all(budget, Instant{109s}), 0);
+}
+
+TEST(RetryBudget, TrapB6_AHigherPercentageDoesNotMultiplyWhatTheReservePaid) {
+  RetryBudget budget({.percent = Percent(1), .reserve = 3});
+  deposit(budget, 100, Instant{1s});
+  EXPECT_EQ(withdraw_all(budget, Instant{1s}), 4);  // 1 earned, 3 of the reserve.
+  budget.reload({.percent = Percent(20), .reserve = 3}, Instant{1s});
+  // 20 are earned now, and 20 spent for the one that was; 3 are still owed to the reserve.
+  deposit(budget, 20, Instant{1s});
+  EXPECT_EQ(withdraw_all(budget, Instant{1s}), 1);
+}
+
+TEST(RetryBudget, TrapB6_TakingTheReserveAwayAndGivingItBackRefillsNothing) {
+  RetryBudget budget({.percent = Percent(0), .reserve = 3});
+  EXPECT_EQ(withdraw_all(budget, Instant{1s}), 3);
+  budget.reload({.percent = Percent(0), .reserve = 0}, Instant{100s});
+  budget.reload({.percent = Percent(0), .reserve = 3}, Instant{100s});
+  EXPECT_EQ(withdraw_all(budget, Instant{100s}), 0);
+  budget.on_success(Instant{100s});
+  EXPECT_EQ(withdraw_all(budget, Instant{100s}), 1);
+}
+
+TEST(RetryBudget, AReloadWhoseTimeIsBehindForgetsNothing) {
+  RetryBudget budget({.percent = Percent(10), .reserve = 0});
+  deposit(budget, 100, Instant{5s});
+  EXPECT_EQ(withdraw_all(budget, Instant{5s}), 10);
+  budget.reload({.percent = Percent(10), .reserve = 0}, Instant{4999ms});
+  EXPECT_EQ(withdraw_all(budget, Instant{5s}), 0);
+}
+
+TEST(RetryBudget, ARefundIsNotLostToAReloadOrToAThreadThatIsBehind) {
+  RetryBudget budget({.percent = Percent(10), .reserve = 0});
+  deposit(budget, 20, Instant{5s});
+  const RetryBudget::Grant one = budget.try_withdraw(Instant{5s});
+  const RetryBudget::Grant behind = budget.try_withdraw(Instant{4500ms});
+  budget.refund(behind);
+  EXPECT_EQ(budget.balance(Instant{5s}), 1.0);
+  budget.refund(one);
+  const RetryBudget::Grant two = budget.try_withdraw(Instant{5s});
+  budget.reload({.percent = Percent(10), .reserve = 0}, Instant{5s});
+  budget.refund(budget.try_withdraw(Instant{5s}));
+  EXPECT_EQ(budget.balance(Instant{6s}), 1.0);
+  EXPECT_EQ(withdraw_all(budget, Instant{7s}), 1);
+  EXPECT_TRUE(two);
+}
+
+// A reload that a refund overtakes must not take the difference for a billion retries.
+TEST(RetryBudget, ReloadsBesideRefundsNeverLockTheBudget) {
+  RetryBudget budget({.percent = Percent(10), .reserve = 1});
+  std::atomic<bool> done{false};
+  std::jthread refunder([&] {
+    while (!done.load()) {
+      if (const auto grant = budget.try_withdraw(Instant{5s})) budget.refund(grant);
+    }
+  });
+  for (int i = 0; i < 20'000; ++i) {
+    budget.reload({.percent = Percent(10), .reserve = 1}, Instant{6s});
+    ASSERT_GE(budget.fill(Instant{6s}), 0.0);
+  }
+  done.store(true);
+  refunder.join();
+  deposit(budget, 1'000, Instant{7s});
+  EXPECT_GT(budget.balance(Instant{7s}), 90.0);
+}
+
 TEST(RetryBudget, ASpentBudgetStaysSpentThroughAHundredReloads) {
   RetryBudget budget({.percent = Percent(10), .reserve = 3});
   deposit(budget, 1'000, Instant{1s});

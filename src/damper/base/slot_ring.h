@@ -26,6 +26,11 @@ class SlotClock {
                                       static_cast<std::uint64_t>(width_.count())) +
            base_;
   }
+  // An instant of the slot, which is near the one that `now` is in; `now` itself if it is.
+  [[nodiscard]] Instant start(std::uint32_t slot_number, Instant now) const noexcept {
+    const auto ahead = static_cast<std::int32_t>(slot_number - slot(now));
+    return add(now, Duration{width_.count() * ahead});
+  }
   // The same slots under other numbers.
   [[nodiscard]] SlotClock shifted(std::uint32_t by) const noexcept {
     return SlotClock(width_, base_ + by);
@@ -189,6 +194,9 @@ class SlotRing {
     const auto [tag, count] = words_[slot % kWords].load();
     return tag == slot ? count : 0;
   }
+
+  // Forgets what was counted in a slot.
+  void clear(std::uint32_t slot) noexcept { words_[slot % kWords].clear(slot); }
 
   // Takes one add back, if its slot is still counted.
   void take(std::uint32_t slot) noexcept { words_[slot % kWords].take(slot); }

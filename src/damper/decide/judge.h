@@ -10,6 +10,7 @@ namespace damper::decide {
 struct Request {
   bool idempotent = false;                     // See Idempotency.
   bool owned_above = false;                    // See Layer: somebody above retries it.
+  bool unsent_owned_above = false;             // Somebody above retries at least what never left.
   bool rereads = false;                        // Each attempt reads anew before it writes.
   OutcomeSet retryable = kRetryableByDefault;  // The policy's retry_on.
 };
@@ -30,12 +31,13 @@ struct Request {
 //   not_idempotent   unless the outcome is `unavailable`, the request surely never left, or it is
 //                    known to be harmless. An overload is no exception: 429 may come from a layer
 //                    that is not the first.
-//   layered          a layer above retries it
+//   layered          a layer above retries it; but a conflict is only ever retried by the layer
+//                    that rereads
 // Invariants:
 //   (1) A request that is not idempotent is repeated only after `unavailable`, after a conflict if
 //       it rereads, or after what was harmless.
 //   (2) An overload is retried only with the server's word on when.
-//   (3) A request that is owned above is never retried here.
+//   (3) A request that is owned above is never retried here, but for a conflict if it rereads.
 // Cost: a few branches; no allocation.
 [[nodiscard]] constexpr Verdict judge(const Report& report, const Request& request) noexcept {
   switch (report.outcome) {
@@ -64,7 +66,9 @@ struct Request {
   const bool changed_nothing = report.harmless || report.outcome == Outcome::unavailable ||
                                report.outcome == Outcome::conflict;
   if (!request.idempotent && !changed_nothing) return Verdict::not_idempotent;
-  if (request.owned_above) return Verdict::layered;
+  if (request.rereads && report.outcome == Outcome::conflict) return Verdict::none;
+  const bool unsent = report.outcome == Outcome::unavailable;
+  if (request.owned_above || (unsent && request.unsent_owned_above)) return Verdict::layered;
   return Verdict::none;
 }
 

@@ -27,9 +27,18 @@ TEST(Judge, AConflictIsRetriedByWhoReadsAgainForItWroteNothing) {  // Invariant 
   EXPECT_EQ(judge({.outcome = Outcome::conflict}, {.rereads = true}), Verdict::none);
   EXPECT_EQ(judge({.outcome = Outcome::conflict, .do_not_retry = true}, {.rereads = true}),
             Verdict::pushed_back);
+  // No layer above can take this retry over: it does not reread.
   EXPECT_EQ(judge({.outcome = Outcome::conflict}, {.owned_above = true, .rereads = true}),
-            Verdict::layered);
+            Verdict::none);
   EXPECT_EQ(judge({.outcome = Outcome::permanent}, {.rereads = true}), Verdict::permanent);
+}
+
+TEST(Judge, WhatNeverLeftIsRetriedByOneLayerToo) {  // Invariant (3).
+  const Request inner = {.unsent_owned_above = true};
+  EXPECT_EQ(judge({.outcome = Outcome::unavailable}, inner), Verdict::layered);
+  const Request repeatable = {.idempotent = true, .unsent_owned_above = true};
+  EXPECT_EQ(judge({.outcome = Outcome::unavailable}, repeatable), Verdict::layered);
+  EXPECT_EQ(judge({.outcome = Outcome::transient}, repeatable), Verdict::none);
 }
 
 TEST(Judge, WhatIsKnownToBeHarmlessIsRepeatedThoughTheRequestIsNotIdempotent) {  // Invariant (1).

@@ -94,7 +94,8 @@ const Step& Call::refuse_first(Verdict verdict, Instant now) noexcept {
   return finish(verdict, now);
 }
 
-// Asks those that admit an attempt for good: breaker, throttle, limit. A refusal leaves no trace.
+// Asks those that admit an attempt for good: breaker, limit, throttle. A refusal leaves no trace
+// with those that were asked before; the throttle is last, since it counts whom it refuses.
 Verdict Call::try_enter(Instant now, double draw, Permit& permit) noexcept {
   if (terms_.has_breaker) {
     permit = dependency_.breaker_.try_admit(now, draw);
@@ -102,10 +103,11 @@ Verdict Call::try_enter(Instant now, double draw, Permit& permit) noexcept {
     if (!permit.admitted) return Verdict::breaker_open;
   }
   Verdict verdict = Verdict::none;
-  if (terms_.has_throttle && !dependency_.throttle_.try_admit(now, another_draw(draw))) {
-    verdict = Verdict::throttled;
-  } else if (terms_.has_limit && !dependency_.limit_.try_acquire()) {
+  if (terms_.has_limit && !dependency_.limit_.try_acquire()) {
     verdict = Verdict::limited;
+  } else if (terms_.has_throttle && !dependency_.throttle_.try_admit(now, another_draw(draw))) {
+    verdict = Verdict::throttled;
+    if (terms_.has_limit) dependency_.limit_.release_ignored();
   }
   if (verdict != Verdict::none && terms_.has_breaker) dependency_.breaker_.on_cancel(permit, now);
   return verdict;
@@ -154,8 +156,22 @@ const Step& Call::on_outcome(int lane, const decide::Report& report, Instant now
                              double draw) noexcept {
   if (report.outcome == Outcome::success) return on_success(lane, now);
   settle(static_cast<std::size_t>(lane), report.outcome, now, draw);
-  if (const Verdict verdict = judge(report); verdict != Verdict::none) return finish(verdict, now);
-  if (active_ != 0) return wait();  // A hedge beside it may still succeed.
+  if (report.server_said_when()) not_before_ = std::max(not_before_, add(now, report.retry_after));
+  return decide_next(report, now, draw);
+}
+
+// An attempt failed: whether the call is over, waits for another attempt that is under way, or
+// retries. An answer that cannot change ends it; a refusal does not, while another attempt may
+// still succeed: a hedge must not make things worse.
+const Step& Call::decide_next(const decide::Report& report, Instant now, double draw) noexcept {
+  const Verdict verdict = judge(report);
+  if (verdict == Verdict::permanent || verdict == Verdict::conflict) return finish(verdict, now);
+  if (refused_with_ == Verdict::none) refused_with_ = verdict;
+  if (active_ != 0) {
+    if (refused_with_ != Verdict::none) hedge_at_ = kNever;
+    return wait();
+  }
+  if (refused_with_ != Verdict::none) return finish(refused_with_, now);
   return retry(report, now, draw);
 }
 
@@ -197,7 +213,10 @@ void Call::settle(std::size_t place, Outcome outcome, Instant now, double draw) 
       dependency_.limit_.release(lane.sent, now, false);
     }
   }
-  if (outcome == Outcome::cancelled) return;
+  if (outcome == Outcome::cancelled) {
+    if (terms_.has_throttle) dependency_.throttle_.on_cancel(lane.sent);
+    return;
+  }
   if (decide::is_failure(outcome)) {
     dependency_.on_failure(now);
     return;
@@ -217,9 +236,9 @@ const Step& Call::retry(const decide::Report& report, Instant now, double draw) 
   if (attempts_ >= static_cast<std::uint32_t>(policy.max_attempts)) {
     return finish(Verdict::attempts_spent, now);
   }
-  Duration delay = backoff_.next(policy.backoff, retries_, draw);
-  if (report.server_said_when()) delay = add(Instant{report.retry_after}, delay).time_since_epoch();
-  const Instant next = add(now, delay);
+  // From when the server said, if it said: jitter is added to that, never subtracted.
+  const Instant next =
+      add(std::max(now, not_before_), backoff_.next(policy.backoff, retries_, draw));
   if (deadline_.passed(now)) return finish(Verdict::deadline_passed, now);
   if (!deadline_.fits(next, terms_.needed)) return finish(Verdict::deadline_too_close, now);
   if (dependency_.switches_.retries_off(now)) return finish(Verdict::switched_off, now);
@@ -239,7 +258,7 @@ const Step& Call::retry(const decide::Report& report, Instant now, double draw) 
   retry_at_ = next;
   hedge_at_ = kNever;  // There is nothing to hedge while it waits.
   if (++retries_ > 1 && dependency_.growing_.broken_by(now)) {
-    dependency_.emit(EventKind::backoff_growing, now, retries_, delay);
+    dependency_.emit(EventKind::backoff_growing, now, retries_, between(now, next));
   }
   return wait();
 }
@@ -249,7 +268,9 @@ const Step& Call::on_timer(Instant now, double draw) noexcept {
     if (dependency_.switches_.retries_off(now)) return finish(Verdict::switched_off, now);
     return now < retry_at_ ? wait() : send_retry(now, draw);
   }
-  if (deadline_.passed(now)) return finish(Verdict::deadline_passed, now, Outcome::timeout);
+  if (deadline_.passed(now)) {
+    return finish(Verdict::deadline_passed, now, Outcome::timeout, draw);
+  }
   std::uint8_t timed_out = 0;
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
     if (!is_active(i) || now < lanes_[i].deadline) continue;
@@ -257,9 +278,7 @@ const Step& Call::on_timer(Instant now, double draw) noexcept {
     timed_out = static_cast<std::uint8_t>(timed_out | 1U << i);
   }
   if (timed_out != 0 && active_ == 0) {
-    const decide::Report report{.outcome = Outcome::timeout};
-    const Verdict verdict = judge(report);
-    (void)(verdict != Verdict::none ? finish(verdict, now) : retry(report, now, draw));
+    (void)decide_next({.outcome = Outcome::timeout}, now, draw);
   } else {
     (void)(now < hedge_at_ ? wait() : hedge(now, draw));
   }
@@ -309,6 +328,7 @@ const Step& Call::hedge(Instant now, double draw) noexcept {
 // A hedge is extra load: in any kind of trouble it is the first thing to go without.
 Verdict Call::try_hedge(Instant now, double draw, Permit& permit, Grant& grant) noexcept {
   if (!deadline_.fits(now, terms_.needed)) return Verdict::deadline_too_close;
+  if (now < not_before_) return Verdict::pushed_back;
   if (dependency_.switches_.hedging_off(now)) return Verdict::switched_off;
   if (terms_.has_breaker && !dependency_.breaker_.calm(now)) return Verdict::breaker_open;
   if (terms_.has_throttle && dependency_.throttle_.active(now)) return Verdict::throttled;
@@ -335,7 +355,8 @@ const Step& Call::wait() noexcept {
   return step_;
 }
 
-const Step& Call::finish(Verdict verdict, Instant now, Outcome of_the_others) noexcept {
+const Step& Call::finish(Verdict verdict, Instant now, Outcome of_the_others,
+                         double draw) noexcept {
   step_.verdict = verdict;
   step_.sends = false;
   step_.cancels = active_;
@@ -345,7 +366,7 @@ const Step& Call::finish(Verdict verdict, Instant now, Outcome of_the_others) no
     grant_ = {};
   }
   for (std::size_t i = 0; active_ != 0; ++i) {
-    if (is_active(i)) settle(i, of_the_others, now, 0);
+    if (is_active(i)) settle(i, of_the_others, now, draw);
   }
   dependency_.counters_.on_finish(verdict);
   return step_;

@@ -18,10 +18,11 @@ namespace damper::engine {
 
 // What the caller says of one call. The policy says the rest.
 struct CallOptions {
-  bool idempotent = false;        // it may be repeated: by its method, by its key, or on your word
-  bool owned_above = false;       // a layer above retries it: here it is tried once
-  bool rereads = false;           // each attempt reads anew, so a conflict may be tried again
-  schedule::Deadline deadline{};  // the caller's; the policy's timeout holds as well
+  bool idempotent = false;   // it may be repeated: by its method, by its key, or on your word
+  bool owned_above = false;  // a layer above retries it: here it is tried once
+  bool unsent_owned_above = false;  // a layer above retries at least what never left
+  bool rereads = false;             // each attempt reads anew, so a conflict may be tried again
+  schedule::Deadline deadline{};    // the caller's; the policy's timeout holds as well
   Instant arrived = kNever;  // when the request's first byte came: the timeout counts from there;
                              // kNever: from start()
 };
@@ -51,6 +52,7 @@ class Call {
         terms_(dependency.terms()),
         request_{.idempotent = options.idempotent,
                  .owned_above = options.owned_above,
+                 .unsent_owned_above = options.unsent_owned_above,
                  .rereads = options.rereads},
         deadline_(options.deadline),
         arrived_(options.arrived) {}
@@ -72,6 +74,10 @@ class Call {
   // Whether this call retries on its own, so that the layers below it must not.
   [[nodiscard]] bool owns_retries() const noexcept {
     return (request_.idempotent || request_.rereads) && !request_.owned_above && terms_.retries;
+  }
+  // The same for what surely never left, which is retried though it is not idempotent.
+  [[nodiscard]] bool owns_unsent() const noexcept {
+    return !request_.owned_above && !request_.unsent_owned_above && terms_.retries;
   }
   // Whether a second attempt may run beside the first.
   [[nodiscard]] bool may_hedge() const noexcept {
@@ -105,6 +111,7 @@ class Call {
   const Step& send(Instant now, Permit permit, const Grant* grant, bool hedge) noexcept;
   void settle(std::size_t place, decide::Outcome outcome, Instant now, double draw) noexcept;
   [[nodiscard]] Verdict judge(const decide::Report& report) noexcept;
+  const Step& decide_next(const decide::Report& report, Instant now, double draw) noexcept;
   void on_hedge_race(const Lane& winner, Instant now) noexcept;
   const Step& retry(const decide::Report& report, Instant now, double draw) noexcept;
   const Step& send_retry(Instant now, double draw) noexcept;
@@ -113,7 +120,8 @@ class Call {
   void plan_hedge(Instant now) noexcept;
   const Step& wait() noexcept;
   const Step& finish(Verdict verdict, Instant now,
-                     decide::Outcome of_the_others = decide::Outcome::cancelled) noexcept;
+                     decide::Outcome of_the_others = decide::Outcome::cancelled,
+                     double draw = 0) noexcept;
 
   Dependency& dependency_;
   Step step_;  // the one that was returned last
@@ -127,6 +135,8 @@ class Call {
   std::uint32_t retries_ = 0;
   decide::Outcome failed_with_ = decide::Outcome::transient;  // what the waiting retry is for
   std::uint8_t active_ = 0;                                   // a bit for each lane
+  Verdict refused_with_ = Verdict::none;  // what ends the call when the last attempt has failed
+  Instant not_before_ = Instant::min();   // when the server said to come back, at the earliest
   Instant retry_at_ = kNever;
   Instant hedge_at_ = kNever;
   admit::RetryBudget::Grant grant_;  // of the waiting retry

@@ -62,6 +62,21 @@ TEST(Call, AFailureWaitsForTheHedgeBesideItAndIsRetriedWhenBothFail) {
   EXPECT_EQ(Player(dependency).play("p20.30"), "send hedge cancel1 permanent");
 }
 
+TEST(Call, ARefusedHedgeDoesNotEndTheAttemptBesideIt) {
+  Dependency dependency("test", hedging());
+  warm(dependency);
+  EXPECT_EQ(Player(dependency).play(".40o5"), "send hedge success");
+  EXPECT_EQ(Player(dependency).play(".40t5!"), "send hedge success");
+  EXPECT_EQ(Player(dependency).play("t40o5"), "send hedge overload");  // And none is retried.
+  EXPECT_EQ(Player(dependency).play("o40.50"), "send hedge success");
+}
+
+TEST(Call, TrapA1_WhatTheServerSaidToOneAttemptHoldsForTheCall) {
+  Dependency dependency("test", hedging());
+  warm(dependency);
+  EXPECT_EQ(Player(dependency).play("t20+500t30."), "send hedge wait492 send success");
+}
+
 TEST(Call, AHedgeIsAnAttemptUnderTheCap) {
   Policy two = hedging();
   two.call.max_attempts = 2;

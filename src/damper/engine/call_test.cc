@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "damper/base/random.h"
 #include "damper/engine/call_player_testing.h"
@@ -250,6 +251,32 @@ TEST(Call, AHungDependencyTripsTheBreakerThroughTheDeadline) {
   Dependency dependency("test", with_breaker());
   for (int i = 0; i < 3; ++i) (void)Player(dependency, {}).play(".5000");
   EXPECT_EQ(dependency.breaker().state(kStart + 1s), admit::BreakerState::open);
+}
+
+TEST(Call, TrapC4_ABreakerThatADeadlineTripsIsJitteredToo) {
+  std::vector<Duration> open_for;
+  for (const double draw : {0.1, 0.5, 0.9}) {
+    Policy p = with_breaker();
+    p.breaker->consecutive_failures = 1;
+    Dependency dependency("test", p);
+    (void)Player(dependency, {}, draw).play(".5000");
+    open_for.push_back(dependency.breaker().open_for(kStart + 1s));
+  }
+  EXPECT_EQ(open_for, (std::vector<Duration>{550ms, 750ms, 950ms}));
+}
+
+TEST(Call, OurOwnRefusalsAndCancelsDoNotFeedTheThrottle) {
+  Policy p = scripted_policy();
+  p.throttle.emplace();
+  p.limit = {.kind = admit::LimitKind::fixed, .initial = 1};
+  Dependency dependency("test", p);
+  for (int i = 0; i < 50; ++i) {
+    Call leader(dependency, {});
+    ASSERT_TRUE(leader.start(kStart, 0.0).sends);
+    for (int j = 0; j < 5; ++j) EXPECT_EQ(Player(dependency, {}, 0.0).play("."), "limited");
+    (void)(i % 2 == 0 ? leader.on_cancel(kStart) : leader.on_success(0, kStart));
+  }
+  EXPECT_EQ(dependency.throttle().reject_probability(kStart), 0.0);
 }
 
 TEST(Call, TheConcurrencyLimitBoundsAttemptsAndIsReleasedByEachOfThem) {

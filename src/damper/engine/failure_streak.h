@@ -38,7 +38,8 @@ class FailureStreak {
 
   [[nodiscard]] std::optional<Change> on_failure(Instant now) noexcept {
     const std::int64_t count = in_a_row_.fetch_add(1, std::memory_order_relaxed) + 1;
-    if (quiet_.broken_by(now)) return Change{EventKind::first_failure, count};
+    const bool quiet = quiet_.broken_by(now);
+    if (quiet && count == 1) return Change{EventKind::first_failure, count};
     if (count >= 10 && is_power_of_ten(count)) return Change{EventKind::repeated_failure, count};
     return std::nullopt;
   }

@@ -13,7 +13,21 @@ TEST(FailureStreak, TheFirstFailureAfterAQuietTimeIsAnEventTheNextIsNot) {
   EXPECT_FALSE(streak.on_failure(Instant{2s}));
   EXPECT_FALSE(streak.on_success());
   EXPECT_FALSE(streak.on_failure(Instant{12s}));  // Ten seconds after the last: not quiet yet.
+  (void)streak.on_success();
   EXPECT_EQ(streak.on_failure(Instant{22s + 1ns})->kind, EventKind::first_failure);
+}
+
+TEST(FailureStreak, ASlowCallersFailuresAreNotAllTheFirst) {
+  FailureStreak streak;
+  int first = 0;
+  int repeated = 0;
+  for (int i = 0; i < 100; ++i) {
+    const auto change = streak.on_failure(Instant{i * 15s});
+    if (!change) continue;
+    (change->kind == EventKind::first_failure ? first : repeated) += 1;
+  }
+  EXPECT_EQ(first, 1);
+  EXPECT_EQ(repeated, 2);  // The 10th and the 100th.
 }
 
 TEST(FailureStreak, TheTenthHundredthAndThousandthInARowAreEvents) {

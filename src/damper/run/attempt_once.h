@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "damper/decide/outcome.h"
+#include "damper/engine/call.h"
 #include "damper/run/attempt.h"
 #include "damper/run/result.h"
 #include "damper/run/scope.h"
@@ -27,11 +28,16 @@ struct ValueOf<decide::Outcome> {
 template <class Operation>
 using OperationValue = typename ValueOf<std::invoke_result_t<Operation&, const Attempt&>>::type;
 
+// What a call retries, so that calls inside its attempts do not.
+[[nodiscard]] inline Scope::Owns owned_by(const engine::Call& call) noexcept {
+  return {.retries = call.owns_retries(), .unsent = call.owns_unsent()};
+}
+
 // Runs one attempt, inside a Scope of its own; what it throws becomes its failure.
 template <class T, class Operation>
 [[nodiscard]] Result<T> attempt_once(Operation& operation, const Attempt& attempt,
-                                     bool owns_retries) {
-  const Scope inside(schedule::Deadline(attempt.deadline()), owns_retries);
+                                     Scope::Owns owns) {
+  const Scope inside(schedule::Deadline(attempt.deadline()), owns);
   try {
     if constexpr (std::same_as<std::invoke_result_t<Operation&, const Attempt&>, decide::Outcome>) {
       const decide::Outcome outcome = std::invoke(operation, attempt);

@@ -19,15 +19,18 @@ TEST(AttemptOnce, AnOutcomeBecomesAResult) {
   auto good = [](const Attempt&) { return Outcome::success; };
   auto bad = [](const Attempt&) { return Outcome::conflict; };
   static_assert(std::is_same_v<OperationValue<decltype(good)>, Done>);
-  EXPECT_TRUE(attempt_once<Done>(good, kAttempt, true));
-  EXPECT_EQ(attempt_once<Done>(bad, kAttempt, true).error().report.outcome, Outcome::conflict);
+  EXPECT_TRUE(attempt_once<Done>(good, kAttempt, {.retries = true, .unsent = true}));
+  EXPECT_EQ(
+      attempt_once<Done>(bad, kAttempt, {.retries = true, .unsent = true}).error().report.outcome,
+      Outcome::conflict);
 }
 
 TEST(AttemptOnce, AResultPassesAndAnExceptionBecomesOne) {
   auto value = [](const Attempt& attempt) -> Result<std::uint32_t> { return attempt.number(); };
   auto throws = [](const Attempt&) -> Result<int> { throw std::logic_error("no"); };
-  EXPECT_EQ(*attempt_once<std::uint32_t>(value, kAttempt, true), 1u);
-  EXPECT_TRUE(attempt_once<int>(throws, kAttempt, true).error().exception);
+  EXPECT_EQ(*attempt_once<std::uint32_t>(value, kAttempt, {.retries = true, .unsent = true}), 1u);
+  EXPECT_TRUE(
+      attempt_once<int>(throws, kAttempt, {.retries = true, .unsent = true}).error().exception);
 }
 
 TEST(AttemptOnce, RunsInsideAScopeThatEndsWithIt) {
@@ -37,7 +40,7 @@ TEST(AttemptOnce, RunsInsideAScopeThatEndsWithIt) {
       EXPECT_EQ(Scope::owned_above(), owns);
       throw std::logic_error("no");
     };
-    EXPECT_FALSE(attempt_once<int>(look, kAttempt, owns));
+    EXPECT_FALSE(attempt_once<int>(look, kAttempt, {.retries = owns, .unsent = owns}));
     EXPECT_EQ(Scope::deadline(), schedule::Deadline());
   }
 }

@@ -33,6 +33,7 @@ namespace run {
 [[nodiscard]] inline engine::CallOptions engine_options(const Options& options) noexcept {
   return {.idempotent = options.idempotent,
           .owned_above = options.owned_above || Scope::owned_above(),
+          .unsent_owned_above = Scope::unsent_owned_above(),
           .deadline = Scope::deadline().earlier(schedule::Deadline(options.deadline))};
 }
 
@@ -48,7 +49,7 @@ template <class T, class Operation>
       continue;
     }
     const Attempt attempt(step.attempt, options.stop);
-    Result<T> result = attempt_once<T>(operation, attempt, call.owns_retries());
+    Result<T> result = attempt_once<T>(operation, attempt, owned_by(call));
     if (result) [[likely]] {
       (void)call.on_success(step.attempt.lane, now());
       return {*std::move(result), call.attempts()};

@@ -209,6 +209,26 @@ TEST(Blocking, ASpentBudgetKeepsTheFailureThatItWouldHaveMended) {
   EXPECT_EQ(result.failure()->status, 503);
 }
 
+TEST(Blocking, WhatNeverLeftIsRetriedByTheOutermostCallOnlyThoughNoneIsIdempotent) {
+  Dependency dependency("test", quick());
+  int times = 0;
+  (void)call(dependency, {}, [&](const Attempt&) {
+    return call(dependency, {},
+                [&](const Attempt&) {
+                  return call(dependency, {},
+                              [&](const Attempt&) {
+                                ++times;
+                                return Outcome::unavailable;
+                              })
+                      .failure()
+                      ->report.outcome;
+                })
+        .failure()
+        ->report.outcome;
+  });
+  EXPECT_EQ(times, 3);  // Not 27.
+}
+
 TEST(Blocking, OnlyTheOutermostOfNestedCallsRetries) {
   Dependency edge("edge", quick());
   Dependency store("store", quick());

@@ -1,7 +1,10 @@
 #include "damper/run/clock.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <bit>
 #include <mutex>
 #include <set>
 #include <thread>
@@ -31,6 +34,28 @@ TEST(Clock, TrapJ4_NoTwoThreadsDrawTheSameJitter) {
   }
   threads.clear();
   EXPECT_EQ(draws.size(), 500u);
+}
+
+TEST(Clock, TrapJ4_NoTwoForkedProcessesDrawTheSameJitter) {
+  (void)draw();  // The parent's stream is under way when it is copied.
+  std::set<std::uint64_t> draws;
+  for (int i = 0; i < 3; ++i) {
+    int ends[2];
+    ASSERT_EQ(pipe(ends), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+      const double drawn = draw();
+      _exit(write(ends[1], &drawn, sizeof drawn) == sizeof drawn ? 0 : 1);
+    }
+    double drawn = 0;
+    ASSERT_EQ(read(ends[0], &drawn, sizeof drawn), static_cast<ssize_t>(sizeof drawn));
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    close(ends[0]);
+    close(ends[1]);
+    draws.insert(std::bit_cast<std::uint64_t>(drawn));
+  }
+  EXPECT_EQ(draws.size(), 3u);
 }
 
 }  // namespace

@@ -97,7 +97,7 @@ template <class T, class Operation>
 class TypedHedgedCall final : public HedgedCall {
  public:
   TypedHedgedCall(engine::Call& call, const std::stop_token& stop, Operation& operation)
-      : HedgedCall(call, stop), owns_retries_(call.owns_retries()), operation_(operation) {}
+      : HedgedCall(call, stop), owns_(owned_by(call)), operation_(operation) {}
 
   [[nodiscard]] CallResult<T> result(Verdict verdict, std::uint32_t attempts) {
     if (verdict == Verdict::success) return {**std::move(last_), attempts};
@@ -108,12 +108,12 @@ class TypedHedgedCall final : public HedgedCall {
 
  private:
   void run(const Attempt& attempt, Running& running) noexcept override {
-    Result<T> result = attempt_once<T>(operation_, attempt, owns_retries_);
+    Result<T> result = attempt_once<T>(operation_, attempt, owns_);
     const decide::Report report = result ? decide::Report{} : result.error().report;
     if (const auto turn = on_outcome(running, report)) last_.emplace(std::move(result));
   }
 
-  const bool owns_retries_;
+  const Scope::Owns owns_;
   Operation& operation_;
   std::optional<Result<T>> last_;  // what came last, and was asked for
 };

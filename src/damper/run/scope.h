@@ -13,10 +13,16 @@ namespace damper::run {
 // Thread safety: each thread has its own chain; a Scope lives on the stack.
 class Scope {
  public:
-  Scope(schedule::Deadline deadline, bool owns_retries) noexcept
+  // What the call around it retries: everything that may be repeated, or at least what never left.
+  struct Owns {
+    bool retries = false;
+    bool unsent = false;
+  };
+  Scope(schedule::Deadline deadline, Owns owns) noexcept
       : outer_(current_),
         deadline_(deadline),
-        owned_(owns_retries || (outer_ != nullptr && outer_->owned_)) {
+        owned_(owns.retries || (outer_ != nullptr && outer_->owned_)),
+        unsent_owned_(owns.unsent || (outer_ != nullptr && outer_->unsent_owned_)) {
     current_ = this;
   }
   ~Scope() { current_ = outer_; }
@@ -31,6 +37,10 @@ class Scope {
   [[nodiscard]] static bool owned_above() noexcept {
     return current_ != nullptr && current_->owned_;
   }
+  // Whether one around it retries what surely never left.
+  [[nodiscard]] static bool unsent_owned_above() noexcept {
+    return current_ != nullptr && current_->unsent_owned_;
+  }
 
  private:
   static constinit thread_local const Scope* current_;  // NOLINT(readability-identifier-naming)
@@ -38,6 +48,7 @@ class Scope {
   const Scope* const outer_;
   const schedule::Deadline deadline_;
   const bool owned_;
+  const bool unsent_owned_;
 };
 
 }  // namespace damper::run

@@ -13,13 +13,19 @@ TEST(Scope, OutsideOfEveryCallThereIsNoDeadlineAndNoOwner) {
 }
 
 TEST(Scope, TheInnermostSaysTheDeadlineAndAnyOfThemOwns) {
-  const Scope outer(schedule::Deadline(Instant{9s}), true);
+  const Scope outer(schedule::Deadline(Instant{9s}), {.retries = true, .unsent = true});
   {
-    const Scope inner(schedule::Deadline(Instant{5s}), false);
+    const Scope inner(schedule::Deadline(Instant{5s}), {});
     EXPECT_EQ(Scope::deadline().at(), Instant{5s});
     EXPECT_TRUE(Scope::owned_above());
   }
   EXPECT_EQ(Scope::deadline().at(), Instant{9s});
+}
+
+TEST(Scope, WhoIsNotIdempotentStillOwnsWhatNeverLeft) {
+  const Scope outer(schedule::Deadline(), {.retries = false, .unsent = true});
+  EXPECT_FALSE(Scope::owned_above());
+  EXPECT_TRUE(Scope::unsent_owned_above());
 }
 
 }  // namespace
