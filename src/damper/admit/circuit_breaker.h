@@ -181,7 +181,7 @@ class CircuitBreaker {
   std::atomic<std::uint64_t> state_{pack(State{})};
   std::array<std::atomic<std::int64_t>, 2> marks_{};
   Seqlock<Hot> hot_;
-  ShardedSlotRing calls_;
+  ShardedSlotRing<> calls_;
   SlotRing<> failures_;
   SlotRing<> slow_calls_;
   TaggedCount streak_;                                      // failures in a row, by generation

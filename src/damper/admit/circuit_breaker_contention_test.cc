@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "damper/admit/circuit_breaker_testing.h"
 #include "damper/base/random.h"
 
 namespace damper::admit {
@@ -17,27 +18,6 @@ using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 using Permit = CircuitBreaker::Permit;
-
-constexpr Instant at(Duration since_epoch) { return Instant{since_epoch}; }
-constexpr Instant kStart = at(seconds(100));
-
-// Trips at the first failure, opens for U[0.5 s, 1 s) doubled up to 4 s, probes 3 with leases of
-// 6 s (staggered by 2 s), ramps for 10 s.
-CircuitBreakerOptions hasty() {
-  CircuitBreakerOptions options;
-  options.consecutive_failures = 1;
-  options.open_base = seconds(1);
-  options.open_cap = seconds(4);
-  options.probe_lease = seconds(6);
-  options.ramp = seconds(10);
-  return options;
-}
-
-Permit admitted(CircuitBreaker& breaker, Instant now, double draw = 0) {
-  const Permit permit = breaker.try_admit(now, draw);
-  EXPECT_TRUE(permit.admitted);
-  return permit;
-}
 
 // A walk over all that can happen, in one thread, against the numbered invariants.
 TEST(CircuitBreaker, KeepsItsInvariantsOverManySeeds) {  // Invariants (1) to (6)

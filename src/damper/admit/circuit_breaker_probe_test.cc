@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "damper/admit/circuit_breaker_testing.h"
+
 namespace damper::admit {
 namespace {
 
@@ -11,39 +13,6 @@ using std::chrono::hours;
 using std::chrono::microseconds;
 using std::chrono::seconds;
 using Permit = CircuitBreaker::Permit;
-
-constexpr Instant kStart{seconds(100)};
-
-// Trips at the first failure, opens for U[0.5 s, 1 s) doubled up to 4 s, probes 3 with leases of
-// 6 s (staggered by 2 s), ramps for 10 s.
-CircuitBreakerOptions hasty() {
-  CircuitBreakerOptions options;
-  options.consecutive_failures = 1;
-  options.open_base = seconds(1);
-  options.open_cap = seconds(4);
-  options.probe_lease = seconds(6);
-  options.ramp = seconds(10);
-  return options;
-}
-
-Permit admitted(CircuitBreaker& breaker, Instant now, double draw = 0) {
-  const Permit permit = breaker.try_admit(now, draw);
-  EXPECT_TRUE(permit.admitted);
-  return permit;
-}
-
-Transition fail(CircuitBreaker& breaker, Instant now, double draw = 0) {
-  return breaker.on_failure(admitted(breaker, now), Duration(1), now, draw);
-}
-Transition succeed(CircuitBreaker& breaker, Instant now, Duration latency = Duration(1)) {
-  return breaker.on_success(admitted(breaker, now), latency, now, 0);
-}
-
-// Trips it and lets its open time pass; returns the instant at which it will be half-open.
-Instant trip(CircuitBreaker& breaker, Instant now) {
-  EXPECT_EQ(fail(breaker, now), Transition::opened);
-  return now + breaker.open_for(now);
-}
 
 TEST(CircuitBreaker, TheFirstCallAfterTheOpenTimeTurnsItHalfOpenAndSaysSo) {  // Invariant (6)
   CircuitBreaker breaker(hasty());

@@ -6,6 +6,7 @@
 #include <limits>
 #include <vector>
 
+#include "damper/admit/circuit_breaker_testing.h"
 #include "damper/base/random.h"
 
 namespace damper::admit {
@@ -17,45 +18,11 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using Permit = CircuitBreaker::Permit;
 
-constexpr Instant at(Duration since_epoch) { return Instant{since_epoch}; }
-constexpr Instant kStart = at(seconds(100));
-
-// Trips at the first failure, opens for U[0.5 s, 1 s) doubled up to 4 s, probes 3 with leases of
-// 6 s (staggered by 2 s), ramps for 10 s.
-CircuitBreakerOptions hasty() {
-  CircuitBreakerOptions options;
-  options.consecutive_failures = 1;
-  options.open_base = seconds(1);
-  options.open_cap = seconds(4);
-  options.probe_lease = seconds(6);
-  options.ramp = seconds(10);
-  return options;
-}
-
 CircuitBreakerOptions rates() {  // 50 % of at least 4 calls in 10 s.
   CircuitBreakerOptions options = hasty();
   options.consecutive_failures = 0;
   options.minimum_volume = 4;
   return options;
-}
-
-Permit admitted(CircuitBreaker& breaker, Instant now, double draw = 0) {
-  const Permit permit = breaker.try_admit(now, draw);
-  EXPECT_TRUE(permit.admitted);
-  return permit;
-}
-
-Transition fail(CircuitBreaker& breaker, Instant now, double draw = 0) {
-  return breaker.on_failure(admitted(breaker, now), Duration(1), now, draw);
-}
-Transition succeed(CircuitBreaker& breaker, Instant now, Duration latency = Duration(1)) {
-  return breaker.on_success(admitted(breaker, now), latency, now, 0);
-}
-
-// Trips it and lets its open time pass; returns the instant at which it will be half-open.
-Instant trip(CircuitBreaker& breaker, Instant now) {
-  EXPECT_EQ(fail(breaker, now), Transition::opened);
-  return now + breaker.open_for(now);
 }
 
 // Trips it, lets it recover with three probes; returns when it closed.

@@ -9,8 +9,8 @@
 #include "damper/base/instant.h"
 #include "damper/base/percent.h"
 #include "damper/base/seqlock.h"
+#include "damper/base/sharded_slot_ring.h"
 #include "damper/base/slot_ring.h"
-#include "damper/base/striped_slot_ring.h"
 
 namespace damper::admit {
 
@@ -173,7 +173,7 @@ class RetryBudget {
   std::atomic<std::uint32_t> reserve_most_{0};
   std::atomic<bool> has_concurrency_bound_{false};
   Seqlock<SlotClock> clock_;
-  StripedSlotRing deposits_;
+  ShardedSlotRing<2> deposits_;
   SlotRing<kLive + 1> withdrawals_;  // of the slots before the gate's
   std::atomic<std::uint64_t> gate_{0};
   Seqlock<Past> past_;

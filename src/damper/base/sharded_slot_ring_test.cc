@@ -11,9 +11,14 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(ShardedSlotRing, SumsWhatAllThreadsAdded) {
-  ShardedSlotRing ring;
-  constexpr int kThreads = kThreadSlots + 6;  // So that some share a ring.
+template <class Ring>
+class AnyShardedSlotRing : public testing::Test {};
+using Rings = testing::Types<ShardedSlotRing<>, ShardedSlotRing<2>, ShardedSlotRing<0>>;
+TYPED_TEST_SUITE(AnyShardedSlotRing, Rings);
+
+TYPED_TEST(AnyShardedSlotRing, SumsWhatAllThreadsAdded) {
+  TypeParam ring;
+  constexpr int kThreads = kThreadSlots + 6;  // So that some share a ring in any case.
   std::barrier all_alive(kThreads);
   std::vector<std::jthread> threads;
   for (int i = 0; i < kThreads; ++i) {
@@ -25,23 +30,25 @@ TEST(ShardedSlotRing, SumsWhatAllThreadsAdded) {
   }
   threads.clear();
   EXPECT_EQ(ring.sum(100), 1'000u * kThreads);
+  EXPECT_EQ(ring.count(100), 1'000u * kThreads);
+  EXPECT_EQ(ring.count(101), 0u);
 }
 
-TEST(ShardedSlotRing, ForgetsByAbsoluteSlot) {
-  ShardedSlotRing ring;
-  ring.add(100);
+TYPED_TEST(AnyShardedSlotRing, ForgetsByAbsoluteSlot) {
+  TypeParam ring;
+  std::jthread([&] { ring.add(100); }).join();
   ring.add(101);
   EXPECT_EQ(ring.sum(109), 2u);
   EXPECT_EQ(ring.sum(110), 1u);
   EXPECT_EQ(ring.sum(111), 0u);
-  ring.add(116);  // The place of slot 100.
-  EXPECT_EQ(ring.sum(116), 1u);
-  ring.add(100);  // Too late.
-  EXPECT_EQ(ring.sum(116), 1u);
+  ring.add(117);  // The place of slot 101.
+  EXPECT_EQ(ring.sum(117), 1u);
+  ring.add(101);  // Too late.
+  EXPECT_EQ(ring.sum(117), 1u);
 }
 
-TEST(ShardedSlotRing, CarriesCountsToTheSlotsOfAnotherClock) {
-  ShardedSlotRing ring;
+TYPED_TEST(AnyShardedSlotRing, CarriesCountsToTheSlotsOfAnotherClock) {
+  TypeParam ring;
   const SlotClock from(1s, 0);
   ring.add(from.slot(Instant{100s}));
   ring.add(from.slot(Instant{104s}));

@@ -2,27 +2,13 @@
 
 #include <gtest/gtest.h>
 
-#include <sstream>
 #include <string>
-#include <utility>
 #include <vector>
+
+#include "damper/cli/program_testing.h"
 
 namespace damper::cli {
 namespace {
-
-struct Result {
-  int status;
-  std::string out;
-  std::string err;
-};
-
-Result damper(std::vector<std::string> arguments) {
-  std::istringstream in;
-  std::ostringstream out;
-  std::ostringstream err;
-  const int status = run(std::move(arguments), {in, out, err});
-  return {status, out.str(), err.str()};
-}
 
 TEST(Drill, HelpHasExamplesAndTheExitStatus) {
   for (const std::vector<std::string>& arguments :

@@ -5,10 +5,9 @@
 #include <optional>
 #include <string_view>
 
-namespace damper::decide {
+#include "damper/base/unix_time.h"
 
-// Wall time, as the edge has read it: milliseconds since 1970. The core never reads a clock.
-using UnixTime = std::chrono::sys_time<std::chrono::milliseconds>;
+namespace damper::decide {
 
 // The time that an HTTP-date says (RFC 9110, section 5.6.7), in any of its three forms:
 //

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "damper/base/instant.h"
+#include "damper/base/unix_time.h"
 
 namespace damper::schedule {
 
@@ -24,8 +25,6 @@ namespace damper::schedule {
 //   (3) What is malformed is nothing: a request with a deadline that nobody understands is as good
 //       as one without.
 // Cost: reading allocates nothing; what is written fits a std::string without allocation.
-
-using UnixTime = std::chrono::sys_time<std::chrono::milliseconds>;
 
 inline constexpr std::string_view kGrpcTimeoutHeader = "grpc-timeout";
 inline constexpr std::string_view kRequestDeadlineHeader = "x-request-deadline";

@@ -1,0 +1,14 @@
+#ifndef DAMPER_BASE_UNIX_TIME_H_
+#define DAMPER_BASE_UNIX_TIME_H_
+
+#include <chrono>
+
+namespace damper {
+
+// Wall time, for headers that carry a date: milliseconds since 1970. Read at the edge and passed
+// in; nothing in the core measures a length of time with it.
+using UnixTime = std::chrono::sys_time<std::chrono::milliseconds>;
+
+}  // namespace damper
+
+#endif  // DAMPER_BASE_UNIX_TIME_H_
