@@ -63,12 +63,12 @@ class RetryBudget {
 
   // A request starts; an attempt succeeded. Which of them deposits is the options' choice; only the
   // latter refills the reserve.
-  void on_request(Instant now) noexcept {
+  [[gnu::always_inline]] void on_request(Instant now) noexcept {
     for (RetryBudget* budget = this; budget != nullptr; budget = budget->parent_) {
       if (budget->deposits_on(DepositOn::request)) budget->deposit(now);
     }
   }
-  void on_success(Instant now) noexcept {
+  [[gnu::always_inline]] void on_success(Instant now) noexcept {
     for (RetryBudget* budget = this; budget != nullptr; budget = budget->parent_) {
       if (budget->deposits_on(DepositOn::success)) [[unlikely]]
         budget->deposit(now);
