@@ -166,7 +166,7 @@ std::vector<std::string> draw_columns(const std::vector<int>& values, int group,
     std::int64_t eighths = (tallest * rows * 8 + top / 2) / top;
     if (tallest > 0) eighths = std::max<std::int64_t>(eighths, 1);
     for (int row = 0; row < rows; ++row) {
-      const std::int64_t above = eighths - 8 * (rows - 1 - row);
+      const std::int64_t above = eighths - std::int64_t{8} * (rows - 1 - row);
       lines[static_cast<std::size_t>(row)] +=
           kBlocks[static_cast<std::size_t>(std::clamp<std::int64_t>(above, 0, 8))];
     }

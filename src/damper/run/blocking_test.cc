@@ -23,7 +23,7 @@ engine::Policy quick() {
   return policy;
 }
 
-constexpr auto succeed = [](const Attempt&) { return Outcome::success; };
+constexpr auto kSucceed = [](const Attempt&) { return Outcome::success; };
 
 TEST(Blocking, AValueComesBack) {
   Dependency dependency("test", quick());
@@ -49,7 +49,7 @@ TEST(Blocking, AValueThatCanOnlyBeMovedComesBack) {
 
 TEST(Blocking, AnOperationMaySayOnlyHowItWent) {
   Dependency dependency("test", quick());
-  EXPECT_TRUE(call(dependency, {}, succeed));
+  EXPECT_TRUE(call(dependency, {}, kSucceed));
   const auto result = call(dependency, {}, [](const Attempt&) { return Outcome::permanent; });
   EXPECT_FALSE(result);
   EXPECT_EQ(result.verdict(), Verdict::permanent);
@@ -192,7 +192,7 @@ TEST(Blocking, ARefusalIsNamedAndCostsNoAttempt) {
   policy.breaker->open_base = policy.breaker->open_cap = 1h;
   Dependency dependency("test", policy);
   (void)call(dependency, {}, [](const Attempt&) { return Outcome::transient; });
-  const auto result = call(dependency, {}, succeed);
+  const auto result = call(dependency, {}, kSucceed);
   EXPECT_EQ(result.verdict(), Verdict::breaker_open);
   EXPECT_EQ(result.attempts(), 0u);
   EXPECT_EQ(result.failure(), nullptr);

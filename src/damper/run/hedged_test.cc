@@ -317,14 +317,14 @@ class BusyHelpers {
 
  private:
   struct Busy final : run::HelperPool::Task {
-    explicit Busy(BusyHelpers& all) : all_(all) {}
+    explicit Busy(BusyHelpers& all) : helpers(all) {}
     void run(bool may_block) noexcept override {
-      if (may_block) all_.blocked_.fetch_add(1);
+      if (may_block) helpers.blocked_.fetch_add(1);
       begun.count_down();
-      if (may_block) all_.release_.wait();
+      if (may_block) helpers.release_.wait();
     }
     std::latch begun{1};
-    BusyHelpers& all_;
+    BusyHelpers& helpers;
   };
   std::latch release_{1};
   std::atomic<int> blocked_{0};
