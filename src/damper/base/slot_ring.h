@@ -114,19 +114,7 @@ class TaggedCount {
 
   // Multiplies the count by numerator / denominator, rounded up. REQUIRES: 0 <= numerator, 0 <
   // denominator.
-  void scale(std::int64_t numerator, std::int64_t denominator) noexcept {
-    std::uint64_t seen = word_.load(std::memory_order_relaxed);
-    std::uint64_t scaled = 0;
-    do {
-      const auto [tag, count] = unpack(seen);
-      const auto product =
-          static_cast<unsigned __int128>(count) * static_cast<unsigned __int128>(numerator) +
-          static_cast<unsigned __int128>(denominator - 1);
-      const auto quotient = product / static_cast<unsigned __int128>(denominator);
-      scaled = pack(tag, quotient < kMost ? static_cast<std::uint32_t>(quotient) : kMost);
-    } while (!word_.compare_exchange_weak(seen, scaled, std::memory_order_acq_rel,
-                                          std::memory_order_relaxed));
-  }
+  void scale(std::int64_t numerator, std::int64_t denominator) noexcept;
 
   // Back to zero, if it is still the tag's.
   void clear(std::uint32_t tag) noexcept {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <thread>
 #include <vector>
 
@@ -168,6 +169,59 @@ TEST(SlotRing, NoAddIsLostOrMisplacedUnderContention) {  // Invariant (2)
   threads.clear();
   EXPECT_EQ(ring.sum(1009), 80'000u);
   EXPECT_EQ(ring.sum(1014), 40'000u);
+}
+
+TEST(SlotRing, TakesBackWhatWasCountedAndNoMore) {
+  SlotRing<> ring;
+  EXPECT_TRUE(ring.add(100, 2));
+  ring.take(100);
+  EXPECT_EQ(ring.count(100), 1u);
+  ring.take(101);  // Nothing was counted there.
+  ring.take(100);
+  ring.take(100);
+  EXPECT_EQ(ring.sum(100), 0u);
+}
+
+TEST(SlotRing, ARaiseNeverLowersAndNeverReachesANewerSlot) {
+  SlotRing<> ring;
+  ring.raise(100, 5);
+  ring.raise(100, 3);
+  EXPECT_EQ(ring.count(100), 5u);
+  ring.raise(116, 2);  // The same place, later.
+  EXPECT_EQ(ring.count(116), 2u);
+  ring.raise(100, 9);
+  EXPECT_EQ(ring.count(116), 2u);
+  EXPECT_EQ(ring.count(100), 0u);
+}
+
+TEST(SlotRing, ScalesEveryCountRoundingUp) {
+  SlotRing<> ring;
+  ring.add(100, 10);
+  ring.add(101, 3);
+  ring.scale(1, 2);
+  EXPECT_EQ(ring.count(100), 5u);
+  EXPECT_EQ(ring.count(101), 2u);
+  ring.scale(std::numeric_limits<std::int64_t>::max(), 1);  // Held at the most a count can be.
+  EXPECT_EQ(ring.count(100), std::numeric_limits<std::uint32_t>::max());
+  ring.scale(0, 7);
+  EXPECT_EQ(ring.sum(101), 0u);
+}
+
+TEST(SlotRing, ClearForgetsOneSlot) {
+  SlotRing<> ring;
+  ring.add(100);
+  ring.add(101);
+  ring.clear(100);
+  ring.clear(117);  // The place of 101, which is not its.
+  EXPECT_EQ(ring.sum(101), 1u);
+}
+
+TEST(SlotClock, StartIsAnInstantOfThatSlot) {
+  const SlotClock clock(seconds(1), 7);
+  const Instant now{seconds(100) + milliseconds(400)};
+  EXPECT_EQ(clock.start(clock.slot(now), now), now);
+  EXPECT_EQ(clock.slot(clock.start(clock.slot(now) + 2, now)), clock.slot(now) + 2);
+  EXPECT_EQ(clock.slot(clock.start(clock.slot(now) - 3, now)), clock.slot(now) - 3);
 }
 
 }  // namespace

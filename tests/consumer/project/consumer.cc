@@ -1,14 +1,19 @@
-// What a user writes first.
+// What a user writes first: a guarded call, from the installed headers and library.
 
-#include <damper/base/random.h>
-#include <damper/base/thread_slot.h>
-#include <damper/base/verdict.h>
+#include <damper/damper.h>
 
 #include <iostream>
 
 int main() {
-  damper::Random random(1);
-  std::cout << damper::name(damper::Verdict::budget_spent) << ' ' << random.draw() << ' '
-            << (damper::thread_slot() >= 0) << '\n';
-  return 0;
+  damper::Policy policy;
+  policy.call.backoff.base = std::chrono::milliseconds(1);
+  damper::Dependency store("store", policy);
+  const auto answer = damper::call(
+      store, {.idempotent = true}, [](const damper::Attempt& attempt) -> damper::Result<int> {
+        if (attempt.number() == 1) return damper::failed(damper::Outcome::transient);
+        return 42;
+      });
+  std::cout << damper::name(answer.verdict()) << ' ' << *answer << " after " << answer.attempts()
+            << " attempts\n";
+  return answer ? 0 : 1;
 }
