@@ -98,13 +98,6 @@ TEST(Backoff, TrapJ5_DecorrelatedGoesDownAsWellAsUp) {
   EXPECT_EQ(backoff.next(options(Jitter::decorrelated), 2, 0.5), 200ms);   // U[100, 300)
 }
 
-TEST(Backoff, TrapJ4_TwoCallsNeverShareAStream) {
-  Random random(5);  // The driver's one stream; a copied stream would repeat itself here.
-  Backoff one, two;
-  EXPECT_NE(one.next(options(Jitter::full), 0, random.draw()),
-            two.next(options(Jitter::full), 0, random.draw()));
-}
-
 // Trap J8: nothing but Backoff::next computes a delay.
 TEST(Backoff, TrapJ8_TheDelayIsAFunctionOfItsArgumentsAlone) {  // Invariant (2).
   for (const Jitter jitter : {Jitter::none, Jitter::full, Jitter::equal, Jitter::decorrelated}) {
