@@ -1,5 +1,6 @@
 // Feeds arbitrary text to the policy loader. Whatever the text: no crash and no exception, an error
-// is one line, and what loads prints as a file that loads as the same.
+// is one line, what loads prints as a file that loads as the same, and each finding of the linter
+// is one line with a fix.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -7,6 +8,7 @@
 #include <string_view>
 
 #include "damper/base/check.h"
+#include "damper/policy/lint.h"
 #include "damper/policy/policy_file.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -17,6 +19,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     DAMPER_CHECK(error.find('\n') == std::string::npos);
     DAMPER_CHECK(error.size() < 2000);
     return 0;
+  }
+  for (const damper::policy::Finding& finding : lint(*file)) {
+    DAMPER_CHECK((finding.why + finding.fix).find('\n') == std::string::npos);
+    DAMPER_CHECK(!finding.why.empty() && !finding.fix.empty());
+    DAMPER_CHECK(finding.why.size() < 3000);
   }
   damper::policy::PolicyFile said = *file;  // As if the file had said every value.
   for (damper::policy::Route& route : said.routes) {

@@ -28,15 +28,17 @@ SNIPPET = "<!-- examples/a.cc: body -->\n\n```cpp\nint a = 1;\nif (a) return 0;\
 TEST = "TEST(Backoff, TrapJ1_ItIsSo) {}\nTEST(Queue, TrapQ1_Later) {}\n"
 ROW = "| id | trap | ours | test |\n|---|---|---|---|\n| J1 | a | b | `Backoff.TrapJ1_ItIsSo` |\n"
 VERDICTS = 'kVerdictNames = {\n    "none", "success", "shed"};\n'
-# Stands for `damper check --quiet -`: refuses what says bad.
-DAMPER = "#!/bin/sh\nif grep -q bad; then echo 'it is bad' >&2; exit 2; fi\n"
+# Stands for `damper check [--quiet] -`: refuses what says bad; without --quiet it finds something.
+DAMPER = ("#!/bin/sh\nif grep -q bad; then echo 'it is bad' >&2; exit 2; fi\n"
+          "if [ $2 = - ]; then echo 'it is risky'; exit 1; fi\n")
 GOOD = {
     "README.md": "# Title\n\n[a](docs/traps.md) [b](#title) [c](https://example.org/)\n" + SNIPPET,
     "examples/a.cc": EXAMPLE,
     "examples/a.out": "42\n",
     "docs/output.md": "<!-- examples/a.out -->\n```text\n42\n```\n",
     "docs/yaml.md": "```yaml\ngood: 1\n```\n\n<!-- refused -->\n```yaml\nbad: 1\n```\n\n"
-                    "```text\nit is bad\n```\n",
+                    "```text\nit is bad\n```\n"
+                    "<!-- checked -->\n```yaml\ngood: 2\n```\n\n```text\nit is risky\n```\n",
     "docs/traps.md": ROW,
     "src/damper/a_test.cc": TEST,
     "src/damper/base/verdict.h": VERDICTS,
@@ -91,6 +93,10 @@ class DocsCheck(unittest.TestCase):
         self.expect("loads although", {"docs/yaml.md": "<!-- refused -->\n```yaml\na: 1\n```\n"})
         self.expect("should be what is said: it is bad", {
             "docs/yaml.md": "<!-- refused -->\n```yaml\nbad: 1\n```\n```text\nit is good\n```\n"})
+
+    def test_what_is_found_in_yaml_is_what_is_shown(self):
+        self.expect("should be what is found: it is risky", {
+            "docs/yaml.md": "<!-- checked -->\n```yaml\na: 1\n```\n```text\nit is fine\n```\n"})
 
     def test_links_lead_somewhere(self):
         self.expect("README.md:1: the link to docs/b.md leads nowhere",

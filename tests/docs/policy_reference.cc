@@ -62,7 +62,7 @@ int main() {
   const Settings fresh;
   for (const Section& section : damper::policy::sections()) {
     std::cout << "\n## " << section.path << "\n\n" << section.doc;
-    if (section.on != nullptr) {
+    if (section.turn != nullptr) {
       std::cout << (section.on(fresh) ? " On" : " Off")
                 << " unless it is said; `on` alone turns it on with these defaults, `off` turns it "
                    "off.";

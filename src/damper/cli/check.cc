@@ -1,64 +1,133 @@
 #include "damper/cli/check.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
 #include <istream>
 #include <memory>
 #include <ostream>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "damper/cli/check_report.h"
+#include "damper/policy/lint.h"
 #include "damper/policy/policy_file.h"
+#include "damper/policy/words.h"
 
 namespace damper::cli {
 namespace {
 
+constexpr int kFound = 1;  // As grep's 1: it ran, and the answer is not "fine".
+
 constexpr const char* kExamples = R"(Examples:
-  damper check damper.yaml                        ok, or the first error with its place
-  damper check --quiet a.yaml b.yaml              nothing but errors and notes
+  damper check damper.yaml                        what is wrong with my retry policy
+  damper check --fail-on warning *.yaml           for CI that is strict
+  damper check --format sarif damper.yaml         for code review tools; json for programs
   damper check --effective damper.yaml > all.yaml every value in force, as a policy file
+  damper check --rules                            what is looked for
   generate-policy | damper check -                from standard input
 
-Exit status: 0 when every file loads, 2 when one does not.
+Exit status: 0 when no finding is as severe as --fail-on, 1 when one is, 2 when a file does not
+load.
 )";
+
+constexpr std::array<std::string_view, 3> kFormats = {"text", "json", "sarif"};
 
 struct Options {
   std::vector<std::string> files;
+  std::string format = "text";
+  std::string fail_on = "error";
   bool quiet = false;
   bool effective = false;
+  bool rules = false;
 };
 
-// Whether the file loads.
-bool check(const std::string& name, const Options& options, const Streams& streams) {
-  const auto file =
-      name == "-" ? policy::load_stream(streams.in, "standard input") : policy::load_file(name);
-  if (!file) {
-    streams.err << to_string(file.error()) << '\n';
-    return false;
+// What is shown of a file: its findings, and the policy in force when it loads.
+struct Checked {
+  CheckedFile report;
+  std::string effective;
+};
+
+Checked check(const std::string& given, std::istream& in) {
+  const std::string name = given == "-" ? "standard input" : given;
+  const auto file = given == "-" ? policy::load_stream(in, name) : policy::load_file(name);
+  if (!file) return {not_loaded(name, file.error()), ""};
+  return {{.name = name, .findings = lint(*file)}, print(*file)};
+}
+
+void print_text(const Options& options, const Checked& checked, const Streams& streams) {
+  // With --effective standard output is a policy file.
+  print_check_text(options.effective ? streams.err : streams.out, checked.report,
+                   options.quiet || options.effective);
+  if (options.effective) streams.out << checked.effective;
+}
+
+int run_check(const Options& options, const Streams& streams) {
+  if (options.rules) {
+    print_rules(streams.out);
+    return kOk;
   }
-  if (!options.quiet && !options.effective) streams.out << file->file << ": ok\n";
-  std::ostream& notes = options.effective ? streams.err : streams.out;
-  for (policy::Note note : file->notes) {
-    note.sentence.insert(0, "note: ");
-    notes << to_string(note) << '\n';
+  const auto least = static_cast<policy::Severity>(
+      std::find(policy::kSeverityNames.begin(), policy::kSeverityNames.end(), options.fail_on) -
+      policy::kSeverityNames.begin());
+  int status = kOk;
+  std::vector<CheckedFile> reports;
+  for (const std::string& name : options.files) {
+    const Checked checked = check(name, streams.in);
+    if (!checked.report.loads) {  // One sentence, where trouble goes.
+      const policy::Finding& why = checked.report.findings.front();
+      streams.err << to_string(policy::Error{checked.report.name, why.place, why.why}) << '\n';
+    } else if (options.format == "text") {
+      print_text(options, checked, streams);
+    }
+    const bool found = count(checked.report.findings).at_least(least) > 0;
+    status = std::max(status, !checked.report.loads ? kTrouble : found ? kFound : kOk);
+    reports.push_back(checked.report);
   }
-  if (options.effective || !options.quiet) streams.out << print(*file);
-  return true;
+  if (options.format == "json") print_check_json(streams.out, reports);
+  if (options.format == "sarif") print_check_sarif(streams.out, reports);
+  return status;
+}
+
+// Accepts one of the words, and says which there are when it is none.
+auto one_of(std::span<const std::string_view> words) {
+  return [words](const std::string& text) -> std::string {
+    if (std::find(words.begin(), words.end(), text) != words.end()) return {};
+    return "must be one of " + policy::joined(words) + ", not " + policy::in_quotes(text) +
+           policy::suggestion(text, words);
+  };
 }
 
 }  // namespace
 
 void add_check(CLI::App& app, const Streams& streams, int& status) {
   const auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("check", "Check policy files, and show what they mean.");
+  CLI::App* command = app.add_subcommand("check", "Find what is wrong with retry policies.");
   command->footer(kExamples);
-  command->add_option("FILE", options->files, "Policy files; - is standard input.")->required();
-  command->add_flag("-q,--quiet", options->quiet, "Only errors and notes.");
-  command->add_flag("--effective", options->effective,
-                    "Only the policy in force, as a policy file; notes go to standard error.");
+  CLI::Option* files =
+      command->add_option("FILE", options->files, "Policy files; - is standard input.");
+  CLI::Option* format =
+      command->add_option("--format", options->format, "text, json or sarif; text unless said.")
+          ->check(one_of(kFormats))
+          ->type_name("FORMAT");
+  command
+      ->add_option("--fail-on", options->fail_on,
+                   "The least severity that makes the exit status 1: error (unless said), warning "
+                   "or note.")
+      ->check(one_of(policy::kSeverityNames))
+      ->type_name("SEVERITY");
+  command->add_flag("-q,--quiet", options->quiet, "Only findings; nothing about a good file.");
+  command
+      ->add_flag("--effective", options->effective,
+                 "Print the policy in force, as a policy file; findings go to standard error.")
+      ->excludes(format);
+  command->add_flag("--rules", options->rules, "List what is looked for, and why.")
+      ->excludes(files);
   command->callback([options, streams, &status] {
-    for (const std::string& file : options->files) {
-      if (!check(file, *options, streams)) status = kTrouble;
-    }
+    if (options->files.empty() && !options->rules) throw CLI::RequiredError("FILE");
+    status = run_check(*options, streams);
   });
 }
 

@@ -5,8 +5,8 @@
 
 namespace damper::cli {
 
-// damper check FILE...: whether policy files load, what to know about them, and every value that
-// they put in force. The status is kTrouble when one of them does not load.
+// damper check FILE...: what is wrong with retry policies (policy/lint.h), as text, JSON or SARIF.
+// The status is kTrouble when a file does not load, 1 when a finding is as severe as --fail-on.
 void add_check(CLI::App& app, const Streams& streams, int& status);
 
 }  // namespace damper::cli

@@ -13,8 +13,8 @@ namespace damper::cli {
 namespace {
 
 constexpr const char* kExamples = R"(Examples:
-  damper check damper.yaml          what is wrong with my policy, and what is in force
-  damper check --quiet *.yaml       only what is wrong
+  damper check damper.yaml          what is wrong with my retry policy
+  damper check --effective d.yaml   every value in force
   damper drill storm                a retry storm for real, without and with damper
   damper check --help               what a subcommand takes
 )";

@@ -21,6 +21,11 @@ const Moved* find_moved(std::string_view from) {
   return nullptr;
 }
 
+// Whether the reason to refuse a word or a status of retry_on is that it names an overload.
+bool is_about_overload(std::string_view refusal_reason) {
+  return refusal_reason == refusal(RetryOn::Token::envoy_ratelimited);
+}
+
 class Reader {
  public:
   Reader(std::string_view name, std::string_view file, std::vector<Note>& notes)
@@ -56,8 +61,9 @@ class Reader {
   [[nodiscard]] Error error(Place place, std::string sentence) const {
     return {std::string(file_), place, std::move(sentence)};
   }
-  void note(Place place, std::string sentence) {
+  void note(Place place, std::string sentence, bool about_overload = false) {
     notes_.push_back(error(place, std::move(sentence)));
+    notes_.back().about_overload = about_overload;
   }
   [[nodiscard]] std::string called(std::string_view given) const {
     return given.empty() ? std::string(name_) : std::string(given);
@@ -84,7 +90,11 @@ class Reader {
                                               Place place) {
     const Key& key = keys()[position];
     Block::Said said{.place = place};
-    if (key.kind == Kind::statuses) {
+    if (key.kind == Kind::routes) {
+      auto names = read_routes(key, value);
+      if (!names) return error(place, names.error());
+      said.names = *std::move(names);
+    } else if (key.kind == Kind::statuses) {
       const auto statuses = read_statuses(key, value);
       if (!statuses) return error(place, statuses.error());
       said.statuses = *statuses;
@@ -93,9 +103,9 @@ class Reader {
       const auto raw = read(key, value);
       if (!raw) return error(place, raw.error());
       said.raw = *raw;
-      if (key.kind == Kind::tokens) note_tokens(key, *raw, place);
+      if (key.path == "retry_policy.retry_on") note_tokens(key, *raw, place);
     }
-    block_.keys[position] = said;
+    block_.keys[position] = std::move(said);
     return std::nullopt;
   }
 
@@ -125,7 +135,8 @@ class Reader {
     for (std::size_t i = 0; i < key.names.size(); ++i) {
       const std::string_view why = refusal(static_cast<RetryOn::Token>(i));
       if ((tokens >> i & 1) == 0 || why.empty()) continue;
-      note(place, "retry_on has " + std::string(key.names[i]) + ": " + std::string(why));
+      note(place, "retry_on has " + std::string(key.names[i]) + ": " + std::string(why),
+           is_about_overload(why));
     }
   }
 
@@ -133,7 +144,8 @@ class Reader {
     for (int status = 400; status <= 599; ++status) {
       const std::string_view why = refusal_of_status(status);
       if (!statuses[static_cast<std::size_t>(status)] || why.empty()) continue;
-      note(place, "retriable_status_codes has " + std::to_string(status) + ": " + std::string(why));
+      note(place, "retriable_status_codes has " + std::to_string(status) + ": " + std::string(why),
+           is_about_overload(why));
     }
   }
 
@@ -164,10 +176,13 @@ void apply(const Block& block, Origin origin, Route& route) {
     if (turned && sections()[i].turn != nullptr) sections()[i].turn(settings, turned->on);
   }
   for (std::size_t i = 0; i < keys().size(); ++i) {
-    const auto& said = block.keys[i];
+    const std::optional<Block::Said>& said = block.keys[i];
     if (!said) continue;
     route.origins[i] = origin;
-    if (keys()[i].kind == Kind::statuses) {
+    route.places[i] = said->place;
+    if (keys()[i].kind == Kind::routes) {
+      settings.facts->calls = said->names;
+    } else if (keys()[i].kind == Kind::statuses) {
       settings.retry_on.set_statuses(said->statuses);
     } else {
       keys()[i].set(settings, said->raw);

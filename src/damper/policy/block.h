@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -22,6 +23,7 @@ struct Block {
     Place place;  // of the value
     std::int64_t raw = 0;
     RetryOn::Statuses statuses{};
+    std::vector<std::string> names{};
   };
   struct Turned {
     Place place;

@@ -23,6 +23,7 @@ Route applied(std::string_view text) {
   EXPECT_TRUE(block) << to_string(block.error());
   Route route;
   route.origins.resize(keys().size(), Origin::built_in);
+  route.places.resize(keys().size());
   apply(*block, Origin::route, route);
   return route;
 }
@@ -49,7 +50,8 @@ TEST(Block, TheOrderOfItsKeysDoesNotMatter) {
     const Route route = applied(text);
     std::string values;
     for (const Key& key : keys()) {
-      if (parent(key.path) != "client_throttle" && parent(key.path) != "concurrency_limit") {
+      if (parent(key.path) != "client_throttle" && parent(key.path) != "concurrency_limit" &&
+          !key.path.starts_with("facts.")) {
         values += write(key, route.settings) + ' ';
       }
     }
@@ -69,6 +71,20 @@ TEST(Block, WhatIsNoMapIsAnErrorWhereItsNameStands) {
   std::vector<Note> notes;
   EXPECT_EQ(to_string(block_of("fast", notes).error()).substr(0, 37),
             "p.yaml:7:1: db must be a map of keys ");
+}
+
+TEST(Block, ANoteKnowsWhetherItIsAboutOverload) {
+  const auto about = [](std::string_view text) {
+    std::vector<Note> notes;
+    EXPECT_TRUE(block_of(text, notes));
+    return notes.at(0).about_overload;
+  };
+  EXPECT_TRUE(about("retry_policy: {retry_on: envoy-ratelimited}"));
+  EXPECT_TRUE(about("retry_policy: {retry_on: resource-exhausted}"));
+  EXPECT_TRUE(about("retry_policy: {retriable_status_codes: [429]}"));
+  EXPECT_FALSE(about("retry_policy: {retry_on: retriable-4xx}"));
+  EXPECT_FALSE(about("retry_policy: {retriable_status_codes: [404]}"));
+  EXPECT_FALSE(about("retry_policy: {retry_on: ''}"));
 }
 
 }  // namespace

@@ -18,6 +18,7 @@ struct Error {
   std::string file;
   Place place;
   std::string sentence;
+  bool about_overload = false;  // Of a Note: the file asks for retries of an overload.
 };
 using Note = Error;
 

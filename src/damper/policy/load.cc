@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "damper/policy/block.h"
+#include "damper/policy/calls.h"
 #include "damper/policy/policy_file.h"
 #include "damper/policy/schema.h"
 #include "damper/policy/words.h"
@@ -20,15 +21,6 @@ namespace {
 
 constexpr std::array<std::string_view, 4> kTopWords = {"route", "routes", "dependencies",
                                                        "defaults"};
-
-bool is_name(std::string_view text) {
-  constexpr std::string_view kOthers = "._-/:";
-  return !text.empty() && text.size() <= kLongestName &&
-         std::all_of(text.begin(), text.end(), [&](char c) {
-           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                  kOthers.find(c) != std::string_view::npos;
-         });
-}
 
 class Loader {
  public:
@@ -68,8 +60,9 @@ class Loader {
     if (routes == nullptr) {
       return error({1, 1}, "the file has no route (expected: route, routes or dependencies)");
     }
-    if (result_.shape == "route") return add_route("", *routes, place);
-    return read_routes(*routes, place);
+    std::optional<Error> wrong =
+        result_.shape == "route" ? add_route("", *routes, place) : read_routes(*routes, place);
+    return wrong ? wrong : check_calls(result_);
   }
 
   [[nodiscard]] PolicyFile take() { return std::move(result_); }
@@ -92,7 +85,7 @@ class Loader {
     }
     for (std::size_t i = 0; i < routes.pairs(); ++i) {
       const Tree& name = routes.key(i);
-      if (!is_name(name.text)) {
+      if (!is_route_name(name.text)) {
         return error(name.place, "a name must be 1 to " + std::to_string(kLongestName) +
                                      " letters, digits or . _ - / :, not " + in_quotes(name.text));
       }
@@ -106,12 +99,13 @@ class Loader {
     const auto block =
         read_block(tree, place, name.empty() ? "route" : name, result_.file, result_.notes);
     if (!block) return block.error();
-    Route route{.name = name, .place = place, .settings = {}, .origins = {}};
+    Route route{.name = name, .place = place, .settings = {}, .origins = {}, .places = {}};
     route.origins.resize(keys().size(), Origin::built_in);
+    route.places.resize(keys().size());
     if (defaults_) apply(*defaults_, Origin::defaults, route);
     apply(*block, Origin::route, route);
     for (std::size_t i = 0; i < keys().size(); ++i) {
-      if (auto wrong = check_order(route, i, *block)) return wrong;
+      if (auto wrong = check_order(route, i)) return wrong;
     }
     if (const auto sentence = engine::find_error(route.settings.policy)) {
       return error(place, *sentence);
@@ -121,25 +115,18 @@ class Loader {
     return std::nullopt;
   }
 
-  // Where the key was said; the route itself when nobody did.
-  [[nodiscard]] Place place_of(std::size_t key, const Block& block, Place route) const {
-    if (block.keys[key]) return block.keys[key]->place;
-    if (defaults_ && defaults_->keys[key]) return defaults_->keys[key]->place;
-    return route;
-  }
-
   // That a key which may not be under another one is not.
-  [[nodiscard]] std::optional<Error> check_order(const Route& route, std::size_t position,
-                                                 const Block& block) const {
+  [[nodiscard]] std::optional<Error> check_order(const Route& route, std::size_t position) const {
     const Key& key = keys()[position];
     if (key.not_under.empty()) return std::nullopt;
     const auto section = find_section(parent(key.path));
     const auto on = section ? sections()[*section].on : nullptr;
     if (on != nullptr && !on(route.settings)) return std::nullopt;
     const std::size_t least = *find_key(key.not_under);
-    if (key.get(route.settings) >= keys()[least].get(route.settings)) return std::nullopt;
+    const std::int64_t raw = key.get(route.settings);
+    if (raw >= keys()[least].get(route.settings) || raw == key.off) return std::nullopt;
     const bool said = route.origins[position] != Origin::built_in;
-    return error(place_of(said ? position : least, block, route.place),
+    return error(place_of(route, said ? position : least),
                  std::string(leaf(key.path)) + " must be at least " +
                      std::string(leaf(key.not_under)) + " (" +
                      write(keys()[least], route.settings) + "), not " + write(key, route.settings));
@@ -165,6 +152,11 @@ class Loader {
 };
 
 }  // namespace
+
+Place place_of(const Route& route, std::size_t key) {
+  const bool said = key < route.places.size() && route.places[key].line > 0;
+  return said ? route.places[key] : route.place;
+}
 
 const Route* PolicyFile::find(std::string_view name) const {
   const auto found = std::find_if(routes.begin(), routes.end(),

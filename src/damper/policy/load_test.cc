@@ -7,6 +7,7 @@
 #include <string>
 
 #include "damper/policy/policy_file.h"
+#include "damper/policy/schema.h"
 #include "damper/policy/yaml_tree.h"
 
 namespace damper::policy {
@@ -188,6 +189,19 @@ TEST(PolicyFile, EveryKeyReachesItsOption) {
   EXPECT_EQ(policy.throttle->window, 60s);
 }
 
+TEST(PolicyFile, EveryKeyKnowsWhereItIsSaid) {
+  const auto file = load(
+      "defaults:\n  timeout: 9s\nroutes:\n  db:\n    retry_policy: { num_retries: 1 }\n", "p.yaml");
+  ASSERT_TRUE(file);
+  const Route& db = file->routes[0];
+  EXPECT_EQ(place_of(db, *find_key("timeout")), (Place{2, 12}));
+  EXPECT_EQ(place_of(db, *find_key("retry_policy.num_retries")), (Place{5, 34}));
+  EXPECT_EQ(place_of(db, *find_key("retry_budget.window")), (Place{4, 3}));  // Nobody: the route.
+  EXPECT_EQ(
+      place_of(Route{.name = "x", .place = {7, 1}, .settings = {}, .origins = {}, .places = {}}, 0),
+      (Place{7, 1}));
+}
+
 TEST(PolicyFile, MaxIntervalIsTenTimesTheBaseUnlessItIsSaid) {
   EXPECT_EQ(policy_of("route: {retry_back_off: {base_interval: 25ms}}").call.backoff.cap, 250ms);
   EXPECT_EQ(policy_of("route: {retry_back_off: {base_interval: 719h}}").call.backoff.cap, kLongest);
@@ -308,7 +322,7 @@ TEST(PolicyFile, AnUnknownKeyIsAnErrorWithTheNearestAndAllAccepted) {
   EXPECT_EQ(error_of("route:\n  zzz: 2\n"),
             "p.yaml:2:3: unknown key \"zzz\" in route (accepted: timeout, attempt_needs, "
             "deadline_reserve, retry_policy, retry_budget, hedge_policy, adaptive_timeout, "
-            "circuit_breaker, concurrency_limit, client_throttle, retry_back_off, "
+            "circuit_breaker, concurrency_limit, client_throttle, facts, retry_back_off, "
             "outlier_detection)");
   EXPECT_EQ(error_of("rout: {}\n"),
             "p.yaml:1:1: unknown key \"rout\" at the top of the file; did you mean route? "
@@ -316,7 +330,7 @@ TEST(PolicyFile, AnUnknownKeyIsAnErrorWithTheNearestAndAllAccepted) {
   EXPECT_EQ(error_of("routes:\n  db: {timeot: 1s}\n"),
             "p.yaml:2:8: unknown key \"timeot\" in db; did you mean timeout? (accepted: timeout, "
             "attempt_needs, deadline_reserve, retry_policy, retry_budget, hedge_policy, "
-            "adaptive_timeout, circuit_breaker, concurrency_limit, client_throttle, "
+            "adaptive_timeout, circuit_breaker, concurrency_limit, client_throttle, facts, "
             "retry_back_off, outlier_detection)");
 }
 

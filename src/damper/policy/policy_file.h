@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <iosfwd>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "damper/base/expected.h"
 #include "damper/engine/policy.h"
 #include "damper/policy/error.h"
+#include "damper/policy/facts.h"
 #include "damper/policy/retry_on.h"
 
 namespace damper::policy {
@@ -22,6 +24,7 @@ inline constexpr std::size_t kLongestName = 100;
 struct Settings {
   engine::Policy policy;
   RetryOn retry_on;
+  std::optional<Facts> facts;  // For the linter; the engine does not look at them.
 };
 
 // Who said a value.
@@ -32,7 +35,12 @@ struct Route {
   Place place;
   Settings settings;
   std::vector<Origin> origins;  // One for each of keys().
+  std::vector<Place> places;    // The same: where the value stands, line 0 where nobody said it.
 };
+
+// Where the value of the key at that position in keys() stands: the route's own place when nobody
+// said it, or when nobody knows.
+[[nodiscard]] Place place_of(const Route& route, std::size_t key);
 
 // A PolicyFile is a policy file that has been read, checked and completed with the defaults.
 //
@@ -46,6 +54,7 @@ struct Route {
 //   (1) Every policy in it is valid: engine::find_error() finds nothing.
 //   (2) There is at least one route; names differ; they have 1 to 100 letters, digits or . _ - / :
 //   (3) Loading what print() makes of it gives the same policies.
+//   (4) What a route's facts call are other routes of the file, and there is no cycle.
 struct PolicyFile {
   std::string file;
   std::string shape;  // route, routes or dependencies

@@ -11,7 +11,7 @@ namespace {
 constexpr std::int64_t to_raw(Duration value) { return value.count(); }
 constexpr std::int64_t to_raw(Percent value) { return value.hundredths(); }
 template <class T>
-  requires(std::is_enum_v<T> || std::is_integral_v<T>)
+  requires(std::is_enum_v<T> || std::is_arithmetic_v<T>)
 constexpr std::int64_t to_raw(T value) {
   return static_cast<std::int64_t>(value);
 }
@@ -55,6 +55,10 @@ constexpr Key integer(std::string_view path, std::int64_t low, std::int64_t high
   return field<Field>(path, Kind::integer, low, high, doc);
 }
 template <auto Field>
+constexpr Key boolean(std::string_view path, std::string_view doc) {
+  return field<Field>(path, Kind::boolean, 0, 1, doc);
+}
+template <auto Field>
 constexpr Key choice(std::string_view path, std::span<const std::string_view> names,
                      std::string_view doc) {
   Key key = field<Field>(path, Kind::choice, 0, std::ssize(names) - 1, doc);
@@ -75,6 +79,8 @@ constexpr Key not_under(Key key, std::string_view path) {
 #define DAMPER_FIELD(expression) [](auto& s) -> auto& { return s.expression; }
 
 constexpr std::array<std::string_view, 2> kDepositOnNames = {"request", "success"};
+constexpr std::string_view kUnknown = "unknown";
+constexpr std::int64_t kMostRate = 1'000'000'000;
 constexpr Duration kTick{1};  // The least duration over zero.
 constexpr Duration kMillisecond = std::chrono::milliseconds(1);
 constexpr Duration kSecond = std::chrono::seconds(1);
@@ -90,6 +96,23 @@ constexpr void set_hedge_chance(Settings& s, std::int64_t hundredths) {
   } else {
     s.policy.call.hedge.ratio = from_raw<Percent>(hundredths);
   }
+}
+
+// A number of the facts: a whole one from 1 on, or unknown.
+template <auto Field>
+constexpr Key rate(std::string_view path, std::string_view doc) {
+  Key key = field<Field>(path, Kind::integer, 1, kMostRate, doc);
+  key.off = 0;
+  key.off_word = kUnknown;
+  return key;
+}
+// A latency of the facts, or unknown.
+template <auto Field>
+constexpr Key latency(std::string_view path, std::string_view doc) {
+  Key key = duration<Field>(path, kTick, kLongest, doc);
+  key.off = 0;
+  key.off_word = kUnknown;
+  return key;
 }
 
 constexpr Key kKeys[] = {
@@ -256,6 +279,36 @@ constexpr Key kKeys[] = {
         "Requests in percent of those accepted; above it the client refuses some itself."),
     duration<DAMPER_FIELD(policy.throttle->window)>("client_throttle.window", kSecond, kHour,
                                                     "Over which both are counted."),
+
+    rate<DAMPER_FIELD(facts->capacity)>("facts.capacity",
+                                        "Requests a second that the dependency can do."),
+    rate<DAMPER_FIELD(facts->load)>(
+        "facts.load", "Requests a second that it gets from all clients, first tries only."),
+    integer<DAMPER_FIELD(facts->clients)>("facts.clients", 1, 1'000'000'000,
+                                          "Processes that each have a budget of their own."),
+    {.path = "facts.methods",
+     .kind = Kind::tokens,
+     .low = 0,
+     .high = (std::int64_t{1} << kMethodNames.size()) - 1,
+     .doc = "What is sent; empty: not known.",
+     .get = [](const Settings& s) { return std::int64_t{s.facts->methods}; },
+     .set = [](Settings& s,
+               std::int64_t raw) { s.facts->methods = static_cast<std::uint32_t>(raw); },
+     .names = kMethodNames},
+    boolean<DAMPER_FIELD(facts->assume_idempotent)>(
+        "facts.assume_idempotent",
+        "Every request is retried, whatever its method: the callers say that it may be."),
+    {.path = "facts.calls",
+     .kind = Kind::routes,
+     .doc = "Routes of this file that the service behind this one calls."},
+    boolean<DAMPER_FIELD(facts->ownership)>(
+        "facts.ownership", "Its calls carry damper-retry-owner, and it obeys the header."),
+    latency<DAMPER_FIELD(facts->latency.p50)>("facts.latency.p50", "Half are quicker."),
+    not_under(latency<DAMPER_FIELD(facts->latency.p99)>("facts.latency.p99", "99 % are quicker."),
+              "facts.latency.p50"),
+    not_under(
+        latency<DAMPER_FIELD(facts->latency.p999)>("facts.latency.p999", "99.9 % are quicker."),
+        "facts.latency.p99"),
 };
 
 template <class T>
@@ -265,6 +318,8 @@ constexpr void turn_optional(std::optional<T>& part, bool on) {
 }
 bool breaker_on(const Settings& s) { return s.policy.breaker.has_value(); }
 void turn_breaker(Settings& s, bool on) { turn_optional(s.policy.breaker, on); }
+
+bool facts_on(const Settings& s) { return s.facts.has_value(); }
 
 constexpr Section kSections[] = {
     {"retry_policy", "When and how often a failed attempt is repeated."},
@@ -284,6 +339,9 @@ constexpr Section kSections[] = {
     {"client_throttle", "Refuses here what the dependency would reject there.",
      [](const Settings& s) { return s.policy.throttle.has_value(); },
      [](Settings& s, bool on) { turn_optional(s.policy.throttle, on); }},
+    {"facts", "What is known about the dependency: for damper check; the engine ignores it.",
+     facts_on, [](Settings& s, bool on) { turn_optional(s.facts, on); }},
+    {"facts.latency", "How long a healthy attempt takes.", facts_on},
 };
 
 constexpr Moved kMoved[] = {

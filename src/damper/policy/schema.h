@@ -35,6 +35,7 @@ enum class Kind : std::uint8_t {
   chance,    // {numerator: 5, denominator: HUNDRED}, held as hundredths of a percent
   tokens,    // "a,b" or [a, b], each one of names; held as a bit for each
   statuses,  // [502, 503]; it has no raw value: see RetryOn::statuses
+  routes,    // [search, billing], names of routes; it has no raw value: see Facts::calls
 };
 
 struct Key {
@@ -48,13 +49,19 @@ struct Key {
   std::span<const std::string_view> names{};
   std::optional<std::int64_t> off{};  // what the word `off` stands for, where it is accepted
   std::string_view not_under{};       // the path of a key whose value this one may not be under
+  std::string_view off_word = "off";  // the word itself: `unknown` for a fact
+
+  // Whether a value is one integer, its raw value.
+  [[nodiscard]] constexpr bool has_raw() const {
+    return kind != Kind::statuses && kind != Kind::routes;
+  }
 };
 
 struct Section {
   std::string_view path;
   std::string_view doc;
-  bool (*on)(const Settings&) = nullptr;  // Null: it is always on. Else it may be `on` or `off`.
-  void (*turn)(Settings&, bool) = nullptr;
+  bool (*on)(const Settings&) = nullptr;    // Null: it is always on.
+  void (*turn)(Settings&, bool) = nullptr;  // Not null: it may be `on` or `off`.
 };
 
 struct Moved {
@@ -79,11 +86,15 @@ struct Moved {
 [[nodiscard]] std::vector<std::string_view> words_in(std::string_view section);
 
 // The raw value that the tree says, within the key's bounds; else one sentence with what is
-// accepted. REQUIRES: the key's kind is not statuses.
+// accepted. REQUIRES: key.has_raw().
 [[nodiscard]] Expected<std::int64_t> read(const Key& key, const Tree& value);
 
-// The same for statuses.
+// The same for statuses and for routes. Whether there are such routes is for the file to say.
 [[nodiscard]] Expected<RetryOn::Statuses> read_statuses(const Key& key, const Tree& value);
+[[nodiscard]] Expected<std::vector<std::string>> read_routes(const Key& key, const Tree& value);
+
+// Whether this can be a route's name: 1 to kLongestName letters, digits or . _ - / :
+[[nodiscard]] bool is_route_name(std::string_view text);
 
 // The value in force as YAML that read() reads, on one line. REQUIRES: the section is on.
 [[nodiscard]] std::string write(const Key& key, const Settings& settings);

@@ -187,6 +187,16 @@ std::string write_statuses(const RetryOn::Statuses& statuses) {
   return text + ']';
 }
 
+// Quoted, since a name such as `null` or `1.0` is a string here.
+std::string write_routes(const std::vector<std::string>& names) {
+  std::string text = "[";
+  for (const std::string& name : names) {
+    if (text.size() > 1) text += ", ";
+    text += '"' + name + '"';
+  }
+  return text + ']';
+}
+
 std::string format(const Key& key, std::int64_t raw) {
   switch (key.kind) {
     case Kind::duration:
@@ -195,6 +205,7 @@ std::string format(const Key& key, std::int64_t raw) {
       return format_percent(raw);
     case Kind::integer:
     case Kind::statuses:
+    case Kind::routes:
       return std::to_string(raw);
     case Kind::boolean:
       return std::string(kBooleans[static_cast<std::size_t>(raw)]);
@@ -212,7 +223,7 @@ std::string format(const Key& key, std::int64_t raw) {
 
 Expected<std::int64_t> read(const Key& key, const Tree& value) {
   if (key.kind == Kind::tokens) return read_tokens(key, value);
-  if (key.off && value.is_scalar() && value.text == "off") return *key.off;
+  if (key.off && value.is_scalar() && value.text == key.off_word) return *key.off;
   const std::optional<std::int64_t> raw = find_raw(key, value);
   if (!raw || *raw < key.low || *raw > key.high) return wrong(key, value);
   return *raw;
@@ -229,17 +240,39 @@ Expected<RetryOn::Statuses> read_statuses(const Key& key, const Tree& value) {
   return statuses;
 }
 
+Expected<std::vector<std::string>> read_routes(const Key& key, const Tree& value) {
+  if (value.kind != Tree::Kind::sequence || value.items.size() > kMostCalls) {
+    return wrong(key, value);
+  }
+  std::vector<std::string> names;
+  for (const Tree& item : value.items) {
+    if (!is_route_name(item.text)) return wrong(key, item);
+    names.push_back(item.text);
+  }
+  return names;
+}
+
+bool is_route_name(std::string_view text) {
+  constexpr std::string_view kOthers = "._-/:";
+  return !text.empty() && text.size() <= kLongestName &&
+         std::all_of(text.begin(), text.end(), [&](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                  kOthers.find(c) != std::string_view::npos;
+         });
+}
+
 std::string write(const Key& key, const Settings& settings) {
   if (key.kind == Kind::statuses) return write_statuses(settings.retry_on.statuses());
+  if (key.kind == Kind::routes) return write_routes(settings.facts->calls);
   const std::int64_t raw = key.get(settings);
-  return key.off == raw ? "off" : format(key, raw);
+  return key.off == raw ? std::string(key.off_word) : format(key, raw);
 }
 
 std::string accepted(const Key& key) {
   const std::string low = format(key, key.low);
   const std::string high = format(key, key.high);
   const std::string range = "from " + low + " to " + high;
-  const std::string or_off = key.off ? ", or off" : "";
+  const std::string or_off = key.off ? ", or " + std::string(key.off_word) : "";
   switch (key.kind) {
     case Kind::duration:
       return "a duration " + range + or_off + ", such as 250ms, 2s or 1.5m";
@@ -258,6 +291,8 @@ std::string accepted(const Key& key) {
       return "a list of " + joined(key.names);
     case Kind::statuses:
       return "a list of HTTP statuses " + range;
+    case Kind::routes:
+      return "a list of at most " + std::to_string(kMostCalls) + " names of routes";
   }
   return {};
 }

@@ -1,0 +1,23 @@
+#ifndef DAMPER_CLI_JSON_TEXT_H_
+#define DAMPER_CLI_JSON_TEXT_H_
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "damper/observe/utf8.h"
+
+namespace damper::cli {
+
+inline constexpr std::size_t kLongestJsonText = 10'000;  // bytes; what is longer is cut off
+
+// The text as a JSON string with its quotes, safe whatever it holds (observe/utf8.h).
+[[nodiscard]] inline std::string json_text(std::string_view text) {
+  std::string out = "\"";
+  observe::append_escaped(out, text, kLongestJsonText);
+  return out + '"';
+}
+
+}  // namespace damper::cli
+
+#endif  // DAMPER_CLI_JSON_TEXT_H_
