@@ -7,6 +7,7 @@
 
 #include "damper/cli/check.h"
 #include "damper/cli/drill.h"
+#include "damper/cli/import.h"
 #include "damper/policy/words.h"
 
 namespace damper::cli {
@@ -16,6 +17,7 @@ constexpr const char* kExamples = R"(Examples:
   damper check damper.yaml          what is wrong with my retry policy
   damper check --effective d.yaml   every value in force
   damper drill storm                a retry storm for real, without and with damper
+  damper import envoy.yaml          an Envoy, gRPC, Istio or Linkerd file as a policy
   damper check --help               what a subcommand takes
 )";
 
@@ -39,6 +41,7 @@ int run(std::vector<std::string> arguments, const Streams& streams) {
   int status = kOk;
   add_check(app, streams, status);
   add_drill(app, streams, status);
+  add_import(app, streams, status);
 
   std::vector<std::string_view> known;
   for (const CLI::App* subcommand : app.get_subcommands({}))

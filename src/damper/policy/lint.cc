@@ -15,6 +15,8 @@ void sort_by_place(Findings& found) {
   });
 }
 
+}  // namespace
+
 Finding finding_of(const Note& note) {
   if (note.about_overload) {
     return {Rule::retries_on_overload, note.place, "", note.sentence,
@@ -23,8 +25,6 @@ Finding finding_of(const Note& note) {
   return {Rule::not_as_written, note.place, "", note.sentence,
           "leave it out, or write what is meant"};
 }
-
-}  // namespace
 
 std::vector<Finding> lint(std::span<const Route> routes) {
   const std::vector<Layer> layers = layers_of(routes);

@@ -23,6 +23,9 @@ namespace damper::policy {
 //   (3) A finding that relies on a fact is not made without it.
 [[nodiscard]] std::vector<Finding> lint(std::span<const Route> routes);
 
+// A note that the loader made, as a finding.
+[[nodiscard]] Finding finding_of(const Note& note);
+
 // The same for all routes of the file, and its notes.
 [[nodiscard]] std::vector<Finding> lint(const PolicyFile& file);
 

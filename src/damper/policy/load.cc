@@ -24,22 +24,24 @@ constexpr std::array<std::string_view, 4> kTopWords = {"route", "routes", "depen
 
 class Loader {
  public:
-  explicit Loader(std::string_view file) { result_.file = file; }
+  // `name` is what errors call the whole of what is read.
+  Loader(std::string_view file, std::string_view name) : name_(name) { result_.file = file; }
 
-  [[nodiscard]] std::optional<Error> read_top(const Tree& top) {
+  // Reads what begins at `start`.
+  [[nodiscard]] std::optional<Error> read_top(const Tree& top, Place start) {
     if (top.kind == Tree::Kind::null) {
-      return error({1, 1}, "the file is empty (expected: route, routes or dependencies)");
+      return error(start, name_ + " is empty (expected: route, routes or dependencies)");
     }
     if (!top.is_map()) {
       return error(top.place,
-                   "the file must be a map of keys (accepted: " + joined(kTopWords) + ")");
+                   name_ + " must be a map of keys (accepted: " + joined(kTopWords) + ")");
     }
     const Tree* routes = nullptr;
     Place place;
     for (std::size_t i = 0; i < top.pairs(); ++i) {
       const Tree& key = top.key(i);
       if (std::find(kTopWords.begin(), kTopWords.end(), key.text) == kTopWords.end()) {
-        return error(key.place, "unknown key " + in_quotes(key.text) + " at the top of the file" +
+        return error(key.place, "unknown key " + in_quotes(key.text) + " at the top of " + name_ +
                                     suggestion(key.text, kTopWords) +
                                     " (accepted: " + joined(kTopWords) + ")");
       }
@@ -58,7 +60,7 @@ class Loader {
       result_.shape = key.text;
     }
     if (routes == nullptr) {
-      return error({1, 1}, "the file has no route (expected: route, routes or dependencies)");
+      return error(start, name_ + " has no route (expected: route, routes or dependencies)");
     }
     std::optional<Error> wrong =
         result_.shape == "route" ? add_route("", *routes, place) : read_routes(*routes, place);
@@ -147,6 +149,7 @@ class Loader {
     }
   }
 
+  std::string name_;
   PolicyFile result_;
   std::optional<Block> defaults_;
 };
@@ -167,20 +170,39 @@ const Route* PolicyFile::find(std::string_view name) const {
 Expected<PolicyFile, Error> load(std::string_view text, std::string_view file) {
   const Expected<Tree, Error> tree = parse_yaml(text, file);
   if (!tree) return unexpected(tree.error());
-  Loader loader(file);
-  if (std::optional<Error> wrong = loader.read_top(*tree)) return unexpected(*std::move(wrong));
+  return load_part(*tree, {1, 1}, "the file", file);
+}
+
+Expected<PolicyFile, Error> load_part(const Tree& tree, Place place, std::string_view name,
+                                      std::string_view file) {
+  Loader loader(file, name);
+  if (std::optional<Error> wrong = loader.read_top(tree, place)) {
+    return unexpected(*std::move(wrong));
+  }
   return loader.take();
 }
 
-Expected<PolicyFile, Error> load_stream(std::istream& in, std::string_view file) {
+Expected<std::string, Error> read_stream(std::istream& in, std::string_view file) {
   std::string text(kMostBytes + 1, '\0');
   in.read(text.data(), static_cast<std::streamsize>(text.size()));
   if (in.bad()) return unexpected(Error{std::string(file), {}, "cannot be read"});
   text.resize(static_cast<std::size_t>(in.gcount()));
-  return load(text, file);
+  return text;
+}
+
+Expected<PolicyFile, Error> load_stream(std::istream& in, std::string_view file) {
+  const Expected<std::string, Error> text = read_stream(in, file);
+  if (!text) return unexpected(text.error());
+  return load(*text, file);
 }
 
 Expected<PolicyFile, Error> load_file(const std::string& path) {
+  const Expected<std::string, Error> text = read_file(path);
+  if (!text) return unexpected(text.error());
+  return load(*text, path);
+}
+
+Expected<std::string, Error> read_file(const std::string& path) {
   const auto cannot = [&](const std::string& why) {
     return unexpected(Error{path, {}, "cannot be read: " + why});
   };
@@ -189,7 +211,7 @@ Expected<PolicyFile, Error> load_file(const std::string& path) {
   errno = 0;
   std::ifstream in(path, std::ios::binary);
   if (!in) return cannot(errno != 0 ? std::strerror(errno) : "it cannot be opened");
-  return load_stream(in, path);
+  return read_stream(in, path);
 }
 
 }  // namespace damper::policy

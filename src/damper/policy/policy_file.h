@@ -17,6 +17,8 @@
 
 namespace damper::policy {
 
+struct Tree;
+
 inline constexpr std::size_t kMostRoutes = 1000;
 inline constexpr std::size_t kLongestName = 100;
 
@@ -71,6 +73,16 @@ struct PolicyFile {
 // The same from a file or a stream, of which at most kMostBytes + 1 bytes are read (yaml_tree.h).
 [[nodiscard]] Expected<PolicyFile, Error> load_file(const std::string& path);
 [[nodiscard]] Expected<PolicyFile, Error> load_stream(std::istream& in, std::string_view file);
+
+// The text of a file or a stream, or why it cannot be read. One that is larger than kMostBytes is cut off one
+// byte later, so that whoever parses the text refuses it.
+[[nodiscard]] Expected<std::string, Error> read_file(const std::string& path);
+[[nodiscard]] Expected<std::string, Error> read_stream(std::istream& in, std::string_view file);
+
+// The policies in a part of another file, such as the `policy` of a scenario. `name` is what errors
+// call that part, `place` where it begins.
+[[nodiscard]] Expected<PolicyFile, Error> load_part(const Tree& tree, Place place,
+                                                    std::string_view name, std::string_view file);
 
 // Every value in force, the defaults included, as a policy file of the same shape. A comment marks
 // what the file did not say itself.

@@ -36,10 +36,15 @@ void check_keys(const Tree& map) {
 
 class Builder final : public YAML::EventHandler {
  public:
+  explicit Builder(bool one_only) : one_only_(one_only) {}
+
   void OnDocumentStart(const YAML::Mark& mark) override {
-    if (documents_++ > 0) throw Refused{place_of(mark), "a policy file is one YAML document"};
+    if (one_only_ && !documents_.empty()) {
+      throw Refused{place_of(mark), "a policy file is one YAML document"};
+    }
+    anchors_.clear();  // An anchor holds for its own document, and its number is used again.
   }
-  void OnDocumentEnd() override {}
+  void OnDocumentEnd() override { documents_.push_back(std::exchange(root_, {})); }
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     add(new_tree(Tree::Kind::null, mark), anchor);
   }
@@ -70,7 +75,7 @@ class Builder final : public YAML::EventHandler {
     close();
   }
 
-  [[nodiscard]] Tree take() { return std::move(root_); }
+  [[nodiscard]] std::vector<Tree> take() { return std::move(documents_); }
 
  private:
   struct Open {
@@ -129,16 +134,16 @@ class Builder final : public YAML::EventHandler {
     open_.back().tree.items.push_back(std::move(tree));
   }
 
+  bool one_only_;
   Tree root_;
+  std::vector<Tree> documents_;
   std::vector<Open> open_;
   std::map<YAML::anchor_t, Tree> anchors_;
   std::size_t nodes_ = 0;
-  int documents_ = 0;
 };
 
-}  // namespace
-
-Expected<Tree, Error> parse_yaml(std::string_view text, std::string_view file) {
+Expected<std::vector<Tree>, Error> parse(std::string_view text, std::string_view file,
+                                         bool one_only) {
   const auto error = [&](Place place, std::string sentence) {
     return unexpected(Error{std::string(file), place, std::move(sentence)});
   };
@@ -149,7 +154,7 @@ Expected<Tree, Error> parse_yaml(std::string_view text, std::string_view file) {
   try {
     std::istringstream in{std::string(text)};
     YAML::Parser parser(in);
-    Builder builder;
+    Builder builder(one_only);
     while (parser.HandleNextDocument(builder)) {
     }
     return builder.take();
@@ -160,6 +165,19 @@ Expected<Tree, Error> parse_yaml(std::string_view text, std::string_view file) {
   } catch (const std::exception& exception) {
     return error({}, std::string("cannot be read as YAML: ") + exception.what());
   }
+}
+
+}  // namespace
+
+Expected<Tree, Error> parse_yaml(std::string_view text, std::string_view file) {
+  auto documents = parse(text, file, true);
+  if (!documents) return unexpected(documents.error());
+  return documents->empty() ? Tree{} : std::move(documents->front());
+}
+
+Expected<std::vector<Tree>, Error> parse_yaml_documents(std::string_view text,
+                                                        std::string_view file) {
+  return parse(text, file, false);
 }
 
 }  // namespace damper::policy

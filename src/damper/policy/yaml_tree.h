@@ -47,6 +47,10 @@ struct Tree {
 // The one document in the text; an empty text is a null tree. No exception leaves it.
 [[nodiscard]] Expected<Tree, Error> parse_yaml(std::string_view text, std::string_view file);
 
+// All documents in the text, which "---" separates; the limits hold for all of them together.
+[[nodiscard]] Expected<std::vector<Tree>, Error> parse_yaml_documents(std::string_view text,
+                                                                      std::string_view file);
+
 }  // namespace damper::policy
 
 #endif  // DAMPER_POLICY_YAML_TREE_H_

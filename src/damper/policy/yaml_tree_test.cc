@@ -54,6 +54,35 @@ TEST(YamlTree, AKeyIsAWord) {  // Invariant (2).
   EXPECT_EQ(error_of("~: 1\n"), "p.yaml:1:1: a key must be a word");
 }
 
+std::string shapes_of(std::string_view text) {
+  const auto documents = parse_yaml_documents(text, "p.yaml");
+  if (!documents) return to_string(documents.error());
+  std::string shapes;
+  for (const Tree& tree : *documents) shapes += shape(tree) + ' ';
+  return shapes;
+}
+
+TEST(YamlTree, SeveralDocumentsWhenTheyAreAskedFor) {
+  EXPECT_EQ(shapes_of("a: 1\n---\nb: 2\n---\n"), "{a 1} {b 2} ~ ");
+  EXPECT_EQ(shapes_of(""), "");
+  const auto documents = parse_yaml_documents("a: 1\n---\nb: 2\n", "p.yaml");
+  ASSERT_TRUE(documents);
+  EXPECT_EQ((*documents)[1].key(0).place, (Place{3, 1}));  // Lines count through.
+}
+
+TEST(YamlTree, AnAnchorHoldsForItsOwnDocument) {
+  EXPECT_EQ(shapes_of("a: &x 1\nb: *x\n---\nc: &x [*x]\n"),
+            "p.yaml:4:8: an alias may not contain itself");
+}
+
+TEST(YamlTree, TheLimitHoldsForAllDocumentsTogether) {
+  std::string text;
+  for (int i = 0; i < 60'000; ++i) text += "---\n1\n";
+  EXPECT_EQ(shapes_of(text).size(), 120'000U);
+  for (int i = 0; i < 60'000; ++i) text += "---\n1\n";
+  EXPECT_EQ(shapes_of(text).substr(0, 37), "p.yaml:200002:1: the file has more th");
+}
+
 TEST(YamlTree, OneDocumentOnly) {
   EXPECT_EQ(error_of("a: 1\n---\nb: 2\n"), "p.yaml:2:1: a policy file is one YAML document");
 }

@@ -1,0 +1,82 @@
+#include "damper/cli/files.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "damper/policy/yaml_tree.h"
+
+namespace damper::cli {
+namespace {
+
+class Files : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = testing::TempDir() + "damper_files_" +
+              testing::UnitTest::GetInstance()->current_test_info()->name();
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directory(folder_);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  [[nodiscard]] std::string path(const std::string& name) const { return folder_ + '/' + name; }
+  std::string write(const std::string& name, const std::string& text) const {
+    std::ofstream(path(name)) << text;
+    return path(name);
+  }
+  [[nodiscard]] static std::string read(const std::string& file) {
+    std::ostringstream text;
+    text << std::ifstream(file).rdbuf();
+    return text.str();
+  }
+
+  std::string folder_;
+  std::istringstream in_;
+  std::ostringstream out_;
+  std::ostringstream err_;
+  Streams streams_{in_, out_, err_};
+};
+
+TEST_F(Files, AFileOrStandardInputIsRead) {
+  EXPECT_EQ(*read_input(write("a", "text"), streams_), "text");
+  in_.str("typed");
+  EXPECT_EQ(*read_input("-", streams_), "typed");
+  EXPECT_EQ(input_name("-"), "standard input");
+  EXPECT_EQ(input_name("a.yaml"), "a.yaml");
+}
+
+TEST_F(Files, NoMoreIsReadThanAnybodyAccepts) {
+  in_.str(std::string(policy::kMostBytes + 1000, 'x'));
+  EXPECT_EQ(read_input("-", streams_)->size(), policy::kMostBytes + 1);
+}
+
+TEST_F(Files, WhatCannotBeReadIsOneSentence) {
+  const auto missing = read_input(path("missing"), streams_);
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(to_string(missing.error()),
+            path("missing") + ": cannot be read: No such file or directory");
+}
+
+TEST_F(Files, AResultIsWrittenInFullOrNotAtAll) {
+  const std::string file = write("result", "old");
+  const auto print = [&](std::ostream& out) {
+    out << "new";
+    EXPECT_EQ(read(file), "old");  // Until all of it is there.
+  };
+  EXPECT_TRUE(write_output(file, streams_, print));
+  EXPECT_EQ(read(file), "new");
+  EXPECT_FALSE(std::filesystem::exists(file + ".part"));
+  EXPECT_TRUE(write_output("-", streams_, [](std::ostream& out) { out << "shown"; }));
+  EXPECT_EQ(out_.str(), "shown");
+}
+
+TEST_F(Files, WhatCannotBeWrittenIsSaid) {
+  EXPECT_FALSE(write_output(path("no/such/folder"), streams_, [](std::ostream&) {}));
+  EXPECT_EQ(err_.str(),
+            path("no/such/folder") + ": cannot be written: No such file or directory\n");
+}
+
+}  // namespace
+}  // namespace damper::cli

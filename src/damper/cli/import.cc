@@ -1,0 +1,86 @@
+#include "damper/cli/import.h"
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <string>
+
+#include "damper/cli/files.h"
+#include "damper/policy/import.h"
+#include "damper/policy/words.h"
+
+namespace damper::cli {
+namespace {
+
+constexpr const char* kExamples = R"(Examples:
+  damper import envoy.yaml                        the routes of an Envoy file as a policy file
+  damper import --from grpc service_config.json   without --from it is told by the file's shape
+  damper import istio.yaml -o damper.yaml         the policy goes into a file
+  kubectl get vs,dr -o yaml | damper import -     from standard input
+  damper import envoy.yaml 2>/dev/null | damper check -
+
+Each line of the policy says which line of the file it comes from. Each field that has no
+equivalent, or another meaning here, has a note.
+
+Exit status: 0 when the file was imported, 2 when it was not.
+)";
+
+struct Options {
+  std::string from;
+  std::string file;
+  std::string out = "-";
+};
+
+bool import(const Options& options, const Streams& streams) {
+  const auto text = read_input(options.file, streams);
+  if (!text) {
+    streams.err << to_string(text.error()) << '\n';
+    return false;
+  }
+  const std::string file = input_name(options.file);
+  std::optional<policy::From> from = policy::find_from(options.from);
+  if (!from) {
+    const auto guessed = policy::guess(*text, file);
+    if (!guessed) {
+      streams.err << to_string(guessed.error()) << '\n';
+      return false;
+    }
+    from = *guessed;
+  }
+  const auto imported = policy::import_policy(*from, *text, file);
+  if (!imported) {
+    streams.err << to_string(imported.error()) << '\n';
+    return false;
+  }
+  for (policy::Note note : imported->notes) {
+    note.sentence.insert(0, "note: ");
+    streams.err << to_string(note) << '\n';
+  }
+  return write_output(options.out, streams,
+                      [&](std::ostream& out) { out << print_import(*imported, *from); });
+}
+
+}  // namespace
+
+void add_import(CLI::App& app, const Streams& streams, int& status) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand(
+      "import", "Make a policy file of an Envoy, gRPC, Istio or Linkerd configuration.");
+  command->footer(kExamples);
+  command->add_option("FILE", options->file, "The configuration; - is standard input.")->required();
+  command->add_option("--from", options->from, "envoy, grpc, istio or linkerd.");
+  command->add_option("-o,--output", options->out, "Where the policy goes; - is standard output.");
+  command->callback([options, streams, &status] {
+    if (!options->from.empty() && !policy::find_from(options->from)) {
+      streams.err << "damper: --from must be one of " << policy::joined(policy::kFromNames)
+                  << ", not " << policy::in_quotes(options->from)
+                  << policy::suggestion(options->from, policy::kFromNames) << '\n';
+      status = kTrouble;
+      return;
+    }
+    if (!import(*options, streams)) status = kTrouble;
+  });
+}
+
+}  // namespace damper::cli

@@ -1,0 +1,28 @@
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+
+#include "damper/policy/policy_file.h"
+#include "damper/policy/yaml_tree.h"
+
+namespace damper::policy {
+namespace {
+
+TEST(PolicyFile, APartOfAnotherFileIsReadUnderItsOwnNameAndPlace) {
+  const auto part = [](std::string_view yaml) {
+    const auto tree = parse_yaml(yaml, "s.yaml");
+    const auto file = load_part(tree->value(0), tree->key(0).place, "policy", "s.yaml");
+    return file ? "ok" : to_string(file.error());
+  };
+  EXPECT_EQ(part("\npolicy: {route: {timeout: 1s}}"), "ok");
+  EXPECT_EQ(part("\npolicy:"),
+            "s.yaml:2:1: policy is empty (expected: route, routes or dependencies)");
+  EXPECT_EQ(part("\npolicy: {defaults: {}}"),
+            "s.yaml:2:1: policy has no route (expected: route, routes or dependencies)");
+  EXPECT_EQ(part("\npolicy: {rout: {}}").substr(0, 55),
+            "s.yaml:2:10: unknown key \"rout\" at the top of policy; d");
+}
+
+}  // namespace
+}  // namespace damper::policy
