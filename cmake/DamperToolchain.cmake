@@ -18,6 +18,10 @@ if(CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
 endif()
 
+# A product and a sum are rounded apart everywhere: a machine that fuses them would otherwise give
+# other bits, and the lab another trace for the same seed.
+add_compile_options(-ffp-contract=off)
+
 # Everything of ours links this; nothing of it reaches a consumer of the installed library.
 add_library(damper_flags INTERFACE)
 target_compile_options(damper_flags INTERFACE

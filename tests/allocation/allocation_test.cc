@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdlib>
 #include <memory>
@@ -7,6 +9,9 @@
 
 #include "damper/damper.h"
 #include "damper/engine/call.h"
+#include "damper/lab/event_queue.h"
+#include "damper/lab/world.h"
+#include "damper/lab/world_testing.h"
 
 // The promise "no allocation", counted: every malloc of this thread, and so every operator new,
 // which is made of it. The first use of anything may allocate (a thread's slot, a stream of draws);
@@ -174,6 +179,60 @@ TEST(Allocation, TheCoreMakesNone) {
               }
             }),
             0u);
+}
+
+// How many allocations a run makes; its record is made of some, but as many for each length.
+std::size_t count_in_run(lab::Scenario scenario, Duration length) {
+  scenario.length = length;
+  static const lab::Record first = lab::play(scenario);  // What a process allocates once.
+  const std::size_t before = allocations;
+  const lab::Record record = lab::play(scenario, {.latency_over_time = false});
+  EXPECT_GT(record.events, 100'000u);
+  return allocations - before;
+}
+
+TEST(Allocation, ALabThatIsWarmMakesNone) {
+  lab::Scenario scenario = lab::world_of(
+      {lab::service("db", lab::Distribution::exponential(10ms), 1)}, {lab::poisson(80)});
+  EXPECT_EQ(count_in_run(scenario, 2000s), count_in_run(scenario, 1000s));
+}
+
+// Every second is as bad as the one before: refusals, retries, timeouts, queues that fill and
+// empty, calls that are given up.
+TEST(Allocation, AStormInTheLabMakesNoneOnceItIsWarm) {
+  for (const auto discipline :
+       {lab::Discipline::fifo, lab::Discipline::lifo, lab::Discipline::shed}) {
+    lab::ServiceSpec web = lab::service("web", lab::Distribution::uniform(0ms, 5ms), 4);
+    web.calls = {{.service = "db", .times = 2}};
+    web.queue_bound = 100;
+    web.heeds_cancel = true;
+    lab::ServiceSpec db = lab::service("db", lab::Distribution::uniform(0ms, 20ms), 4);
+    db.replicas = 2;
+    db.queue_bound = 50;
+    db.heeds_cancel = db.heeds_deadline = true;
+    db.network = lab::Distribution::uniform(0ms, 2ms);
+    web.queue = db.queue = discipline;
+    lab::Scenario scenario = lab::world_of({web, db}, {lab::poisson(2000, "web")});
+    lab::set_policy(scenario, "web", lab::eager(3, 50ms));
+    lab::set_policy(scenario, "db", lab::eager(3, 20ms));
+    EXPECT_EQ(count_in_run(scenario, 60s), count_in_run(scenario, 30s));
+  }
+}
+
+TEST(Allocation, AnEventQueueThatIsWarmMakesNone) {
+  lab::EventQueue queue;
+  std::array<lab::EventQueue::Timer, 10> timers;
+  const auto storm = [&] {
+    for (int i = 0; i < 10'000; ++i) {
+      queue.cancel(timers[static_cast<std::size_t>(i % 10)]);
+      timers[static_cast<std::size_t>(i % 10)] = queue.schedule(queue.now() + 1s, {});
+      queue.schedule(queue.now() + 7ns * (i % 5000), {});
+    }
+    while (queue.pop()) {
+    }
+  };
+  storm();
+  EXPECT_EQ(count(storm), 0u);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "tests/conformance/blocking_driver.h"
 #include "tests/conformance/driver.h"
+#include "tests/conformance/lab_driver.h"
 #include "tests/conformance/virtual_driver.h"
 
 // One engine: the same script gives the same trace under every driver.
@@ -19,6 +20,7 @@ std::vector<std::unique_ptr<Driver>> drivers() {
   std::vector<std::unique_ptr<Driver>> all;
   all.push_back(std::make_unique<VirtualDriver>());
   all.push_back(std::make_unique<BlockingDriver>());
+  all.push_back(std::make_unique<LabDriver>());
   return all;
 }
 

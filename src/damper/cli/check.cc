@@ -3,17 +3,18 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
-#include <istream>
 #include <memory>
 #include <ostream>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "damper/cli/check_report.h"
-#include "damper/policy/lint.h"
-#include "damper/policy/policy_file.h"
+#include "damper/cli/check_subject.h"
+#include "damper/cli/files.h"
+#include "damper/policy/import.h"
 #include "damper/policy/words.h"
 
 namespace damper::cli {
@@ -26,6 +27,8 @@ constexpr const char* kExamples = R"(Examples:
   damper check --fail-on warning *.yaml           for CI that is strict
   damper check --format sarif damper.yaml         for code review tools; json for programs
   damper check --effective damper.yaml > all.yaml every value in force, as a policy file
+  damper check --from envoy envoy.yaml            a file of another system
+  damper check metastable-db                      a scenario of the lab: its world has the facts
   damper check --rules                            what is looked for
   generate-policy | damper check -                from standard input
 
@@ -39,6 +42,7 @@ struct Options {
   std::vector<std::string> files;
   std::string format = "text";
   std::string fail_on = "error";
+  std::string from;
   bool quiet = false;
   bool effective = false;
   bool rules = false;
@@ -50,11 +54,11 @@ struct Checked {
   std::string effective;
 };
 
-Checked check(const std::string& given, std::istream& in) {
-  const std::string name = given == "-" ? "standard input" : given;
-  const auto file = given == "-" ? policy::load_stream(in, name) : policy::load_file(name);
-  if (!file) return {not_loaded(name, file.error()), ""};
-  return {{.name = name, .findings = lint(*file)}, print(*file)};
+Checked check(const std::string& given, const Options& options, const Streams& streams) {
+  auto subject = load_subject(given, policy::find_from(options.from), streams);
+  if (!subject) return {not_loaded(input_name(given), subject.error()), ""};
+  return {{.name = std::move(subject->name), .findings = std::move(subject->findings)},
+          std::move(subject->effective)};
 }
 
 void print_text(const Options& options, const Checked& checked, const Streams& streams) {
@@ -75,7 +79,7 @@ int run_check(const Options& options, const Streams& streams) {
   int status = kOk;
   std::vector<CheckedFile> reports;
   for (const std::string& name : options.files) {
-    const Checked checked = check(name, streams.in);
+    const Checked checked = check(name, options, streams);
     if (!checked.report.loads) {  // One sentence, where trouble goes.
       const policy::Finding& why = checked.report.findings.front();
       streams.err << to_string(policy::Error{checked.report.name, why.place, why.why}) << '\n';
@@ -106,8 +110,13 @@ void add_check(CLI::App& app, const Streams& streams, int& status) {
   const auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("check", "Find what is wrong with retry policies.");
   command->footer(kExamples);
-  CLI::Option* files =
-      command->add_option("FILE", options->files, "Policy files; - is standard input.");
+  CLI::Option* files = command->add_option(
+      "FILE", options->files, "Policy files, or scenarios of the lab; - is standard input.");
+  command
+      ->add_option("--from", options->from,
+                   "The files are of another system: envoy, grpc, istio or linkerd.")
+      ->check(one_of(policy::kFromNames))
+      ->type_name("SYSTEM");
   CLI::Option* format =
       command->add_option("--format", options->format, "text, json or sarif; text unless said.")
           ->check(one_of(kFormats))

@@ -21,11 +21,11 @@ std::string sarif(const std::vector<CheckedFile>& files) {
 
 // The value of a key of a map; a null tree when there is none.
 const Tree& at(const Tree& map, std::string_view key) {
-  static const Tree none;
+  static const Tree kNone;
   for (std::size_t i = 0; i < map.pairs(); ++i) {
     if (map.key(i).text == key) return map.value(i);
   }
-  return none;
+  return kNone;
 }
 
 TEST(CheckSarif, AResultHasItsRuleLevelMessageAndPlace) {

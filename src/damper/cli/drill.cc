@@ -1,15 +1,13 @@
 #include "damper/cli/drill.h"
 
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
-#include <cstdlib>
-#include <iostream>
 #include <memory>
+#include <ostream>
 #include <system_error>
 
 #include "damper/cli/storm.h"
 #include "damper/cli/storm_report.h"
+#include "damper/cli/terminal.h"
 
 namespace damper::cli {
 namespace {
@@ -27,8 +25,6 @@ struct Options {
   int seconds = 10;
   bool json = false;
 };
-
-bool is_terminal(const std::ostream& out) { return &out == &std::cout && isatty(STDOUT_FILENO); }
 
 // Tells how far it is: on a terminal in one line that changes, elsewhere in a few lines.
 class Watcher {
@@ -67,8 +63,7 @@ int storm(Options& options, const Streams& streams) {
       record =
           run_storm(storm, [&](const StormProgress& progress) { watcher.on_progress(progress); });
       watcher.finish();
-      print_storm(streams.out, storm, record,
-                  {.colour = terminal && std::getenv("NO_COLOR") == nullptr});
+      print_storm(streams.out, storm, record, {.colour = wants_colour(streams.out)});
     }
   } catch (const std::system_error& error) {
     streams.err << "damper: cannot start " << 2 * storm.clients

@@ -3,41 +3,15 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
-#include <sstream>
+#include <string>
 
+#include "damper/cli/files_testing.h"
 #include "damper/policy/yaml_tree.h"
 
 namespace damper::cli {
 namespace {
 
-class Files : public testing::Test {
- protected:
-  void SetUp() override {
-    folder_ = testing::TempDir() + "damper_files_" +
-              testing::UnitTest::GetInstance()->current_test_info()->name();
-    std::filesystem::remove_all(folder_);
-    std::filesystem::create_directory(folder_);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
-  [[nodiscard]] std::string path(const std::string& name) const { return folder_ + '/' + name; }
-  std::string write(const std::string& name, const std::string& text) const {
-    std::ofstream(path(name)) << text;
-    return path(name);
-  }
-  [[nodiscard]] static std::string read(const std::string& file) {
-    std::ostringstream text;
-    text << std::ifstream(file).rdbuf();
-    return text.str();
-  }
-
-  std::string folder_;
-  std::istringstream in_;
-  std::ostringstream out_;
-  std::ostringstream err_;
-  Streams streams_{in_, out_, err_};
-};
+using Files = FilesTest;
 
 TEST_F(Files, AFileOrStandardInputIsRead) {
   EXPECT_EQ(*read_input(write("a", "text"), streams_), "text");

@@ -8,6 +8,7 @@
 #include "damper/cli/check.h"
 #include "damper/cli/drill.h"
 #include "damper/cli/import.h"
+#include "damper/cli/lab.h"
 #include "damper/policy/words.h"
 
 namespace damper::cli {
@@ -16,8 +17,10 @@ namespace {
 constexpr const char* kExamples = R"(Examples:
   damper check damper.yaml          what is wrong with my retry policy
   damper check --effective d.yaml   every value in force
-  damper drill storm                a retry storm for real, without and with damper
   damper import envoy.yaml          an Envoy, gRPC, Istio or Linkerd file as a policy
+  damper lab run storm              see the storm before production does
+  damper lab map metastable-db      where would it go metastable
+  damper drill storm                a retry storm for real, without and with damper
   damper check --help               what a subcommand takes
 )";
 
@@ -42,6 +45,7 @@ int run(std::vector<std::string> arguments, const Streams& streams) {
   add_check(app, streams, status);
   add_drill(app, streams, status);
   add_import(app, streams, status);
+  add_lab(app, streams, status);
 
   std::vector<std::string_view> known;
   for (const CLI::App* subcommand : app.get_subcommands({}))

@@ -8,30 +8,6 @@ namespace damper::cli {
 namespace {
 
 using namespace std::chrono_literals;
-using Lines = std::vector<std::string>;
-
-TEST(StormReport, NumbersHaveCommas) {
-  EXPECT_EQ(with_commas(0), "0");
-  EXPECT_EQ(with_commas(999), "999");
-  EXPECT_EQ(with_commas(1000), "1,000");
-  EXPECT_EQ(with_commas(1234567), "1,234,567");
-  EXPECT_EQ(with_commas(-123), "-123");
-  EXPECT_EQ(with_commas(-1234), "-1,234");
-}
-
-TEST(StormReport, AColumnIsAsTallAsItsValue) {
-  EXPECT_EQ(draw_columns({0, 1, 2, 3, 4, 5, 6, 7, 8}, 1, 8, 1), (Lines{" ▁▂▃▄▅▆▇█"}));
-  EXPECT_EQ(draw_columns({0, 8, 12, 16}, 1, 16, 2), (Lines{"  ▄█", " ███"}));
-  EXPECT_EQ(draw_columns({}, 1, 8, 2), (Lines{"", ""}));
-}
-
-TEST(StormReport, WhatIsNotNothingIsSeen) {
-  EXPECT_EQ(draw_columns({0, 1}, 1, 1000, 2), (Lines{"  ", " ▁"}));
-}
-
-TEST(StormReport, AColumnOfAGroupShowsItsTallest) {
-  EXPECT_EQ(draw_columns({8, 0, 0, 4, 2}, 2, 8, 1), (Lines{"█▄▂"}));  // The last one is alone.
-}
 
 TEST(StormReport, TheProgressFitsALine) {
   const StormProgress progress{.at = 62'345ms,

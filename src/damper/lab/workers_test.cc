@@ -86,8 +86,11 @@ TEST(Workers, TheExceptionOfTheLowestIndexReachesTheCaller) {  // Invariant 3.
 
 TEST(Workers, TheLowestIndexWinsWhoeverThrowsLast) {  // Invariant 3.
   for (std::size_t last = 0; last < 2; ++last) {
+    std::atomic<int> here = 0;
     std::atomic<bool> other_throws = false;
     const auto run = [&](std::size_t index) {
+      ++here;
+      while (here < 2) std::this_thread::yield();  // Both have begun.
       if (index == last) {
         while (!other_throws) std::this_thread::yield();
         for (int i = 0; i < 1000; ++i) std::this_thread::yield();  // Surely after it.

@@ -74,8 +74,8 @@ struct PolicyFile {
 [[nodiscard]] Expected<PolicyFile, Error> load_file(const std::string& path);
 [[nodiscard]] Expected<PolicyFile, Error> load_stream(std::istream& in, std::string_view file);
 
-// The text of a file or a stream, or why it cannot be read. One that is larger than kMostBytes is cut off one
-// byte later, so that whoever parses the text refuses it.
+// The text of a file or a stream, or why it cannot be read. One that is larger than kMostBytes is
+// cut off one byte later, so that whoever parses the text refuses it.
 [[nodiscard]] Expected<std::string, Error> read_file(const std::string& path);
 [[nodiscard]] Expected<std::string, Error> read_stream(std::istream& in, std::string_view file);
 

@@ -1,0 +1,95 @@
+#include "damper/cli/check_subject.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "damper/cli/files.h"
+#include "damper/lab/builtin.h"
+#include "damper/lab/facts_of.h"
+#include "damper/lab/scenario_file.h"
+#include "damper/policy/lint.h"
+#include "damper/policy/policy_file.h"
+#include "damper/policy/yaml_tree.h"
+
+namespace damper::cli {
+namespace {
+
+using policy::Error;
+using policy::Finding;
+
+bool is_scenario(const policy::Tree& tree) {
+  for (std::size_t i = 0; tree.is_map() && i < tree.pairs(); ++i) {
+    if (tree.key(i).text == "scenario") return true;
+  }
+  return false;
+}
+
+bool is_same(const Finding& a, const Finding& b) {
+  return a.rule == b.rule && a.place == b.place && a.route == b.route && a.why == b.why;
+}
+
+// What the linter says of each variant, once; a route is named with its variant where there are
+// several.
+CheckSubject of_scenarios(std::string name, const std::vector<lab::Scenario>& scenarios) {
+  CheckSubject subject{.name = std::move(name)};
+  for (const lab::Scenario& scenario : scenarios) {
+    std::vector<Finding> found = lint(lab::facts_of(scenario));
+    for (const policy::Note& note : scenario.policy.notes) found.push_back(finding_of(note));
+    for (Finding& finding : found) {
+      if (!scenario.variant.empty()) finding.route = scenario.variant + '/' + finding.route;
+      const auto same = [&](const Finding& other) { return is_same(finding, other); };
+      if (std::none_of(subject.findings.begin(), subject.findings.end(), same)) {
+        subject.findings.push_back(std::move(finding));
+      }
+    }
+    if (scenario.policy.routes.empty()) continue;
+    if (!scenario.variant.empty()) subject.effective += "# " + scenario.title() + '\n';
+    subject.effective += print(scenario.policy);
+  }
+  return subject;
+}
+
+Expected<CheckSubject, Error> of_other_system(std::string name, policy::From from,
+                                              std::string_view text) {
+  auto imported = policy::import_policy(from, text, name);
+  if (!imported) return unexpected(imported.error());
+  policy::PolicyFile& file = imported->file;
+  file.notes = std::move(imported->notes);
+  for (policy::Route& route : file.routes) {
+    // They retry whatever the route matches; only Linkerd asks for a word on each route.
+    route.settings.facts.emplace();
+    route.settings.facts->assume_idempotent = from != policy::From::linkerd;
+    route.settings.facts->ownership = false;
+  }
+  return CheckSubject{.name = std::move(name), .findings = lint(file), .effective = print(file)};
+}
+
+}  // namespace
+
+Expected<CheckSubject, Error> load_subject(const std::string& given,
+                                           std::optional<policy::From> from,
+                                           const Streams& streams) {
+  std::error_code ignored;
+  if (!from && lab::find_builtin(given) != nullptr && !std::filesystem::exists(given, ignored)) {
+    auto scenarios = lab::load_builtin(given);
+    if (!scenarios) return unexpected(scenarios.error());
+    return of_scenarios(given, *scenarios);
+  }
+  std::string name = input_name(given);
+  const auto text = read_input(given, streams);
+  if (!text) return unexpected(text.error());
+  if (from) return of_other_system(std::move(name), *from, *text);
+  if (const auto tree = policy::parse_yaml(*text, name); tree && is_scenario(*tree)) {
+    auto scenarios = lab::load_scenario(*text, name);
+    if (!scenarios) return unexpected(scenarios.error());
+    return of_scenarios(std::move(name), *scenarios);
+  }
+  auto file = policy::load(*text, name);
+  if (!file) return unexpected(file.error());
+  return CheckSubject{.name = std::move(name), .findings = lint(*file), .effective = print(*file)};
+}
+
+}  // namespace damper::cli

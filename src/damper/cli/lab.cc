@@ -1,0 +1,34 @@
+#include "damper/cli/lab.h"
+
+#include <CLI/CLI.hpp>
+
+namespace damper::cli {
+namespace {
+
+constexpr const char* kExamples = R"(Examples:
+  damper lab list                                   the scenarios that come with it
+  damper lab run storm                              500 controllers, 503 for ten seconds
+  damper lab run storm --html storm.html            the same as a page
+  damper lab run metastable-db --runs 200           with intervals
+  damper lab compare storm --policy default --policy mine.yaml
+  damper lab map metastable-db --variant plain      where it would go metastable
+  damper lab reproduce                              the published results, ours beside theirs
+  damper lab new mine.yaml && damper lab run mine.yaml
+)";
+
+}  // namespace
+
+void add_lab(CLI::App& app, const Streams& streams, int& status) {
+  CLI::App* lab =
+      app.add_subcommand("lab", "Simulate: the engine's own code in virtual time, by the seed.");
+  lab->require_subcommand(1);
+  lab->footer(kExamples);
+  add_lab_list(*lab, streams, status);
+  add_lab_run(*lab, streams, status);
+  add_lab_compare(*lab, streams, status);
+  add_lab_map(*lab, streams, status);
+  add_lab_reproduce(*lab, streams, status);
+  add_lab_new(*lab, streams, status);
+}
+
+}  // namespace damper::cli

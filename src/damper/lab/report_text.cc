@@ -1,0 +1,243 @@
+#include "damper/lab/report_text.h"
+
+#include <algorithm>
+#include <ostream>
+#include <span>
+
+#include "damper/base/duration_text.h"
+#include "damper/lab/plain_text.h"
+#include "damper/lab/reduction.h"
+#include "damper/lab/report_series.h"
+
+namespace damper::lab {
+namespace {
+
+constexpr std::size_t kWidth = 100;
+constexpr std::size_t kTextWidth = 90;
+
+double retries_and_hedges(const ServiceTick& tick) {
+  return static_cast<double>(tick.retries) + tick.hedges;
+}
+double first_tries(const ServiceTick& tick) { return tick.first_tries; }
+double served(const ServiceTick& tick) { return tick.served; }
+double good(const ServiceTick& tick) { return tick.good; }
+
+// A service in the first run of a set.
+struct Charted {
+  std::string label;
+  const Scenario* scenario = nullptr;
+  const Record* record = nullptr;
+  const ServiceRecord* service = nullptr;
+};
+
+// As many values as there are columns: the most of their buckets, or the mean. Few buckets are
+// several columns wide each.
+std::vector<double> columns_of(const std::vector<ServiceTick>& ticks,
+                               double (*of)(const ServiceTick&), Reduction reduction) {
+  const std::vector<double> values = values_of(ticks, of);
+  std::vector<double> columns;
+  for (const double value : reduced(values, kChartColumns, reduction)) {
+    columns.insert(columns.end(), std::max<std::size_t>(kChartColumns / values.size(), 1), value);
+  }
+  return columns;
+}
+
+// The tallest column that these values have in all charts.
+double tallest(std::span<const Charted> charts, double (*of)(const ServiceTick&),
+               Reduction reduction) {
+  double top = 0;
+  for (const Charted& chart : charts) {
+    for (const double value : columns_of(chart.service->ticks, of, reduction)) {
+      top = std::max(top, value);
+    }
+  }
+  return top;
+}
+
+void print_columns(std::ostream& out, const std::vector<double>& values, double top, int rows,
+                   Ink ink, const Painter& paint) {
+  print_chart(out, draw_columns(values, 1, top, rows), compact(top), ink, paint);
+}
+
+std::vector<MarkedTime> marks_of(const Scenario& scenario) {
+  std::vector<MarkedTime> marks;
+  for (const FaultSpec& fault : scenario.faults) {
+    const std::string kind(kFaultNames[static_cast<std::size_t>(fault.kind)]);
+    marks.push_back({fault.at, fault.end(), format_duration(fault.at) + ": " + kind,
+                     format_duration(fault.end()) + ": over"});
+  }
+  return marks;
+}
+
+void print_service(std::ostream& out, const Charted& chart, double top, double top_served,
+                   const Painter& paint) {
+  const std::vector<ServiceTick>& ticks = chart.service->ticks;
+  const std::string name = paint(Ink::strong, printable(chart.label, 40));
+  out << '\n' << name << ", first tries\n";
+  print_columns(out, columns_of(ticks, first_tries, Reduction::greatest), top, 2, Ink::calm, paint);
+  out << name << (chart.service->hedges > 0 ? ", retries and hedges\n" : ", retries\n");
+  print_columns(out, columns_of(ticks, retries_and_hedges, Reduction::greatest), top, 3, Ink::alarm,
+                paint);
+  const std::vector<double> whole = columns_of(ticks, served, Reduction::mean);
+  if (top_served > 0) {
+    out << name << ", served\n";
+    print_chart(out, draw_parts(columns_of(ticks, good, Reduction::mean), whole, 1, top_served, 3),
+                compact(top_served), Ink::good, paint);
+  }
+  // The last column may be of fewer buckets than the others.
+  const int group = chart_group(ticks.size());
+  const std::size_t buckets =
+      group > 1 ? whole.size() * static_cast<std::size_t>(group) : ticks.size();
+  print_axis(out, whole.size(), chart.record->bucket * static_cast<std::int64_t>(buckets),
+             marks_of(*chart.scenario), paint);
+}
+
+using FindService = std::optional<std::size_t>(const Scenario&, const Record&);
+
+std::vector<Charted> charted(const Report& report, FindService* find) {
+  std::vector<Charted> charts;
+  const std::vector<std::string> names = labels(report);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const RunSet& set = report.sets[i];
+    if (set.records.empty()) continue;
+    const Record& record = set.records.front();
+    const auto at = find(set.scenario, record);
+    if (!at || record.services[*at].ticks.empty() || record.bucket <= Duration{0}) continue;
+    charts.push_back({names[i], &set.scenario, &record, &record.services[*at]});
+  }
+  return charts;
+}
+
+void print_charts(std::ostream& out, const std::vector<Charted>& charts, const Painter& paint) {
+  if (charts.empty()) return;
+  const Charted& first = charts.front();
+  const double top = std::max({1.0, tallest(charts, first_tries, Reduction::greatest),
+                               tallest(charts, retries_and_hedges, Reduction::greatest)});
+  const double top_served = tallest(charts, served, Reduction::mean);
+  const int group = chart_group(first.service->ticks.size());
+  out << "\nAt " << printable(first.service->name, 40) << " in "
+      << format_duration(first.record->bucket);
+  if (group > 1) {
+    out << "; a column is " << format_duration(first.record->bucket * group)
+        << " and shows the most,\nserved the mean";
+  }
+  out << (top_served > 0 ? ". Served: █ still wanted, ░ no more.\n" : ".\n");
+  for (const Charted& chart : charts) print_service(out, chart, top, top_served, paint);
+}
+
+std::string faults_text(const Scenario& scenario, const std::string& indent) {
+  std::size_t width = 0;
+  for (const FaultSpec& fault : scenario.faults) {
+    width = std::max(width, text_width(describe_time(fault)));
+  }
+  std::string text;
+  for (const FaultSpec& fault : scenario.faults) {
+    text += indent + padded_right(describe_time(fault), width) + "  " + describe(fault) + '\n';
+  }
+  return text;
+}
+
+// Once if it is the same for all, and else for each.
+void print_faults(std::ostream& out, const Report& report) {
+  if (report.sets.empty()) return;
+  const std::string first = faults_text(report.sets.front().scenario, "  ");
+  const bool same = std::ranges::all_of(
+      report.sets, [&](const RunSet& set) { return faults_text(set.scenario, "  ") == first; });
+  if (same) {
+    out << (first.empty() ? "" : "\n") << first;
+    return;
+  }
+  const std::vector<std::string> names = labels(report);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const std::string text = faults_text(report.sets[i].scenario, "    ");
+    out << "\n  " << printable(names[i], 40) << '\n' << (text.empty() ? "    no fault\n" : text);
+  }
+}
+
+std::vector<std::string> header_row(const Report& report) {
+  std::vector<std::string> row = {""};
+  for (const std::string& name : labels(report)) row.push_back(printable(name, 24));
+  return row;
+}
+
+void print_measures(std::ostream& out, const Report& report, const Painter& paint) {
+  std::vector<std::vector<std::string>> rows = {header_row(report)};
+  if (std::ranges::any_of(report.sets, [](const RunSet& set) { return set.records.size() != 1; })) {
+    rows.push_back({"runs"});
+    for (const RunSet& set : report.sets) {
+      rows.back().push_back(with_commas(static_cast<std::int64_t>(set.records.size())));
+    }
+  }
+  for (const Measure* measure : shown_measures(report)) {
+    rows.push_back({std::string(measure->name)});
+    for (const RunSet& set : report.sets) rows.back().push_back(summary_text(*measure, set));
+  }
+  out << '\n';
+  print_table(out, rows, kWidth, paint);
+}
+
+void print_verdicts(std::ostream& out, const Report& report, const Painter& paint) {
+  std::vector<std::vector<std::string>> rows = {header_row(report)};
+  rows[0][0] = "how requests ended";
+  for (std::size_t i = 0; i < kVerdictNames.size(); ++i) {
+    std::vector<std::string> row = {std::string(kVerdictNames[i])};
+    bool any = false;
+    for (const RunSet& set : report.sets) {
+      const std::uint64_t count = verdicts_of(set)[i];
+      any = any || count > 0;
+      row.push_back(with_commas(static_cast<std::int64_t>(count)));
+    }
+    if (any) rows.push_back(row);
+  }
+  if (rows.size() == 1) return;
+  out << '\n';
+  print_table(out, rows, kWidth, paint);
+}
+
+void print_again(std::ostream& out, const Report& report) {
+  const std::vector<std::string> names = labels(report);
+  out << '\n';
+  if (!report.command.empty()) out << "Again: " << printable(report.command) << '\n';
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (report.sets[i].records.empty()) continue;
+    const Record& record = report.sets[i].records.front();
+    out << "Charted: " << printable(names[i], 40) << ", seed " << record.seed << ", trace "
+        << hash_text(record.trace_hash) << '\n';
+  }
+}
+
+}  // namespace
+
+void print_promises(std::ostream& out, const Report& report, ReportStyle style) {
+  const Painter paint(style);
+  for (const Promise& promise : check_expectations(report)) {
+    out << (!promise.checked ? paint(Ink::faint, "skipped ")
+            : promise.held   ? paint(Ink::good, "held    ")
+                             : paint(Ink::alarm, "BROKEN  "))
+        << promise.sentence << '\n';
+  }
+}
+
+void print_text(std::ostream& out, const Report& report, ReportStyle style) {
+  const Painter paint(style);
+  out << paint(Ink::strong, printable(report.title)) << '\n';
+  for (const std::string& line : wrapped(report.about, kTextWidth)) out << line << '\n';
+  print_faults(out, report);
+  const std::vector<Charted> called = charted(report, called_service);
+  const std::vector<Charted> bottom = charted(report, bottom_service);
+  print_charts(out, called, paint);
+  const bool deeper = std::ranges::any_of(bottom, [&](const Charted& chart) {
+    return std::ranges::find(called, chart.service, &Charted::service) == called.end();
+  });
+  if (deeper) print_charts(out, bottom, paint);
+  print_measures(out, report, paint);
+  print_verdicts(out, report, paint);
+  print_again(out, report);
+  if (const std::string text = interruption(report); !text.empty()) {
+    out << '\n' << paint(Ink::warning, text) << '\n';
+  }
+  if (!check_expectations(report).empty()) out << '\n';
+  print_promises(out, report, style);
+}
+
+}  // namespace damper::lab
