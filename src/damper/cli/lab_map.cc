@@ -81,7 +81,7 @@ int draw(const Options& options, const Streams& streams) {
                                }});
   }
   map.command = command_line(options);
-  map.version = "damper " DAMPER_VERSION;
+  map.version = DAMPER_VERSION;
   if (!options.outputs.takes_standard_output()) {
     lab::print_map_text(streams.out, map, {.colour = wants_colour(streams.out)});
   }

@@ -81,7 +81,7 @@ int play(const char* verb, const Options& options, const Streams& streams) {
   report.title = scenarios->front().name;
   report.about = scenarios->front().about;
   report.command = command_line(verb, options);
-  report.version = "damper " DAMPER_VERSION;
+  report.version = DAMPER_VERSION;
   report.asked_runs = options.runs * static_cast<int>(scenarios->size());
   {
     const Interrupt interrupt;

@@ -68,7 +68,7 @@ std::vector<Study> bucket_studies() {
 
 constexpr std::string_view kPower = "arithmetic: k layers of a attempts are a^k";
 constexpr std::string_view kBuilders =
-    "Brooker, \"Timeouts, retries, and backoff with jitter\", Amazon Builders' Library, 2019";
+    "Brooker, \"Timeouts, retries, and backoff with jitter\", Amazon Builders' Library";
 
 // layers.yaml, with further services between its middle and its back.
 Study layers_study(std::string_view variant, int layers, std::int32_t attempts) {
