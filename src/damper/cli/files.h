@@ -20,8 +20,9 @@ namespace damper::cli {
 [[nodiscard]] Expected<std::string, policy::Error> read_input(const std::string& given,
                                                               const Streams& streams);
 
-// Writes to the file, which is there in full or not at all; or to standard output. Whether it
-// worked; else one sentence went to standard error.
+// Writes to the file, which is there in full or not at all, and keeps its permissions; in place to
+// a device or a pipe; through a link to what it leads to; or to standard output. Whether it worked;
+// else one sentence went to standard error.
 [[nodiscard]] bool write_output(const std::string& given, const Streams& streams,
                                 const std::function<void(std::ostream&)>& print);
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <iterator>
 #include <string>
 
 #include "damper/cli/files_testing.h"
@@ -41,7 +42,7 @@ TEST_F(Files, AResultIsWrittenInFullOrNotAtAll) {
   };
   EXPECT_TRUE(write_output(file, streams_, print));
   EXPECT_EQ(read(file), "new");
-  EXPECT_FALSE(std::filesystem::exists(file + ".part"));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1);
   EXPECT_TRUE(write_output("-", streams_, [](std::ostream& out) { out << "shown"; }));
   EXPECT_EQ(out_.str(), "shown");
 }
@@ -50,6 +51,29 @@ TEST_F(Files, WhatCannotBeWrittenIsSaid) {
   EXPECT_FALSE(write_output(path("no/such/folder"), streams_, [](std::ostream&) {}));
   EXPECT_EQ(err_.str(),
             path("no/such/folder") + ": cannot be written: No such file or directory\n");
+}
+
+TEST_F(Files, ALinkIsFollowedAndPermissionsStay) {
+  const std::string file = write("result", "old");
+  std::filesystem::permissions(
+      file, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+  std::filesystem::create_symlink(file, path("link"));
+  EXPECT_TRUE(write_output(path("link"), streams_, [](std::ostream& out) { out << "new"; }));
+  EXPECT_TRUE(std::filesystem::is_symlink(path("link")));
+  EXPECT_EQ(read(file), "new");
+  EXPECT_EQ(std::filesystem::status(file).permissions(),
+            std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+}
+
+TEST_F(Files, ADeviceIsWrittenToAndStaysOne) {
+  EXPECT_TRUE(write_output("/dev/null", streams_, [](std::ostream& out) { out << "gone"; }));
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
+}
+
+TEST_F(Files, StandardOutputThatIsFullIsSaid) {
+  out_.setstate(std::ios::badbit);
+  EXPECT_FALSE(write_output("-", streams_, [](std::ostream& out) { out << "lost"; }));
+  EXPECT_EQ(err_.str().find("standard output: cannot be written: "), 0U) << err_.str();
 }
 
 }  // namespace

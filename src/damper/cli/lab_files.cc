@@ -67,6 +67,11 @@ Expected<lab::Scenario> under_policy(const lab::Scenario& scenario, const std::s
   auto file = policy::load_file(policy);
   if (!file) return unexpected(to_string(file.error()));
   changed.policy = std::move(*file);
+  for (const lab::ClientsSpec& clients : changed.clients) {
+    if (changed.route_for(clients.calls) != nullptr) continue;
+    return unexpected(policy + ": has no route for " + clients.calls + ", which the clients " +
+                      clients.name + " call");
+  }
   return changed;
 }
 

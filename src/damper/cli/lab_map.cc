@@ -125,7 +125,9 @@ fault: seconds of an outage, or the amount of a slowdown, a spike or a capacity 
   command->add_option("--runs", options->runs, "Of each point.")
       ->capture_default_str()
       ->check(CLI::Range(1, 10'000));
-  command->add_option("--seed", options->seed, "Of each point's first run.")->capture_default_str();
+  command->add_option("--seed", options->seed, "Of each point's first run.")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   command->add_option("--threads", options->threads, "At most so many; 0 is one for each core.")
       ->capture_default_str()
       ->check(CLI::Range(0, 64));

@@ -72,6 +72,7 @@ Exit status: 0 when all are within tolerance, 1 when one is not, 2 for trouble.
 )");
   command->add_option("--only", options->only, "Results with this text in their name.");
   command->add_option("--runs", options->most_runs, "At most so many of each; 0 is all it needs.")
+      ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   command->add_option("--threads", options->threads, "At most so many; 0 is one for each core.")
       ->capture_default_str()

@@ -121,6 +121,7 @@ void add_common(CLI::App& command, Options& options) {
                   "One that comes with it (damper lab list), or a file; - is standard input.")
       ->required();
   command.add_option("--seed", options.seed, "Of the first run; the others have the next ones.")
+      ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   command.add_option("--runs", options.runs, "With so many seeds: numbers get intervals.")
       ->capture_default_str()

@@ -82,6 +82,14 @@ class Survey {
     }
   }
 
+  // Whether a request may wait there, or at what it calls: then its latency depends on the load.
+  [[nodiscard]] bool has_queue(const ServiceSpec& service) const {
+    return service.workers > 0 ||
+           std::any_of(service.calls.begin(), service.calls.end(), [this](const CallSpec& call) {
+             return has_queue(scenario_.services[*scenario_.find_service(call.service)]);
+           });
+  }
+
   // How long the calls of a service take together, at the quantile.
   [[nodiscard]] Duration calls_at(const ServiceSpec& service, double quantile) const {
     Duration slowest{0};
@@ -117,9 +125,11 @@ class Survey {
     facts.capacity = capacity_of(service);
     facts.load = demand_[at].load.value_or(0);
     facts.clients = demand_[at].clients;
-    facts.latency = {.p50 = latency_at(service, 0.5),
-                     .p99 = latency_at(service, 0.99),
-                     .p999 = latency_at(service, 0.999)};
+    if (!has_queue(service)) {
+      facts.latency = {.p50 = latency_at(service, 0.5),
+                       .p99 = latency_at(service, 0.99),
+                       .p999 = latency_at(service, 0.999)};
+    }
     for (const CallSpec& call : service.calls) facts.calls.push_back(call.service);
     facts.ownership = scenario_.ownership;
     route.settings.facts = std::move(facts);

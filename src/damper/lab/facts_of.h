@@ -20,7 +20,8 @@ namespace damper::lab {
 //             when a group that leads there is a closed loop or comes once
 //   clients   processes that call it; a service is one for each of its replicas
 //   latency   service time, both ways over the network, and the slowest of its calls, each at the
-//             same quantile; a call that is made n times at its q^(1/n)
+//             same quantile; a call that is made n times at its q^(1/n); not known where requests
+//             may have to wait for a worker, since that depends on the load
 // A fact that the policy file itself says about the route is not looked at.
 // REQUIRES: !find_error(scenario).
 [[nodiscard]] std::vector<policy::Route> facts_of(const Scenario& scenario);

@@ -90,14 +90,21 @@ void narrow(Sweep& sweep, Border& border) {
   }
 }
 
-// C and C / w of the service that the first clients call, as the linter has them.
+// C and C / w in requests of the clients: those of the service on their way that has the least, as
+// the linter sees it. Not known when others load it as well.
 void add_capacity(const Scenario& scenario, MapResult& map) {
-  for (const policy::Route& route : facts_of(scenario)) {
-    if (route.name != scenario.clients.front().calls || !route.settings.facts) continue;
-    if (route.settings.facts->capacity <= 0) continue;
-    map.capacity = route.settings.facts->capacity;
-    map.hidden_capacity =
-        policy::hidden_capacity(map.capacity, policy::worst_attempts(route.settings));
+  if (scenario.clients.size() != 1) return;
+  const std::vector<policy::Route> routes = facts_of(scenario);
+  const std::vector<policy::Amplified> amplified = policy::amplify(policy::layers_of(routes));
+  const double load = scenario.clients.front().has_rate() ? scenario.clients.front().rate : 0;
+  for (std::size_t i = 0; i < routes.size(); ++i) {
+    const auto& facts = routes[i].settings.facts;
+    if (!facts || facts->capacity <= 0 || facts->load <= 0 || load <= 0) continue;
+    const double capacity = facts->capacity * load / facts->load;
+    const double hidden = policy::hidden_capacity(capacity, amplified[i].attempts);
+    if (map.hidden_capacity > 0 && hidden >= map.hidden_capacity) continue;
+    map.capacity = capacity;
+    map.hidden_capacity = hidden;
   }
 }
 
@@ -149,6 +156,24 @@ std::optional<policy::Error> find_map_error(const Scenario& scenario) {
     return error({},
                  "the scenario does not say what to sweep; add map: {load: {from: 100, to: 300, "
                  "step: 10}, trigger: [1, 2, 5, 10]}, or give --load and --trigger");
+  }
+  for (const double load : scenario.map.loads) {
+    if (load >= 0.001 && load <= 1e7) continue;  // Not a number is neither.
+    return error({}, "a load of a map must be from 0.001 to 10000000 requests a second");
+  }
+  for (const double trigger : scenario.map.triggers) {
+    if (trigger >= 0 && trigger <= 86'400) continue;
+    return error({}, "a trigger of a map must be from 0 to 86400");
+  }
+  for (const double load : scenario.map.loads) {
+    if (auto wrong = find_error(at_point(scenario, load, scenario.map.triggers.front()))) {
+      return wrong;
+    }
+  }
+  for (const double trigger : scenario.map.triggers) {
+    if (auto wrong = find_error(at_point(scenario, scenario.map.loads.front(), trigger))) {
+      return wrong;
+    }
   }
   return std::nullopt;
 }

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <string>
 
 namespace damper::lab {
@@ -132,6 +133,32 @@ TEST(Map, SaysWhyItCannotBeDrawn) {
       error_of(silent),
       "fragile.yaml: the scenario does not say what to sweep; add map: {load: {from: 100, to: "
       "300, step: 10}, trigger: [1, 2, 5, 10]}, or give --load and --trigger");
+}
+
+TEST(Map, WhatNoScenarioMayBeIsRefused) {
+  Scenario wild = fragile();
+  wild.map.loads = {1e18};
+  EXPECT_EQ(error_of(wild),
+            "fragile.yaml: a load of a map must be from 0.001 to 10000000 requests a second");
+  wild.map.loads = {std::nan("")};
+  EXPECT_NE(error_of(wild), "");
+  wild = fragile();
+  wild.map.triggers = {1e9};
+  EXPECT_EQ(error_of(wild), "fragile.yaml: a trigger of a map must be from 0 to 86400");
+  wild.map.triggers = {std::nan("")};
+  EXPECT_NE(error_of(wild), "");
+  wild = fragile();
+  wild.faults[0].kind = FaultKind::capacity;
+  wild.map.triggers = {5};  // a share over 1
+  EXPECT_NE(error_of(wild), "");
+}
+
+TEST(Map, TheLeastOfAllServicesOnTheWayIsTheCapacity) {
+  Scenario scenario = fragile();
+  scenario.services.push_back({.name = "web", .calls = {{.service = "db", .times = 2}}});
+  scenario.clients[0].calls = "web";
+  const MapResult map = draw_map(scenario, {.runs = 1});
+  EXPECT_EQ(map.capacity, 50);  // Two calls of each request, of 100.
 }
 
 }  // namespace

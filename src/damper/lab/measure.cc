@@ -95,7 +95,7 @@ double failed(const Scenario&, const Record& record) {
   return group == nullptr ? kNone : percent(group->failed, group->requests);
 }
 
-double goodput_at_end(const Scenario&, const Record& record) {
+double goodput_at_end(const Scenario& scenario, const Record& record) {
   const ClientsRecord* const group = clients(record);
   if (group == nullptr) return kNone;
   std::uint64_t offered = 0;
@@ -104,8 +104,9 @@ double goodput_at_end(const Scenario&, const Record& record) {
     offered += group->ticks[i].requests;
     succeeded += group->ticks[i].succeeded;
   }
-  // A closed loop offers nothing while all its clients wait.
-  if (offered == 0 && !group->ticks.empty()) offered = group->ticks.back().in_flight;
+  // A closed loop offers nothing while all its clients wait; an open one that is over, nothing.
+  const bool closed = !scenario.clients.empty() && scenario.clients.front().loop == Loop::closed;
+  if (offered == 0 && closed && !group->ticks.empty()) offered = group->ticks.back().in_flight;
   return std::min(percent(succeeded, offered), 100.0);  // In this order, NaN stays.
 }
 
@@ -264,8 +265,8 @@ constexpr auto kMeasures = std::to_array<Measure>({
     {"attempts_at_bottom", "", "Attempts that reached the end of the chain for each request", true,
      attempts_at_bottom},
     {"success", "%", "Requests that succeeded, of those that are over", false, success},
-    {"goodput_at_end", "%", "Requests offered in the last tenth of the run that succeeded", false,
-     goodput_at_end},
+    {"goodput_at_end", "%", "Successes in the last tenth of the run, by what was offered in it",
+     false, goodput_at_end},
     {"collapsed", "", "Runs that were down at the end though every fault was over", true,
      collapsed},
     {"back_after", "s", "From the last fault's end until 99 % of what is offered succeeds", true,
@@ -276,7 +277,7 @@ constexpr auto kMeasures = std::to_array<Measure>({
      tallest_attempts},
     {"arrivals_at_end", "/s", "Attempts that reached the service in the last tenth of the run",
      true, arrivals_at_end},
-    {"wasted", "%", "What the service served and nobody wanted any more", true, wasted},
+    {"wasted", "%", "What the service served that was an error, or wanted no more", true, wasted},
     {"refused", "%", "Attempts that queue or limit of the service turned away", true, refused},
     {"deepest_queue", "", "Most requests that waited at the service", true, deepest_queue},
     {"hedges", "%", "Hedges that reached the service, by first try", true, hedges},

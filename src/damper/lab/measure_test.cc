@@ -150,8 +150,13 @@ TEST(Measure, ABacklogIsNoMoreThanAllOfIt) {
 TEST(Measure, AClosedLoopThatWaitsIsDown) {
   Record record = small_record(1, 2);
   for (std::size_t i = 18; i < 20; ++i) record.clients[0].ticks[i] = {.in_flight = 10};
-  EXPECT_EQ(measured("goodput_at_end", kStorm, record), 0);
-  EXPECT_TRUE(is_collapsed(kStorm, record));
+  Scenario closed = kStorm;
+  closed.clients[0].loop = Loop::closed;
+  EXPECT_EQ(measured("goodput_at_end", closed, record), 0);
+  EXPECT_TRUE(is_collapsed(closed, record));
+  // An open loop that is over offers nothing, and is not down.
+  EXPECT_TRUE(std::isnan(measured("goodput_at_end", kStorm, record)));
+  EXPECT_FALSE(is_collapsed(kStorm, record));
   for (std::size_t i = 18; i < 20; ++i) record.clients[0].ticks[i] = {};  // Nobody wants anything.
   EXPECT_TRUE(std::isnan(measured("goodput_at_end", kStorm, record)));
   EXPECT_FALSE(is_collapsed(kStorm, record));
