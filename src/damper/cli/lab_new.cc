@@ -37,7 +37,7 @@ int make_new(const Options& options, const Streams& streams) {
     const lab::Builtin* const builtin = lab::find_builtin(options.from);
     if (builtin == nullptr) {
       const auto known = lab::load_builtin(options.from);  // Its error has the nearest name.
-      streams.err << "damper: " << known.error().sentence << '\n';
+      streams.err << to_string(known.error()) << '\n';
       return kTrouble;
     }
     text = builtin->text;

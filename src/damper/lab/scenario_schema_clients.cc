@@ -18,7 +18,7 @@ constexpr SchemaKey<ClientsSpec> kClients[] = {
     required(key<DAMPER_LAB_FIELD(calls)>("calls", kName, "The service that they call.")),
     key<DAMPER_LAB_FIELD(count)>("count", integer(1, 10'000'000), "How many there are."),
     key<DAMPER_LAB_FIELD(processes)>(
-        "processes", integer(1, 10'000'000),
+        "processes", integer(1, kMostCallers),
         "In how many processes; the clients of one share its budget and its breaker."),
     key<DAMPER_LAB_FIELD(loop)>(
         "loop", choice(kLoopNames),
@@ -37,7 +37,8 @@ constexpr SchemaKey<ClientsSpec> kClients[] = {
         "Between two requests of a client; of the group in bursts; constant, spread and bursts."),
     key<DAMPER_LAB_FIELD(burst)>("burst", integer(1, 1'000'000), "Requests in a burst."),
     key<DAMPER_LAB_FIELD(think)>("think", kDistribution,
-                                 "Of a closed loop: before each request but the first."),
+                                 "Of a closed loop: before each request but the first; at least "
+                                 "1ms after one that took no time."),
     key<DAMPER_LAB_FIELD(first)>("first", kDistribution, "When each client begins."),
     key<DAMPER_LAB_FIELD(until)>("until", duration(kTick, kDay, kNever),
                                  "No request starts after it."),
