@@ -1,6 +1,7 @@
 #include "damper/lab/map.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -21,7 +22,7 @@ bool is_sized_by_amount(FaultKind kind) {
          kind == FaultKind::capacity;
 }
 
-Duration seconds(double count) { return Duration{static_cast<std::int64_t>(count * 1e9 + 0.5)}; }
+Duration seconds(double count) { return Duration{std::llround(count * 1e9)}; }
 
 struct Point {
   double load = 0;
