@@ -82,7 +82,7 @@ TEST(Distribution, ASampleIsTheSameOnEveryMachine) {
     hash.add(static_cast<std::uint64_t>(distribution.mean().count()));
     hash.add(static_cast<std::uint64_t>(distribution.quantile(0.99).count()));
   }
-  EXPECT_EQ(hash.text(), "d64b44d67280500a");
+  EXPECT_EQ(hash.value(), 0xd64b44d67280500aU);
 }
 
 TEST(Distribution, ASampleTakesOneDraw) {  // Invariant 1.

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 
 #include "damper/base/instant.h"
 #include "damper/base/verdict.h"

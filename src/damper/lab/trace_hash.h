@@ -2,8 +2,6 @@
 #define DAMPER_LAB_TRACE_HASH_H_
 
 #include <cstdint>
-#include <string>
-#include <string_view>
 
 #include "damper/base/random.h"
 
@@ -25,14 +23,6 @@ class TraceHash {
   constexpr void add(std::uint64_t word) noexcept { state_ = Random(state_ ^ word).bits(); }
 
   [[nodiscard]] constexpr std::uint64_t value() const noexcept { return state_; }
-
-  // Sixteen hexadecimal digits.
-  [[nodiscard]] std::string text() const {
-    constexpr std::string_view kDigits = "0123456789abcdef";
-    std::string out;
-    for (unsigned shift = 64; shift > 0; shift -= 4) out += kDigits[(state_ >> (shift - 4)) & 15U];
-    return out;
-  }
 
  private:
   std::uint64_t state_ = 0;

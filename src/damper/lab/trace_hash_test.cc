@@ -31,13 +31,6 @@ TEST(TraceHash, KnowsTheOrderTheNumberAndEveryBit) {  // Invariant 2.
   }
 }
 
-TEST(TraceHash, IsWrittenWithSixteenDigits) {
-  TraceHash hash;
-  EXPECT_EQ(hash.text(), "0000000000000000");
-  hash.add(0);
-  EXPECT_EQ(hash.text(), "e220a8397b1dcdaf");
-}
-
 TEST(TraceHash, CanBeComputedByTheCompiler) {
   constexpr std::uint64_t kValue = [] {
     TraceHash hash;
