@@ -9,9 +9,9 @@
 
 #include "damper/damper.h"
 #include "damper/engine/call.h"
-#include "damper/lab/event_queue.h"
 #include "damper/lab/world.h"
 #include "damper/lab/world_testing.h"
+#include "damper/queue/event_queue.h"
 
 // The promise "no allocation", counted: every malloc of this thread, and so every operator new,
 // which is made of it. The first use of anything may allocate (a thread's slot, a stream of draws);
@@ -220,8 +220,8 @@ TEST(Allocation, AStormInTheLabMakesNoneOnceItIsWarm) {
 }
 
 TEST(Allocation, AnEventQueueThatIsWarmMakesNone) {
-  lab::EventQueue queue;
-  std::array<lab::EventQueue::Timer, 10> timers;
+  queue::EventQueue queue;
+  std::array<queue::EventQueue::Timer, 10> timers;
   const auto storm = [&] {
     for (int i = 0; i < 10'000; ++i) {
       queue.cancel(timers[static_cast<std::size_t>(i % 10)]);

@@ -92,7 +92,7 @@ class LabDriver final : public Driver {
       trace_.ended(damper::name(verdict));
     }
 
-    lab::EventQueue queue_;
+    queue::EventQueue queue_;
     const lab::Streams streams_{1};
     engine::Dependency dependency_;
     lab::Callers callers_;

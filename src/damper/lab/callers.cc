@@ -49,7 +49,7 @@ bool Callers::on_answer(Handle handle, Handle sent, const decide::Report& report
   return true;
 }
 
-void Callers::on_wake(const Event& event) {
+void Callers::on_wake(const queue::TimedEvent& event) {
   const Handle handle = Handle::of(event.detail);
   Operation* const operation = operations_.find(handle);
   DAMPER_CHECK(operation != nullptr);  // Its timer is cancelled when it goes.

@@ -9,9 +9,9 @@
 #include "damper/decide/outcome.h"
 #include "damper/engine/call.h"
 #include "damper/engine/dependency.h"
-#include "damper/lab/event_queue.h"
 #include "damper/lab/slab.h"
 #include "damper/lab/streams.h"
+#include "damper/queue/event_queue.h"
 
 namespace damper::lab {
 
@@ -23,7 +23,7 @@ struct Operation {
         unsent_owned_above(options.unsent_owned_above) {}
 
   engine::Call call;
-  EventQueue::Timer timer{};
+  queue::EventQueue::Timer timer{};
   std::array<Handle, engine::kLanes> lanes{};  // what the wire made of each attempt under way
   std::uint64_t number = 0;                    // which one it is: the same under every policy
   std::uint64_t origin = 0;                    // who waits for it; the wire's own word
@@ -72,7 +72,7 @@ class Wire {
 class Callers {
  public:
   // All of them outlive it. `wake` is the kind of the events that it schedules.
-  Callers(EventQueue& queue, const Streams& streams, Wire& wire, std::uint32_t wake) noexcept
+  Callers(queue::EventQueue& queue, const Streams& streams, Wire& wire, std::uint32_t wake) noexcept
       : queue_(queue), streams_(streams), wire_(wire), wake_(wake) {}
 
   // Puts a new operation in place, so that the wire can fill in what is its own.
@@ -85,7 +85,7 @@ class Callers {
   bool on_answer(Handle operation, Handle sent, const decide::Report& report);
   // Whether the attempt is still wanted.
   [[nodiscard]] bool is_wanted(Handle operation, Handle sent) noexcept;
-  void on_wake(const Event& event);
+  void on_wake(const queue::TimedEvent& event);
   // Whoever waits for it does not any more. REQUIRES: it has been started, and is not over.
   void cancel(Handle operation);
 
@@ -102,7 +102,7 @@ class Callers {
   void apply(Handle handle, Operation& operation, const engine::Step& step);
   void set_timer(Handle handle, Operation& operation, Instant at);
 
-  EventQueue& queue_;
+  queue::EventQueue& queue_;
   const Streams& streams_;
   Wire& wire_;
   const std::uint32_t wake_;

@@ -50,7 +50,7 @@ class Desk final : public Wire {
     }
   }
 
-  EventQueue queue;
+  queue::EventQueue queue;
   engine::Dependency dependency;
   Streams streams;
   Callers callers;

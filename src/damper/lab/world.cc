@@ -94,7 +94,7 @@ Record World::play() {
   return record;
 }
 
-void World::dispatch(const Event& event) {
+void World::dispatch(const queue::TimedEvent& event) {
   switch (static_cast<Kind>(event.kind)) {
     case kBegin:
       return on_begin(event.subject, event.detail);

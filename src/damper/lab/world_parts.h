@@ -10,13 +10,13 @@
 #include "damper/engine/dependency.h"
 #include "damper/lab/arrivals.h"
 #include "damper/lab/callers.h"
-#include "damper/lab/event_queue.h"
 #include "damper/lab/recorder.h"
 #include "damper/lab/replica.h"
 #include "damper/lab/streams.h"
 #include "damper/lab/trace_hash.h"
 #include "damper/lab/weather.h"
 #include "damper/lab/world.h"
+#include "damper/queue/event_queue.h"
 
 // What world.h's play() is made of: one class, whose methods are in world.cc (the loop),
 // world_clients.cc, world_messages.cc and world_services.cc.
@@ -40,7 +40,7 @@ struct Message {
   std::uint64_t number = 0;  // its request's
   Instant arrived{};         // at the replica
   Instant deadline = kNever;
-  EventQueue::Timer timer{};
+  queue::EventQueue::Timer timer{};
   std::uint64_t version = 0;  // of an optimistic row, as it was read
   double cost = 1;            // times its service time
   std::uint32_t replica = 0;  // in replicas_
@@ -127,7 +127,7 @@ class World final : private Wire, private Levels {
 
   void turn_fault(std::size_t fault, bool on);
   void check();
-  void dispatch(const Event& event);
+  void dispatch(const queue::TimedEvent& event);
 
   void read(std::size_t service, ServiceTick& tick) const override;
   void read(std::size_t clients, Instant now, ClientsTick& tick) const override;
@@ -146,7 +146,7 @@ class World final : private Wire, private Levels {
   const Scenario& scenario_;
   const PlayOptions options_;
   const Streams streams_;
-  EventQueue queue_;
+  queue::EventQueue queue_;
   Weather weather_;
   Callers callers_;
   Slab<Message> messages_;

@@ -1,4 +1,4 @@
-#include "damper/lab/event_queue.h"
+#include "damper/queue/event_queue.h"
 
 #include <gtest/gtest.h>
 
@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "damper/base/random.h"
-#include "damper/lab/heap_queue_testing.h"
+#include "damper/queue/heap_queue_testing.h"
 
-namespace damper::lab {
+namespace damper::queue {
 namespace {
 
 using namespace std::chrono_literals;
@@ -21,7 +21,9 @@ using Timer = EventQueue::Timer;
 static_assert(sizeof(Timer) == 8 && std::is_trivially_copyable_v<Timer>);
 
 constexpr Instant at(std::int64_t ns) { return Instant{Duration{ns}}; }
-constexpr Event event(std::uint64_t detail) { return {.kind = 1, .subject = 2, .detail = detail}; }
+constexpr TimedEvent event(std::uint64_t detail) {
+  return {.kind = 1, .subject = 2, .detail = detail};
+}
 
 // The details of all that happens, in order.
 std::vector<std::uint64_t> drain(EventQueue& queue, Instant until = kNever) {
@@ -43,7 +45,7 @@ TEST(EventQueue, StartsEmptyAtZero) {
 
 TEST(EventQueue, GivesEachEventBackAtItsInstant) {
   EventQueue queue;
-  const Event first{.kind = 7, .subject = 8, .detail = ~0ULL};
+  const TimedEvent first{.kind = 7, .subject = 8, .detail = ~0ULL};
   queue.schedule(at(10), first);
   queue.schedule(Instant{72h}, {});
   EXPECT_EQ(queue.pop(), (Due{at(10), first}));
@@ -285,7 +287,7 @@ class Comparison {
   }
 
   void schedule(Instant when) {
-    const Event what{.kind = 1, .subject = 2, .detail = number_++};
+    const TimedEvent what{.kind = 1, .subject = 2, .detail = number_++};
     timers_.push_back({ours_.schedule(when, what), theirs_.schedule(when, what)});
     compare();
   }
@@ -334,4 +336,4 @@ TEST_P(EventQueueProperty, AgreesWithTheHeap) {
 INSTANTIATE_TEST_SUITE_P(Aheads, EventQueueProperty, testing::ValuesIn(kAheads));
 
 }  // namespace
-}  // namespace damper::lab
+}  // namespace damper::queue

@@ -1,4 +1,4 @@
-#include "damper/lab/event_pool.h"
+#include "damper/queue/event_pool.h"
 
 #include <gtest/gtest.h>
 
@@ -8,13 +8,13 @@
 
 #include "damper/base/random.h"
 
-namespace damper::lab {
+namespace damper::queue {
 namespace {
 
 // A pool that grows by itself.
 template <class Pool = EventPool>
 struct Growing : Pool {
-  typename Pool::Id put(std::uint64_t at, const Event& event) {
+  typename Pool::Id put(std::uint64_t at, const TimedEvent& event) {
     if (this->full()) this->grow();
     return this->add(at, event);
   }
@@ -26,9 +26,10 @@ TEST(EventPool, KeepsWhatItWasGiven) {
   const auto b = pool.put(7, {.kind = 4, .subject = 5, .detail = ~0ULL});
   EXPECT_EQ(pool[EventPool::index(a)].at, 5u);
   EXPECT_EQ(pool[EventPool::index(a)].id, a);
-  EXPECT_EQ(pool[EventPool::index(a)].event, (Event{.kind = 1, .subject = 2, .detail = 3}));
+  EXPECT_EQ(pool[EventPool::index(a)].event, (TimedEvent{.kind = 1, .subject = 2, .detail = 3}));
   EXPECT_EQ(pool[EventPool::index(b)].at, 7u);
-  EXPECT_EQ(pool[EventPool::index(b)].event, (Event{.kind = 4, .subject = 5, .detail = ~0ULL}));
+  EXPECT_EQ(pool[EventPool::index(b)].event,
+            (TimedEvent{.kind = 4, .subject = 5, .detail = ~0ULL}));
 }
 
 TEST(EventPool, HoldsAnEventUntilItIsRemoved) {  // Invariant 2.
@@ -100,4 +101,4 @@ TEST(EventPoolDeathTest, HasABound) {  // Invariant 3.
 }
 
 }  // namespace
-}  // namespace damper::lab
+}  // namespace damper::queue

@@ -1,9 +1,9 @@
-#include "damper/lab/event_queue.h"
+#include "damper/queue/event_queue.h"
 
 #include <algorithm>
 #include <span>
 
-namespace damper::lab {
+namespace damper::queue {
 
 void EventQueue::grow() {
   pool_.grow();
@@ -35,4 +35,4 @@ void EventQueue::make_room() noexcept {
   near_size_ -= spilled;
 }
 
-}  // namespace damper::lab
+}  // namespace damper::queue

@@ -1,4 +1,4 @@
-#include "damper/lab/event_queue.h"
+#include "damper/queue/event_queue.h"
 
 #include <benchmark/benchmark.h>
 
@@ -7,15 +7,15 @@
 #include <vector>
 
 #include "damper/base/random.h"
-#include "damper/lab/heap_queue_testing.h"
+#include "damper/queue/heap_queue_testing.h"
 
-namespace damper::lab {
+namespace damper::queue {
 namespace {
 
 // A bare heap of plain events: nothing can be cancelled, so an entry is the event.
 class PlainHeap {
  public:
-  void schedule(Instant at, const Event& event) { heap_.push({at, ++sequence_, event}); }
+  void schedule(Instant at, const TimedEvent& event) { heap_.push({at, ++sequence_, event}); }
   std::optional<EventQueue::Due> pop() noexcept {
     if (heap_.empty()) return std::nullopt;
     const EventQueue::Due due{heap_.top().at, heap_.top().event};
@@ -27,7 +27,7 @@ class PlainHeap {
   struct Entry {
     Instant at;
     std::uint64_t sequence;
-    Event event;
+    TimedEvent event;
   };
   static_assert(sizeof(Entry) == 32);
   QuaternaryHeap<Entry> heap_;
@@ -113,4 +113,4 @@ BENCHMARK(storm<EventQueue>)->Name("BM_LabStorm")->Arg(100'000)->Arg(1'000'000);
 BENCHMARK(storm<HeapQueue>)->Name("BM_HeapStorm")->Arg(100'000)->Arg(1'000'000);
 
 }  // namespace
-}  // namespace damper::lab
+}  // namespace damper::queue

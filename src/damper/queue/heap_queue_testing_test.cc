@@ -1,4 +1,4 @@
-#include "damper/lab/heap_queue_testing.h"
+#include "damper/queue/heap_queue_testing.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 
 #include "damper/base/random.h"
 
-namespace damper::lab {
+namespace damper::queue {
 namespace {
 
 struct Entry {
@@ -82,4 +82,4 @@ TEST(HeapQueue, SkipsWhatWasCancelledAndSweepsWhenTheDeadAreTheMajority) {
 }
 
 }  // namespace
-}  // namespace damper::lab
+}  // namespace damper::queue

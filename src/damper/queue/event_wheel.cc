@@ -1,8 +1,8 @@
-#include "damper/lab/event_wheel.h"
+#include "damper/queue/event_wheel.h"
 
 #include <algorithm>
 
-namespace damper::lab {
+namespace damper::queue {
 namespace {
 
 using Key = EventWheel::Key;
@@ -123,4 +123,4 @@ void EventWheel::splice(Node from, Node to) noexcept {
   levels_ |= 1U << to / kWidth;
 }
 
-}  // namespace damper::lab
+}  // namespace damper::queue

@@ -1,5 +1,5 @@
-#ifndef DAMPER_LAB_HEAP_QUEUE_TESTING_H_
-#define DAMPER_LAB_HEAP_QUEUE_TESTING_H_
+#ifndef DAMPER_QUEUE_HEAP_QUEUE_TESTING_H_
+#define DAMPER_QUEUE_HEAP_QUEUE_TESTING_H_
 
 #include <algorithm>
 #include <cstddef>
@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "damper/base/instant.h"
-#include "damper/lab/event_queue.h"
+#include "damper/queue/event_queue.h"
 
-namespace damper::lab {
+namespace damper::queue {
 
 // A QuaternaryHeap has the entry that precedes all others at the top; each has four below it.
 // Entry has at and sequence, which order it.
@@ -82,7 +82,7 @@ class HeapQueue {
   };
   using Due = EventQueue::Due;
 
-  Timer schedule(Instant at, const Event& event) {
+  Timer schedule(Instant at, const TimedEvent& event) {
     if (at == kNever) return {};
     std::uint32_t slot = 0;
     if (free_.empty()) {
@@ -138,7 +138,7 @@ class HeapQueue {
   };
   struct Slot {
     std::uint64_t sequence = 0;  // of the event in it; 0: none
-    Event event;
+    TimedEvent event;
   };
 
   [[nodiscard]] bool is_alive(const Entry& entry) const noexcept {
@@ -159,6 +159,6 @@ class HeapQueue {
   std::size_t most_ = 0;
 };
 
-}  // namespace damper::lab
+}  // namespace damper::queue
 
-#endif  // DAMPER_LAB_HEAP_QUEUE_TESTING_H_
+#endif  // DAMPER_QUEUE_HEAP_QUEUE_TESTING_H_

@@ -1,5 +1,5 @@
-#ifndef DAMPER_LAB_EVENT_WHEEL_H_
-#define DAMPER_LAB_EVENT_WHEEL_H_
+#ifndef DAMPER_QUEUE_EVENT_WHEEL_H_
+#define DAMPER_QUEUE_EVENT_WHEEL_H_
 
 #include <array>
 #include <bit>
@@ -8,9 +8,9 @@
 #include <span>
 #include <vector>
 
-#include "damper/lab/event_pool.h"
+#include "damper/queue/event_pool.h"
 
-namespace damper::lab {
+namespace damper::queue {
 
 // An EventWheel keeps the far events of an EventQueue: a hierarchical timing wheel (Varghese and
 // Lauck, "Hashed and hierarchical timing wheels", SOSP 1987) that is exact to the nanosecond.
@@ -130,6 +130,6 @@ class EventWheel {
   std::uint64_t base_ = 0;
 };
 
-}  // namespace damper::lab
+}  // namespace damper::queue
 
-#endif  // DAMPER_LAB_EVENT_WHEEL_H_
+#endif  // DAMPER_QUEUE_EVENT_WHEEL_H_

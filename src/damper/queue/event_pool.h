@@ -1,5 +1,5 @@
-#ifndef DAMPER_LAB_EVENT_POOL_H_
-#define DAMPER_LAB_EVENT_POOL_H_
+#ifndef DAMPER_QUEUE_EVENT_POOL_H_
+#define DAMPER_QUEUE_EVENT_POOL_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -8,17 +8,17 @@
 
 #include "damper/base/check.h"
 
-namespace damper::lab {
+namespace damper::queue {
 
 // What happens: plain data, dispatched by whoever runs the queue.
-struct Event {
+struct TimedEvent {
   std::uint32_t kind = 0;     // the world's own enumeration
   std::uint32_t subject = 0;  // index of the actor
   std::uint64_t detail = 0;
 
-  bool operator==(const Event&) const = default;
+  bool operator==(const TimedEvent&) const = default;
 };
-static_assert(sizeof(Event) == 16 && std::is_trivially_copyable_v<Event>);
+static_assert(sizeof(TimedEvent) == 16 && std::is_trivially_copyable_v<TimedEvent>);
 
 // A BasicEventPool keeps events in numbered slots that are used again, and names each use.
 //
@@ -44,7 +44,7 @@ class BasicEventPool {
   struct alignas(32) Slot {
     std::uint64_t at = 0;  // nanoseconds; of a free slot: the next free one
     Id id = 0;             // of a free slot: the id of the next event in it
-    Event event;
+    TimedEvent event;
   };
 
   BasicEventPool() : slots_(1, Slot{.at = 0, .id = ~Id{0}, .event = {}}) {}
@@ -63,7 +63,7 @@ class BasicEventPool {
   }
 
   // REQUIRES: !full().
-  Id add(std::uint64_t at, const Event& event) noexcept {
+  Id add(std::uint64_t at, const TimedEvent& event) noexcept {
     Slot& slot = slots_[free_];
     free_ = static_cast<Index>(slot.at);
     slot.at = at;
@@ -97,6 +97,6 @@ class BasicEventPool {
 using EventPool = BasicEventPool<26>;
 static_assert(sizeof(EventPool::Slot) == 32);
 
-}  // namespace damper::lab
+}  // namespace damper::queue
 
-#endif  // DAMPER_LAB_EVENT_POOL_H_
+#endif  // DAMPER_QUEUE_EVENT_POOL_H_

@@ -1,5 +1,5 @@
-#ifndef DAMPER_LAB_EVENT_QUEUE_H_
-#define DAMPER_LAB_EVENT_QUEUE_H_
+#ifndef DAMPER_QUEUE_EVENT_QUEUE_H_
+#define DAMPER_QUEUE_EVENT_QUEUE_H_
 
 #include <algorithm>
 #include <array>
@@ -8,12 +8,13 @@
 #include <optional>
 
 #include "damper/base/instant.h"
-#include "damper/lab/event_pool.h"
-#include "damper/lab/event_wheel.h"
+#include "damper/queue/event_pool.h"
+#include "damper/queue/event_wheel.h"
 
-namespace damper::lab {
+namespace damper::queue {
 
-// An EventQueue is virtual time: it holds what will happen and says what happens next.
+// An EventQueue holds what will happen and says what happens next: the lab's virtual time, and the
+// delayed keys of a work queue.
 //
 // Why: in a storm most events are timers that get cancelled, with millions pending. A heap pays
 // for the order of events that never happen; here an event is put in order shortly before it does.
@@ -55,13 +56,13 @@ class EventQueue {
 
   struct Due {
     Instant at;
-    Event event;
+    TimedEvent event;
 
     bool operator==(const Due&) const = default;
   };
 
   // The event happens at `at`, or at now() if that is later.
-  Timer schedule(Instant at, const Event& event) {
+  Timer schedule(Instant at, const TimedEvent& event) {
     if (at == kNever) return Timer{};
     if (pool_.full()) grow();
     const std::uint64_t ns = nanoseconds(std::max(at, now_));
@@ -109,6 +110,16 @@ class EventQueue {
     }
   }
 
+  // When the next event is due; kNever when none is.
+  [[nodiscard]] Instant next() noexcept {
+    for (;;) {
+      if (near_size_ == 0 && !refill(kNever)) return kNever;
+      const EventWheel::Key key = near_[near_size_ - 1];
+      if (pool_.holds(key.id)) return Instant{Duration{static_cast<std::int64_t>(key.at)}};
+      --near_size_;  // It was cancelled.
+    }
+  }
+
   // The instant of the last event that happened; 0 before the first.
   [[nodiscard]] Instant now() const noexcept { return now_; }
   // How many events are pending, and the most that ever were.
@@ -142,6 +153,6 @@ class EventQueue {
   std::array<EventWheel::Key, kNear> near_;  // the earliest last; some were cancelled
 };
 
-}  // namespace damper::lab
+}  // namespace damper::queue
 
-#endif  // DAMPER_LAB_EVENT_QUEUE_H_
+#endif  // DAMPER_QUEUE_EVENT_QUEUE_H_

@@ -1,4 +1,4 @@
-#include "damper/lab/event_wheel.h"
+#include "damper/queue/event_wheel.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 
 #include "damper/base/random.h"
 
-namespace damper::lab {
+namespace damper::queue {
 namespace {
 
 constexpr std::uint64_t kEnd = EventWheel::kEnd;
@@ -257,4 +257,4 @@ TEST(EventWheel, AgreesWithASortedList) {
 }
 
 }  // namespace
-}  // namespace damper::lab
+}  // namespace damper::queue
