@@ -49,8 +49,12 @@ function(damper_module NAME)
 endfunction()
 
 # damper_check_headers(TARGET header...)
-# Compiles a file for each header that includes nothing else, and includes it twice.
+# Compiles a file for each header that includes nothing else, and includes it twice. Nothing runs
+# it, so it is not optimised, and the sanitizers' builds leave it out.
 function(damper_check_headers TARGET)
+  if(DAMPER_INSTRUMENTED)
+    return()
+  endif()
   set(files "")
   foreach(header IN LISTS ARGN)
     cmake_path(RELATIVE_PATH header BASE_DIRECTORY ${PROJECT_SOURCE_DIR}/src
@@ -63,11 +67,14 @@ function(damper_check_headers TARGET)
   if(files)
     add_library(${TARGET}_headers OBJECT ${files})
     target_link_libraries(${TARGET}_headers PRIVATE damper_flags ${TARGET})
+    target_compile_options(${TARGET}_headers PRIVATE -O0 -g0)
   endif()
 endfunction()
 
 # damper_test(NAME SOURCES file... DEPS target... [TIMEOUT seconds])
-# One GoogleTest program; each TEST is a ctest of its own, with a time limit.
+# One GoogleTest program; each TEST is a ctest of its own, with a time limit. DAMPER_TEST_OPTIONS
+# are for its own sources. Under the thread sanitizer only those are left that tools/threaded
+# names, and no program is made of none.
 function(damper_test NAME)
   cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPS" ${ARGN})
   if(NOT ARG_TIMEOUT)
@@ -76,9 +83,21 @@ function(damper_test NAME)
   if(DAMPER_INSTRUMENTED)
     math(EXPR ARG_TIMEOUT "${ARG_TIMEOUT} * 5")  # A sanitizer costs as much.
   endif()
+  if(DAMPER_SANITIZE STREQUAL "thread")
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${ARG_SOURCES})
+    execute_process(COMMAND ${PROJECT_SOURCE_DIR}/tools/threaded ${ARG_SOURCES}
+      WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} COMMAND_ERROR_IS_FATAL ANY
+      OUTPUT_VARIABLE ARG_SOURCES OUTPUT_STRIP_TRAILING_WHITESPACE)
+    string(REPLACE "\n" ";" ARG_SOURCES "${ARG_SOURCES}")
+    if(NOT ARG_SOURCES)
+      return()
+    endif()
+  endif()
   find_package(GTest REQUIRED)
   include(GoogleTest)
   add_executable(${NAME} ${ARG_SOURCES})
   target_link_libraries(${NAME} PRIVATE damper_flags ${ARG_DEPS} GTest::gtest_main)
+  target_compile_options(${NAME} PRIVATE ${DAMPER_TEST_OPTIONS})
+  target_compile_definitions(${NAME} PRIVATE DAMPER_INSTRUMENTED=$<BOOL:${DAMPER_INSTRUMENTED}>)
   gtest_discover_tests(${NAME} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT ${ARG_TIMEOUT})
 endfunction()

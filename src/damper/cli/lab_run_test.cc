@@ -6,6 +6,8 @@
 #include "damper/cli/lab.h"
 #include "damper/cli/program_testing.h"
 
+// Under tsan: the runs are on several threads.
+
 namespace damper::cli {
 namespace {
 

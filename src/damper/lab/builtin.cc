@@ -29,8 +29,8 @@ std::vector<Builtin> make_builtins() {
 }  // namespace
 
 std::span<const Builtin> builtins() {
-  static const std::vector<Builtin> all = make_builtins();
-  return all;
+  static const std::vector<Builtin> kAll = make_builtins();
+  return kAll;
 }
 
 const Builtin* find_builtin(std::string_view name) {

@@ -79,15 +79,15 @@ class Callers {
   Handle prepare(engine::Dependency& dependency, const engine::CallOptions& options);
   [[nodiscard]] Operation* find(Handle operation) noexcept { return operations_.find(operation); }
   // Starts it, now. It may be over when this returns.
-  void start(Handle operation);
+  void start(Handle handle);
 
   // The answer to an attempt that was sent as `sent`. Whether it was still wanted.
-  bool on_answer(Handle operation, Handle sent, const decide::Report& report);
+  bool on_answer(Handle handle, Handle sent, const decide::Report& report);
   // Whether the attempt is still wanted.
-  [[nodiscard]] bool is_wanted(Handle operation, Handle sent) noexcept;
+  [[nodiscard]] bool is_wanted(Handle handle, Handle sent) noexcept;
   void on_wake(const queue::TimedEvent& event);
   // Whoever waits for it does not any more. REQUIRES: it has been started, and is not over.
-  void cancel(Handle operation);
+  void cancel(Handle handle);
 
   template <class Visit>
   void for_each(Visit visit) {

@@ -2,6 +2,8 @@
 
 #include "damper/lab/published_testing.h"
 
+// Not under tsan: its threads are play_all's, which runs_test.cc shows.
+
 namespace damper::lab {
 namespace {
 

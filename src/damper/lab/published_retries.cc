@@ -1,5 +1,7 @@
 // What stops retries: nothing but their number, a token bucket, a breaker; and how they multiply
 // through layers.
+#include <cmath>
+
 #include "damper/lab/published_study.h"
 
 namespace damper::lab {
@@ -23,7 +25,7 @@ Study failing_study(std::string_view variant, double failing) {
   // The article's simulator has no other limit beside the bucket (retry_sim/retry_strategy.py).
   if (variant == "bucket") policy_of(scenario, "service").call.max_attempts = 100;
   Study study = study_of(std::move(scenario), 20, look_at_requests);
-  study.of += ", errors " + std::to_string(static_cast<int>(100 * failing + 0.5)) + "%";
+  study.of += ", errors " + std::to_string(std::lround(100 * failing)) + "%";
   return study;
 }
 

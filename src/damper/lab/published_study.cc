@@ -63,7 +63,7 @@ Study study_of(Scenario scenario, std::size_t runs, Look look, bool latency_over
   return study;
 }
 
-Study study_of(Scenario scenario, std::size_t runs, std::vector<std::string_view> measures) {
+Study study_of(Scenario scenario, std::size_t runs, const std::vector<std::string_view>& measures) {
   std::vector<const Measure*> found;
   for (const std::string_view name : measures) {
     found.push_back(find_measure(name));

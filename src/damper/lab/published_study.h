@@ -65,7 +65,7 @@ using Look = std::function<Sample(const Scenario&, const Record&)>;
                              bool latency_over_time = false);
 // The same, where a run's values are measures (measure.h).
 [[nodiscard]] Study study_of(Scenario scenario, std::size_t runs,
-                             std::vector<std::string_view> measures);
+                             const std::vector<std::string_view>& measures);
 
 // REQUIRES: there is such a built-in scenario with that variant.
 [[nodiscard]] Scenario builtin_variant(std::string_view name, std::string_view variant);

@@ -41,12 +41,13 @@ class Reader {
     const std::vector<std::string_view> words = words_in<T>(part);
     const std::string list = " (accepted: " + policy::joined(words) + ")";
     if (!map.is_map()) return error(place, called + " must be a map of keys" + list);
+    const auto unknown = [&](const Tree& word) {
+      return error(word.place, "unknown key " + in_quotes(word.text) + " in " + called +
+                                   policy::suggestion(word.text, words) + list);
+    };
     for (std::size_t i = 0; i < map.pairs(); ++i) {
       const Tree& word = map.key(i);
-      if (std::find(words.begin(), words.end(), word.text) == words.end()) {
-        return error(word.place, "unknown key " + in_quotes(word.text) + " in " + called +
-                                     policy::suggestion(word.text, words) + list);
-      }
+      if (std::find(words.begin(), words.end(), word.text) == words.end()) return unknown(word);
       if (auto wrong = read_pair(word, map.value(i), called, join(part, word.text), thing)) {
         return wrong;
       }

@@ -28,7 +28,7 @@ World::World(const Scenario& scenario, const PlayOptions& options)
       options_(options),
       streams_(options.seed),
       weather_(scenario),
-      callers_(queue_, streams_, *this, kWake),
+      callers_(queue_, streams_, *this, Kind::wake),
       recorder_(scenario, options.seed, options.latency_over_time, *this) {
   const auto position = [&scenario](const std::string& name) {
     return static_cast<std::uint32_t>(scenario.find_service(name).value());
@@ -49,9 +49,9 @@ World::World(const Scenario& scenario, const PlayOptions& options)
   }
   for (std::size_t i = 0; i < scenario.faults.size(); ++i) {
     const FaultSpec& fault = scenario.faults[i];
-    queue_.schedule(Instant{fault.at}, {kFaultOn, static_cast<std::uint32_t>(i), 0});
+    queue_.schedule(Instant{fault.at}, {Kind::fault_on, static_cast<std::uint32_t>(i), 0});
     if (fault.requests > 0) continue;
-    queue_.schedule(Instant{fault.end()}, {kFaultOff, static_cast<std::uint32_t>(i), 0});
+    queue_.schedule(Instant{fault.end()}, {Kind::fault_off, static_cast<std::uint32_t>(i), 0});
   }
   for (std::size_t i = 0; i < scenario.clients.size(); ++i) {
     const ClientsSpec& spec = scenario.clients[i];
@@ -63,7 +63,7 @@ World::World(const Scenario& scenario, const PlayOptions& options)
          .patience = std::vector<Patience>(processes, Patience{.tokens = spec.bucket})});
     Arrivals& arrivals = arrivals_.emplace_back(spec, i, streams_);
     for (std::uint32_t source = 0; source < arrivals.sources(); ++source) {
-      queue_.schedule(arrivals.first(source), {kBegin, static_cast<std::uint32_t>(i), source});
+      queue_.schedule(arrivals.first(source), {Kind::begin, static_cast<std::uint32_t>(i), source});
     }
   }
 }
@@ -95,22 +95,22 @@ Record World::play() {
 }
 
 void World::dispatch(const queue::TimedEvent& event) {
-  switch (static_cast<Kind>(event.kind)) {
-    case kBegin:
+  switch (static_cast<Kind::Word>(event.kind)) {
+    case Kind::begin:
       return on_begin(event.subject, event.detail);
-    case kWake:
+    case Kind::wake:
       return callers_.on_wake(event);
-    case kDeliver:
+    case Kind::deliver:
       return on_deliver(Handle::of(event.detail));
-    case kDone:
+    case Kind::done:
       return on_done(Handle::of(event.detail));
-    case kTake:
+    case Kind::take:
       return take(event.subject, 1);
-    case kAnswer:
+    case Kind::answer:
       return on_answer(Handle::of(event.detail));
-    case kFaultOn:
+    case Kind::fault_on:
       return turn_fault(event.subject, true);
-    case kFaultOff:
+    case Kind::fault_off:
       return turn_fault(event.subject, false);
   }
 }

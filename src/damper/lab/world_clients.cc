@@ -19,7 +19,7 @@ void World::on_begin(std::uint32_t index, std::uint64_t detail) {
   const double rush = weather_.spike(index);
   const std::uint32_t begun = arrivals.begin(rush);
   queue_.schedule(arrivals.next(queue_.now(), rush),
-                  {kBegin, index, std::uint64_t{nth + 1} << 32 | source});
+                  {Kind::begin, index, std::uint64_t{nth + 1} << 32 | source});
   for (std::uint32_t i = 0; i < begun; ++i) {
     begin_request(index, arrivals.by_client() ? source : arrivals.next_client(), nth);
   }
@@ -59,7 +59,7 @@ void World::on_request_over(const Operation& caller, Verdict verdict) {
   const Instant now = queue_.now();
   Instant next = arrivals_[index].after_answer(client, nth, now);
   if (caller.started == now) next = std::max(next, add(now, kLeastPause));
-  queue_.schedule(next, {kBegin, index, std::uint64_t{nth + 1} << 32 | client});
+  queue_.schedule(next, {Kind::begin, index, std::uint64_t{nth + 1} << 32 | client});
 }
 
 // Whether the caller goes away after this failure, whatever the engine would do.

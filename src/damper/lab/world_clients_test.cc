@@ -7,7 +7,6 @@ namespace damper::lab {
 namespace {
 
 using namespace std::chrono_literals;
-using decide::Outcome;
 
 Scenario under(const engine::Policy& policy, const ServiceSpec& db, const ClientsSpec& users,
                std::vector<FaultSpec> faults = {}) {

@@ -42,12 +42,12 @@ Handle World::on_send(Handle operation, Operation& caller, const engine::Attempt
     message.unsent_owned_above =
         caller.owned_above || caller.unsent_owned_above || caller.call.owns_unsent();
   }
-  travel(handle, message, kDeliver, 0);
+  travel(handle, message, Kind::deliver, 0);
   return handle;
 }
 
 // Puts the message on the network; leg 0 is the first, and each further one draws anew.
-void World::travel(Handle handle, Message& message, Kind kind, std::uint64_t leg) {
+void World::travel(Handle handle, Message& message, Kind::Word kind, std::uint64_t leg) {
   const ServiceSpec& spec = spec_of(message);
   const std::uint64_t draw = (std::uint64_t{message.attempt} << 3 | leg) << 1;
   if (spec.loss > 0 && streams_.draw(Purpose::network, message.number, draw | 1) < spec.loss) {
@@ -59,7 +59,7 @@ void World::travel(Handle handle, Message& message, Kind kind, std::uint64_t leg
 }
 
 // Whether the network does not let it through now: it is lost, or comes again later.
-bool World::is_held_up(Handle handle, const Message& message, Kind kind) {
+bool World::is_held_up(Handle handle, const Message& message, Kind::Word kind) {
   if (!weather_.any()) return false;
   const Instant passes = weather_.passes_at(message.service, place_of(message), queue_.now());
   if (passes <= queue_.now()) return false;
@@ -90,13 +90,13 @@ void World::on_give_up(Handle sent) {
 
 void World::on_answer(Handle handle) {
   Message& message = *messages_.find(handle);
-  if (is_held_up(handle, message, kAnswer)) return;
+  if (is_held_up(handle, message, Kind::answer)) return;
   if (!message.has_read && spec_of(message).optimistic &&
       message.report.outcome == Outcome::success) {
     if (callers_.is_wanted(message.caller, handle)) {
       message.has_read = true;
       message.stage = Message::Stage::travels;
-      travel(handle, message, kDeliver, 2);
+      travel(handle, message, Kind::deliver, 2);
     } else {
       messages_.erase(handle);
     }

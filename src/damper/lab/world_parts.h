@@ -23,15 +23,18 @@
 
 namespace damper::lab {
 
-enum Kind : std::uint32_t {
-  kBegin,    // a source's time has come; subject: clients, detail: nth << 32 | source
-  kWake,     // a call wants to be woken: Callers'
-  kDeliver,  // a message arrives at its replica; detail: the message
-  kDone,     // its service time is over
-  kTake,     // a worker looks at the queue; subject: the replica
-  kAnswer,   // the answer arrives at the caller
-  kFaultOn,  // subject: the fault
-  kFaultOff,
+// What an event is. Its number is what the queue carries, so it converts.
+struct Kind {
+  enum Word : std::uint32_t {
+    begin,     // a source's time has come; subject: clients, detail: nth << 32 | source
+    wake,      // a call wants to be woken: Callers'
+    deliver,   // a message arrives at its replica; detail: the message
+    done,      // its service time is over
+    take,      // a worker looks at the queue; subject: the replica
+    answer,    // the answer arrives at the caller
+    fault_on,  // subject: the fault
+    fault_off,
+  };
 };
 
 // An attempt on its way: to a replica, through it, and back.
@@ -93,8 +96,8 @@ class World final : private Wire, private Levels {
 
  private:
   // Clients.
-  void on_begin(std::uint32_t group, std::uint64_t detail);
-  void begin_request(std::uint32_t group, std::uint32_t client, std::uint32_t nth);
+  void on_begin(std::uint32_t index, std::uint64_t detail);
+  void begin_request(std::uint32_t index, std::uint32_t client, std::uint32_t nth);
   void on_request_over(const Operation& caller, Verdict verdict);
   [[nodiscard]] bool gives_up(const Operation& caller, const Message& message);
 
@@ -103,8 +106,8 @@ class World final : private Wire, private Levels {
   void on_give_up(Handle sent) override;
   void on_over(const Operation& caller, Verdict verdict) override;
   [[nodiscard]] std::uint32_t choose_replica(Operation& caller, std::uint32_t attempt);
-  void travel(Handle handle, Message& message, Kind kind, std::uint64_t leg);
-  [[nodiscard]] bool is_held_up(Handle handle, const Message& message, Kind kind);
+  void travel(Handle handle, Message& message, Kind::Word kind, std::uint64_t leg);
+  [[nodiscard]] bool is_held_up(Handle handle, const Message& message, Kind::Word kind);
   void on_answer(Handle handle);
 
   // Services.
@@ -115,9 +118,9 @@ class World final : private Wire, private Levels {
   void make_calls(Handle handle, Message& message);
   void complete(Handle handle, Message& message);
   void drop_calls(Handle first);
-  void on_free_worker(std::uint32_t replica);
-  void take(std::uint32_t replica, std::size_t most = SIZE_MAX);
-  void clear_dropped(std::uint32_t replica);
+  void on_free_worker(std::uint32_t index);
+  void take(std::uint32_t index, std::size_t most = SIZE_MAX);
+  void clear_dropped(std::uint32_t index);
   void refuse(Handle handle, Message& message, Duration retry_after);
   void answer(Handle handle, Message& message, const decide::Report& report);
 
@@ -129,7 +132,7 @@ class World final : private Wire, private Levels {
   void check();
   void dispatch(const queue::TimedEvent& event);
 
-  void read(std::size_t service, ServiceTick& tick) const override;
+  void read(std::size_t index, ServiceTick& tick) const override;
   void read(std::size_t clients, Instant now, ClientsTick& tick) const override;
 
   [[nodiscard]] const ServiceSpec& spec_of(const Message& message) const {

@@ -9,7 +9,7 @@ using decide::Report;
 
 void World::on_deliver(Handle handle) {
   Message& message = *messages_.find(handle);
-  if (is_held_up(handle, message, kDeliver)) return;
+  if (is_held_up(handle, message, Kind::deliver)) return;
   const ServiceSpec& spec = spec_of(message);
   if (!spec.optimistic || message.has_read) {
     recorder_.on_arrival(message.service, message.attempt == 1, message.hedge);
@@ -78,7 +78,8 @@ void World::work(Handle handle, Message& message) {
   }
   const auto working = static_cast<std::int64_t>(replicas_[message.replica].working());
   takes = std::min(kLongest, takes + times(spec.per_request, working));
-  message.timer = queue_.schedule(add(queue_.now(), takes), {kDone, handle.index, handle.word()});
+  message.timer =
+      queue_.schedule(add(queue_.now(), takes), {Kind::done, handle.index, handle.word()});
 }
 
 void World::on_done(Handle handle) {
@@ -171,7 +172,7 @@ void World::on_free_worker(std::uint32_t index) {
   const Duration handover = services_[service_of_[index]].spec->handover;
   if (handover == Duration{0}) return take(index);
   if (replicas_[index].has_line()) {
-    queue_.schedule(add(queue_.now(), handover), {kTake, index, 0});
+    queue_.schedule(add(queue_.now(), handover), {Kind::take, index, 0});
   }
 }
 
@@ -202,7 +203,7 @@ void World::take(std::uint32_t index, std::size_t most) {
 void World::answer(Handle handle, Message& message, const Report& report) {
   message.stage = Message::Stage::returns;
   message.report = report;
-  travel(handle, message, kAnswer, message.has_read ? 3 : 1);
+  travel(handle, message, Kind::answer, message.has_read ? 3 : 1);
 }
 
 void World::turn_fault(std::size_t fault, bool on) {

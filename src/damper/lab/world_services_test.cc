@@ -283,7 +283,7 @@ TEST(WorldServices, CorrelatedReplicasTakeEquallyLong) {
   };
   EXPECT_NEAR(succeeded(0), 8750, 100);  // 1 - 0.5^3
   EXPECT_NEAR(succeeded(1), 5000, 150);
-  EXPECT_NEAR(succeeded(0.5), (8750 + 5000) / 2, 145);
+  EXPECT_NEAR(succeeded(0.5), (8750 + 5000) / 2.0, 145);
 }
 
 }  // namespace

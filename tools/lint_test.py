@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+"""What tools/lint asks clang-tidy about: everything once, and nothing twice."""
+
+import importlib.machinery
+import importlib.util
+import json
+import os
+import sys
+import tempfile
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def load_lint():
+    sys.dont_write_bytecode = True
+    loader = importlib.machinery.SourceFileLoader("lint", os.path.join(HERE, "lint"))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("lint", loader))
+    loader.exec_module(module)
+    return module
+
+
+lint = load_lint()
+
+TREE = {
+    "src/damper/a/far.h": "",
+    "src/damper/a/near.h": '#include "damper/a/far.h"\n',
+    "src/damper/a/near.cc": '#include "damper/a/near.h"\n',
+    "src/damper/a/near_test.cc": '#include "damper/a/tested.h"\n#include "damper/a/b_testing.h"\n',
+    "src/damper/a/b_testing.h": "",
+    "src/damper/a/c_testing.h": "",
+    "src/damper/a/near_bench.cc": '#include "damper/a/timed.h"\n',
+    "src/damper/a/tested.h": "",
+    "src/damper/a/timed.h": "",
+    "src/damper/a/alone.h": "",
+    "src/damper/a/named.h": "",
+    "src/damper/a/named.cc": '// #include "damper/a/named.h"\n',
+    "examples/other.cc": '#include "damper/a/alone.h"\n',
+}
+
+
+class ToCheck(unittest.TestCase):
+    def asked(self):
+        with tempfile.TemporaryDirectory() as root:
+            lint.ROOT, build = root, os.path.join(root, "build")
+            files = dict(TREE)
+            for name in TREE:
+                if name.endswith(".h"):
+                    files["build/headers/" + name.removeprefix("src/") + ".cc"] = ""
+            entries = [{"file": os.path.join(root, name)} for name in files if name.endswith(".cc")]
+            files["build/compile_commands.json"] = json.dumps(entries)
+            for name, text in files.items():
+                path = os.path.join(root, name)
+                os.makedirs(os.path.dirname(path), exist_ok=True)
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(text)
+            return [os.path.relpath(entry["file"], root) for entry in lint.to_check(build)]
+
+    def test_every_source_is_asked_once(self):
+        asked = [name for name in self.asked() if name.startswith("src/")]
+        self.assertEqual(sorted(asked),
+                         sorted(n for n in TREE if n.startswith("src/") and n.endswith(".cc")))
+
+    def test_a_header_is_asked_alone_only_if_no_source_has_it(self):
+        asked = [name for name in self.asked() if not name.startswith("src/")]
+        self.assertEqual(asked, [f"build/headers/damper/a/{name}.h.cc"
+                                 for name in ("c_testing", "tested", "timed", "alone", "named")])
+
+
+if __name__ == "__main__":
+    unittest.main()
