@@ -25,7 +25,7 @@ docs_check = load_docs_check()
 
 EXAMPLE = "int main() {\n  // [body]\n  int a = 1;\n  if (a) return 0;\n  // [/body]\n}\n"
 SNIPPET = "<!-- examples/a.cc: body -->\n\n```cpp\nint a = 1;\nif (a) return 0;\n```\n"
-TEST = "TEST(Backoff, TrapJ1_ItIsSo) {}\nTEST(Queue, TrapQ1_Later) {}\n"
+TEST = "TEST(Backoff, TrapJ1_ItIsSo) {}\nTEST(Proxy, TrapP1_Later) {}\n"
 ROW = "| id | trap | ours | test |\n|---|---|---|---|\n| J1 | a | b | `Backoff.TrapJ1_ItIsSo` |\n"
 VERDICTS = 'kVerdictNames = {\n    "none", "success", "shed"};\n'
 # Stands for `damper check [--quiet] -`: refuses what says bad; without --quiet it finds something.

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "counted_malloc.h"
 #include "damper/damper.h"
 #include "damper/engine/call.h"
 #include "damper/lab/world.h"
@@ -17,50 +18,10 @@
 // which is made of it. The first use of anything may allocate (a thread's slot, a stream of draws);
 // what is counted is every use after it.
 
-namespace {
-
-thread_local std::size_t allocations = 0;
-
-}  // namespace
-
-// In front of the C library's own, which glibc keeps under this name.
-extern "C" {
-void* __libc_malloc(std::size_t);                 // NOLINT
-void* __libc_calloc(std::size_t, std::size_t);    // NOLINT
-void* __libc_realloc(void*, std::size_t);         // NOLINT
-void* __libc_memalign(std::size_t, std::size_t);  // NOLINT
-
-void* malloc(std::size_t size) {
-  ++allocations;
-  return __libc_malloc(size);
-}
-void* calloc(std::size_t count, std::size_t size) {
-  ++allocations;
-  return __libc_calloc(count, size);
-}
-void* realloc(void* old, std::size_t size) {
-  ++allocations;
-  return __libc_realloc(old, size);
-}
-void* aligned_alloc(std::size_t alignment, std::size_t size) {
-  ++allocations;
-  return __libc_memalign(alignment, size);
-}
-}
-
 namespace damper {
 namespace {
 
 using namespace std::chrono_literals;
-
-// How many allocations a hundred times `what` make, after a first one.
-template <class What>
-std::size_t count(What what) {
-  what();
-  const std::size_t before = allocations;
-  for (int i = 0; i < 100; ++i) what();
-  return allocations - before;
-}
 
 Policy everything_on() {
   Policy policy;
@@ -76,13 +37,18 @@ Policy everything_on() {
 }
 
 TEST(Allocation, IsCounted) {  // Or all the others would pass without a reason.
-  EXPECT_EQ(count([] { (void)std::make_unique<int>(1); }), 100u);
-  EXPECT_EQ(count([] { std::free(std::malloc(1)); }), 100u);
-  EXPECT_EQ(count([] { (void)std::string(100, 'x'); }), 100u);
+  EXPECT_EQ(count([] { keep(std::make_unique<int>(1).get()); }), 100u);
+  EXPECT_EQ(count([] {
+              void* memory = std::malloc(1);
+              keep(memory);
+              std::free(memory);
+            }),
+            100u);
+  EXPECT_EQ(count([] { keep(std::string(100, 'x').data()); }), 100u);
   struct alignas(64) Line {
     char bytes[64];
   };
-  EXPECT_EQ(count([] { (void)std::make_unique<Line>(); }), 100u);
+  EXPECT_EQ(count([] { keep(std::make_unique<Line>().get()); }), 100u);
 }
 
 TEST(Allocation, ACallThatSucceedsMakesNone) {
@@ -185,10 +151,10 @@ TEST(Allocation, TheCoreMakesNone) {
 std::size_t count_in_run(lab::Scenario scenario, Duration length) {
   scenario.length = length;
   static const lab::Record first = lab::play(scenario);  // What a process allocates once.
-  const std::size_t before = allocations;
+  const std::size_t before = counted.allocations;
   const lab::Record record = lab::play(scenario, {.latency_over_time = false});
   EXPECT_GT(record.events, 100'000u);
-  return allocations - before;
+  return counted.allocations - before;
 }
 
 TEST(Allocation, ALabThatIsWarmMakesNone) {

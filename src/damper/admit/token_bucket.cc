@@ -52,6 +52,18 @@ std::int64_t TokenBucket::ahead(const Reading& reading, Instant now) noexcept {
   return std::max<std::int64_t>(reading.arrival - units(reading.scale, now), 0);
 }
 
+// How long until a bucket that has the arrival `next` after a take had the token for it: until next
+// is `capacity` ahead. Rounded up: never too early.
+Duration TokenBucket::until(const Scale& scale, std::int64_t next, Instant now) noexcept {
+  if (next <= scale.capacity) return Duration{0};
+  const Wide due = ((wide(next - scale.capacity) << 64) + scale.per_nanosecond - 1) /
+                   scale.per_nanosecond;  // Since the epoch, in nanoseconds; under 2^64.
+  const std::int64_t since = now.time_since_epoch().count();
+  if (since >= 0 && wide(since) >= due) return Duration{0};
+  const Wide wait = due - wide(since);  // Modulo 2^128: right for instants before the epoch, too.
+  return Duration{static_cast<std::int64_t>(std::min(wait, wide(kForever.count())))};
+}
+
 // The arrival and the scale that it is in. If a reload comes later, the arrival is another one by
 // the time it is swapped.
 TokenBucket::Reading TokenBucket::read() const noexcept {
@@ -83,15 +95,19 @@ std::optional<Duration> TokenBucket::reserve(Instant now, Duration max_ahead) no
   for (;;) {
     Reading seen = read();
     const std::int64_t next = ahead(seen, now) + seen.scale.token;
-    const std::int64_t missing = std::max<std::int64_t>(next - seen.scale.capacity, 0);
-    const Wide wait = ((wide(missing) << 64) + seen.scale.per_nanosecond - 1) /
-                      seen.scale.per_nanosecond;  // Rounded up: never too early.
-    if (bound < Duration(0) || wait > wide(bound.count())) return std::nullopt;
-    if (arrival_.compare_exchange_weak(seen.arrival, units(seen.scale, now) + next,
-                                       std::memory_order_acq_rel, std::memory_order_relaxed)) {
-      return Duration{static_cast<std::int64_t>(wait)};
+    const std::int64_t arrival = units(seen.scale, now) + next;
+    const Duration wait = until(seen.scale, arrival, std::max(now, Instant{}));
+    if (wait > bound) return std::nullopt;
+    if (arrival_.compare_exchange_weak(seen.arrival, arrival, std::memory_order_acq_rel,
+                                       std::memory_order_relaxed)) {
+      return wait;
     }
   }
+}
+
+Duration TokenBucket::wait(Instant now) const noexcept {
+  const Reading seen = read();
+  return until(seen.scale, seen.arrival + seen.scale.token, now);
 }
 
 std::int32_t TokenBucket::balance(Instant now) const noexcept {

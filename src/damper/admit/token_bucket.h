@@ -50,6 +50,10 @@ class TokenBucket {
   // is over max_ahead, which counts as 30 days at most.
   [[nodiscard]] std::optional<Duration> reserve(Instant now, Duration max_ahead) noexcept;
 
+  // How long until there is a token that is promised to nobody, if none is taken meanwhile:
+  // try_take(now + wait(now)) has it and a nanosecond earlier it has not. 0 when it is there now.
+  [[nodiscard]] Duration wait(Instant now) const noexcept;
+
   // Whole tokens that try_take would give now.
   [[nodiscard]] std::int32_t balance(Instant now) const noexcept;
 
@@ -70,6 +74,7 @@ class TokenBucket {
   static Scale scale(const TokenBucketOptions& options) noexcept;
   static std::int64_t units(const Scale& scale, Instant now) noexcept;
   static std::int64_t ahead(const Reading& reading, Instant now) noexcept;
+  static Duration until(const Scale& scale, std::int64_t next, Instant now) noexcept;
   [[nodiscard]] Reading read() const noexcept;
 
   std::atomic<std::int64_t> arrival_{0};  // the theoretical arrival time, in units

@@ -108,6 +108,53 @@ TEST(TokenBucket, AWaitThatIsNotWholeIsRoundedUpAndThenTheTokenIsThere) {  // In
   }
 }
 
+TEST(TokenBucket, SaysHowLongUntilThereIsATokenAndTakesNone) {
+  TokenBucket bucket({.rate_per_second = 10, .burst = 2});
+  EXPECT_EQ(bucket.wait(kStart), Duration(0));
+  EXPECT_TRUE(bucket.try_take(kStart));
+  EXPECT_EQ(bucket.wait(kStart), Duration(0));
+  EXPECT_TRUE(bucket.try_take(kStart));
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(bucket.wait(kStart), milliseconds(100));
+  EXPECT_EQ(bucket.wait(kStart + milliseconds(30)), milliseconds(70));
+  EXPECT_EQ(bucket.wait(kStart + milliseconds(100)), Duration(0));
+  EXPECT_EQ(bucket.wait(kStart + hours(1)), Duration(0));
+  EXPECT_EQ(bucket.reserve(kStart, seconds(1)), milliseconds(100));
+  EXPECT_EQ(bucket.wait(kStart), milliseconds(200));  // The first to come is promised.
+  EXPECT_EQ(bucket.wait(kStart - seconds(1)), milliseconds(1200));  // Time went backwards.
+}
+
+TEST(TokenBucket, TheWaitIsExactToTheNanosecondOverManySeeds) {
+  for (std::uint64_t seed = 1; seed <= 2000; ++seed) {
+    Random random(seed);
+    const double rate = std::pow(10.0, -3 + 11 * random.draw());
+    const auto burst = static_cast<std::int32_t>(1 + random.bits() % 20);
+    TokenBucket bucket({.rate_per_second = rate, .burst = burst});
+    const auto interval = static_cast<std::uint64_t>(1e9 / rate) + 1;
+    Instant now = kStart + Duration(random.bits() % 1'000'000'000);
+    for (int step = 0; step < 40; ++step) {
+      now += Duration(random.bits() % interval);
+      if (random.draw() < 0.3) (void)bucket.reserve(now, kForever);  // Promised ahead.
+      const Duration wait = bucket.wait(now);
+      ASSERT_FALSE(wait > Duration(0) && bucket.try_take(now + wait - Duration(1))) << seed;
+      now += wait;
+      ASSERT_EQ(bucket.wait(now), Duration(0)) << seed;
+      ASSERT_TRUE(bucket.try_take(now)) << seed;
+    }
+  }
+}
+
+TEST(TokenBucket, TheWaitHoldsAtTheEndsOfTime) {
+  TokenBucket bucket({.rate_per_second = 1, .burst = 1});
+  EXPECT_EQ(bucket.wait(Instant::min()), Duration(0));
+  EXPECT_TRUE(bucket.try_take(Instant::min()));  // Counts as the epoch.
+  EXPECT_EQ(bucket.wait(at(Duration(0))), seconds(1));
+  EXPECT_EQ(bucket.wait(at(seconds(-5))), seconds(6));
+  EXPECT_FALSE(bucket.try_take(at(seconds(1)) - Duration(1)));
+  EXPECT_EQ(bucket.wait(Instant::min()), kForever);
+  EXPECT_TRUE(bucket.try_take(kNever));
+  EXPECT_GT(bucket.wait(kNever), seconds(1) - Duration(10));
+}
+
 TEST(TokenBucket, ReservationsAheadEndAtThirtyDays) {
   TokenBucket bucket({.rate_per_second = 0.001, .burst = 1});
   int promised = -1;  // The first is there at once.

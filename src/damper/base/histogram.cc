@@ -12,7 +12,8 @@ constexpr std::uint64_t kFolding = std::uint64_t{1} << 62;  // Over any sum of e
 }  // namespace
 
 Histogram::Histogram(Duration window) noexcept
-    : length_(static_cast<std::uint64_t>(window.count()) / kEpochs) {
+    : length_(static_cast<std::uint64_t>(window.count()) / kEpochs),
+      reciprocal_(static_cast<std::uint64_t>((Wide{1} << 64) / length_)) {
   DAMPER_CHECK(window >= std::chrono::seconds(1));
 }
 

@@ -97,7 +97,12 @@ class Histogram {
   static constexpr std::uint64_t ready(std::uint64_t epoch) noexcept { return epoch * 2; }
   [[nodiscard]] std::uint64_t epoch_of(Instant now) const noexcept {
     const std::int64_t ns = now.time_since_epoch().count();
-    return ns < 0 ? 0 : static_cast<std::uint64_t>(ns) / length_;
+    if (ns < 0) return 0;
+    // ns / length_ without a division, which would cost as much as the rest: the product is it or
+    // one less, since ns < 2^63.
+    const auto dividend = static_cast<std::uint64_t>(ns);
+    const auto quotient = static_cast<std::uint64_t>(Wide{dividend} * reciprocal_ >> 64);
+    return dividend - quotient * length_ >= length_ ? quotient + 1 : quotient;
   }
   // The count of a bucket in an epoch.
   static std::int64_t count(const Epoch& place, std::size_t bucket) noexcept {
@@ -109,7 +114,10 @@ class Histogram {
   [[nodiscard]] bool is_live(const Epoch& place, std::uint64_t current) const noexcept;
   bool turn(Epoch& place, std::uint64_t epoch) noexcept;
 
-  std::uint64_t length_;  // of an epoch, in nanoseconds
+  __extension__ using Wide = unsigned __int128;
+
+  std::uint64_t length_;      // of an epoch, in nanoseconds
+  std::uint64_t reciprocal_;  // 2^64 / length_, rounded down
   std::array<Epoch, kEpochs> epochs_{};
   std::array<std::atomic<std::int64_t>, kBuckets> folded_{};
 };

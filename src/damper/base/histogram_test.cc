@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <thread>
 #include <vector>
@@ -133,6 +134,25 @@ TEST(LiveQuantile, ForgetsWhenTheHistogramHasTooFewSamplesAgain) {
   histogram.record(40ns, Instant{0s});
   EXPECT_EQ(p50.get(histogram, Percent(50), 1, Instant{0s}), 40ns);
   EXPECT_EQ(p50.get(histogram, Percent(50), 1, Instant{2s}), std::nullopt);
+}
+
+// An epoch begins to the nanosecond, however late: it is found without a division.
+TEST(Histogram, AnEpochBeginsToTheNanosecondHoweverLate) {
+  for (const Duration window : {Duration(1s), Duration(60s), Duration(7'000'000'003ns)}) {
+    const Duration epoch = window / 4;
+    for (const std::int64_t nth : {std::int64_t{1}, std::int64_t{12'345},
+                                   std::numeric_limits<std::int64_t>::max() / epoch.count() - 4}) {
+      Histogram histogram(window);
+      const Instant start{epoch * nth};
+      histogram.record(1ms, start);
+      EXPECT_EQ(histogram.samples(start + epoch * 4 - 1ns), 1) << nth;
+      EXPECT_EQ(histogram.samples(start + epoch * 4), 0) << nth;
+      Histogram earlier(window);
+      earlier.record(1ms, start - 1ns);
+      EXPECT_EQ(earlier.samples(start + epoch * 3 - 1ns), 1) << nth;
+      EXPECT_EQ(earlier.samples(start + epoch * 3), 0) << nth;
+    }
+  }
 }
 
 }  // namespace

@@ -12,10 +12,11 @@ namespace damper::engine {
 // An Event is a transition that somebody at 02:13 wants to read one line about. A request is not an
 // event: there is one for the first failure, not one for each.
 enum class EventKind : std::uint8_t {
-  first_failure,      // The first failure after a quiet time.
+  first_failure,      // The first failure after a quiet time; of a key, after it was well.
   repeated_failure,   // `count` failures in a row: 10, 100, 1000, ...
-  recovered,          // A success after `count` failures in a row, at least 10.
+  recovered,          // A success after `count` failures in a row, at least 10; of a key, 3.
   backoff_growing,    // A call waits for its second retry, for `length`; first after a quiet time.
+                      // A key does after its third failure.
   budget_exhausted,   // The retry budget refused.
   budget_refilled,    // It has half of what it earned again.
   breaker_opened,     // For `length`.
@@ -23,12 +24,13 @@ enum class EventKind : std::uint8_t {
   breaker_closed,     // Traffic ramps up.
   switch_flipped,     // `detail` says which and why.
   policy_reloaded,    // `count` is the policy's version.
+  parked,             // A key was given up after `count` runs; `detail` says why.
 };
 
-inline constexpr std::array<std::string_view, 11> kEventNames = {
-    "first_failure",    "repeated_failure", "recovered",      "backoff_growing",
-    "budget_exhausted", "budget_refilled",  "breaker_opened", "breaker_half_open",
-    "breaker_closed",   "switch_flipped",   "policy_reloaded"};
+inline constexpr std::array<std::string_view, 12> kEventNames = {
+    "first_failure",    "repeated_failure", "recovered",       "backoff_growing",
+    "budget_exhausted", "budget_refilled",  "breaker_opened",  "breaker_half_open",
+    "breaker_closed",   "switch_flipped",   "policy_reloaded", "parked"};
 
 [[nodiscard]] constexpr std::string_view name(EventKind kind) noexcept {
   return kEventNames[static_cast<std::size_t>(kind)];

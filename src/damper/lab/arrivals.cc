@@ -9,19 +9,18 @@ namespace {
 
 constexpr Duration kMeter = std::chrono::milliseconds(1);
 
-// The time to the next of a Poisson process.
-Duration exponential_gap(double rate_per_second, double draw) noexcept {
-  const double ns = -ln(1 - draw) / rate_per_second * 1e9;
-  constexpr double kMost = static_cast<double>(kLongest.count());
-  return Duration{static_cast<std::int64_t>(ns < kMost ? ns + 0.5 : kMost)};
-}
-
 // The share part / whole of a length: exact, and no product on the way is too large.
 Duration share_of(Duration length, std::int64_t part, std::int64_t whole) noexcept {
   return length / whole * part + length % whole * part / whole;
 }
 
 }  // namespace
+
+Duration exponential_gap(double rate_per_second, double draw) noexcept {
+  const double ns = -ln(1 - draw) / rate_per_second * 1e9;
+  constexpr double kMost = static_cast<double>(kLongest.count());
+  return Duration{static_cast<std::int64_t>(ns < kMost ? ns + 0.5 : kMost)};
+}
 
 Arrivals::Arrivals(const ClientsSpec& spec, std::size_t group, const Streams& streams)
     : spec_(spec),

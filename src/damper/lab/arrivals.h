@@ -11,6 +11,9 @@
 
 namespace damper::lab {
 
+// The time to the next of a Poisson process. 0 <= draw < 1.
+[[nodiscard]] Duration exponential_gap(double rate_per_second, double draw) noexcept;
+
 // Arrivals say when the clients of one group begin their requests.
 //
 // Why: draws of their own, by client and by request, so that two policies see the same arrivals

@@ -27,7 +27,7 @@ std::string variants_of(std::string_view name) {
 }
 
 TEST(Builtin, EachLoadsUnderItsOwnNameAndSaysWhatItIsAbout) {
-  EXPECT_EQ(builtins().size(), 14U);
+  EXPECT_EQ(builtins().size(), 15U);
   for (const Builtin& builtin : builtins()) {
     const auto scenarios = load_scenario(builtin.text, builtin.name);
     ASSERT_TRUE(scenarios) << to_string(scenarios.error());
@@ -40,7 +40,7 @@ TEST(Builtin, EachLoadsUnderItsOwnNameAndSaysWhatItIsAbout) {
 
 TEST(Builtin, TheyComeInTheOrderInWhichPeopleShouldMeetThem) {
   EXPECT_EQ(builtins().front().name, "storm");
-  EXPECT_EQ(builtins().back().name, "overload");
+  EXPECT_EQ(builtins().back().name, "reconcile-storm");
 }
 
 TEST(Builtin, TheyHaveTheVariantsThatArePublished) {
@@ -55,6 +55,7 @@ TEST(Builtin, TheyHaveTheVariantsThatArePublished) {
   EXPECT_EQ(variants_of("tail-fanout"), "hundred two-thousand");
   EXPECT_EQ(variants_of("tail-hedge"), "plain hedged shared-fate");
   EXPECT_EQ(variants_of("overload"), "fifo shed burst throttle");
+  EXPECT_EQ(variants_of("reconcile-storm"), "damper client-go naive");
 }
 
 TEST(Builtin, OneIsFoundByItsName) {
@@ -108,6 +109,16 @@ TEST(Builtin, TheStormStaysSmallWithEverySeed) {
   for (const Record& record : runs.sets[0].records) {
     EXPECT_LE(find_measure("attempts_per_request_in_fault")->of(scenarios.front(), record), 1.2);
     EXPECT_LE(find_measure("back_after")->of(scenarios.front(), record), 2);
+  }
+}
+
+// While the API server is away it gets no more than in calm weather, 2000 a second.
+TEST(Builtin, TheReconcileStormStaysSmallWithEverySeed) {
+  const std::vector<Scenario> scenarios = *load_builtin("reconcile-storm");
+  const Runs runs = play_all({scenarios.front()}, {.runs = 10});
+  for (const Record& record : runs.sets[0].records) {
+    EXPECT_LE(find_measure("runs_per_event_in_fault")->of(scenarios.front(), record), 1.1);
+    EXPECT_LE(find_measure("load_in_fault")->of(scenarios.front(), record), 2000);
   }
 }
 

@@ -15,6 +15,9 @@
 
 namespace damper::lab {
 
+// Who makes a call: a client, a replica of a service, or a controller.
+enum class Sender : std::uint8_t { client, service, controller };
+
 // One operation under way: the engine's state machine, and what the lab knows about it.
 struct Operation {
   Operation(engine::Dependency& dependency, const engine::CallOptions& options)
@@ -37,9 +40,11 @@ struct Operation {
   std::uint32_t draws = 0;    // how many it has used
   bool owned_above = false;
   bool unsent_owned_above = false;
-  bool from_service = false;                                      // the wire's own
+  Sender sender = Sender::client;                                 // the wire's own
   bool in_fault = false;                                          // the wire's own
   admit::Criticality criticality = admit::Criticality::critical;  // the wire's own
+  // The wire's own: the last answer, and a timeout before there is one.
+  decide::Report report{.outcome = decide::Outcome::timeout};
 };
 
 // A Wire is where attempts go. It answers through Callers::on_answer(), later or never: not from

@@ -31,25 +31,43 @@ std::optional<double> rate_of(const ClientsSpec& clients) {
   return std::nullopt;
 }
 
+// The most runs a second that are no retries: each event is one, unless it is coalesced.
+std::optional<double> rate_of(const ControllersSpec& controllers) {
+  double rate = controllers.events;
+  if (controllers.resync > Duration{0}) rate += controllers.keys / seconds(controllers.resync);
+  if (controllers.rate_limit > 0) rate = std::min(rate, controllers.rate_limit);
+  return controllers.count * rate;
+}
+
 // Who sends how much to whom, and what the linter is told about it.
 class Survey {
  public:
   explicit Survey(const Scenario& scenario)
-      : scenario_(scenario), demand_(scenario.services.size()) {
+      : scenario_(scenario),
+        demand_(scenario.services.size()),
+        is_called_(scenario.services.size(), false) {
     for (const ClientsSpec& clients : scenario.clients) {
       send(*scenario.find_service(clients.calls), rate_of(clients), clients.processes);
+    }
+    for (const ControllersSpec& controllers : scenario.controllers) {
+      const std::size_t at = *scenario.find_service(controllers.calls);
+      send(at, rate_of(controllers), 0);
+      is_called_[at] = true;
     }
     // Once for each service that is called, however many call it.
     std::vector<bool> counted(scenario.services.size(), false);
     for (const ClientsSpec& clients : scenario.clients) {
       count_callers(*scenario.find_service(clients.calls), counted);
     }
+    for (const ControllersSpec& controllers : scenario.controllers) {
+      count_callers(*scenario.find_service(controllers.calls), counted);
+    }
   }
 
   [[nodiscard]] std::vector<Route> routes() const {
     std::vector<Route> routes;
     for (std::size_t i = 0; i < scenario_.services.size(); ++i) {
-      if (demand_[i].clients > 0) routes.push_back(route_to(i));
+      if (demand_[i].clients > 0 || is_called_[i]) routes.push_back(route_to(i));
     }
     return routes;
   }
@@ -119,7 +137,11 @@ class Survey {
     const ServiceSpec& service = scenario_.services[at];
     Route route;
     route.place = service.place;
-    if (const Route* said = scenario_.route_for(service.name)) route = *said;
+    if (demand_[at].clients == 0) {  // Controllers alone call it: a run is one attempt.
+      route.settings.policy.call.max_attempts = 1;
+    } else if (const Route* said = scenario_.route_for(service.name)) {
+      route = *said;
+    }
     route.name = service.name;
     Facts facts;
     facts.capacity = capacity_of(service);
@@ -138,6 +160,7 @@ class Survey {
 
   const Scenario& scenario_;
   std::vector<Demand> demand_;
+  std::vector<bool> is_called_;  // by controllers
 };
 
 }  // namespace

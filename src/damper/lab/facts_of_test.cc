@@ -123,6 +123,30 @@ TEST(FactsOf, ThePolicyIsTheOneOfTheRouteWithItsPlaces) {
   EXPECT_FALSE(routes[2].places.empty());
 }
 
+// A run is one attempt, and at most as many are first ones as there are events.
+TEST(FactsOf, ControllersLoadAServiceAndRetryOnTheirOwn) {
+  const Scenario fleet = scenario_of(R"(scenario: fleet
+services:
+  api: {workers: 10, service_time: 10ms, calls: [db]}
+  db: {}
+controllers:
+  pods: {calls: api, count: 50, events: 2, keys: 100, resync: 100s}
+policy: {route: {retry_policy: {num_retries: 7}}}
+)");
+  const auto routes = facts_of(fleet);
+  ASSERT_EQ(routes.size(), 2u);
+  EXPECT_EQ(routes[0].name, "api");
+  EXPECT_EQ(routes[0].settings.policy.call.max_attempts, 1);
+  EXPECT_EQ(routes[0].settings.facts->load, 50 * 3);
+  EXPECT_EQ(routes[0].settings.facts->clients, 0);
+  EXPECT_EQ(routes[1].name, "db");
+  EXPECT_EQ(routes[1].settings.policy.call.max_attempts, 8);
+  EXPECT_EQ(routes[1].settings.facts->load, 150);
+  Scenario limited = fleet;
+  limited.controllers[0].rate_limit = 1;
+  EXPECT_EQ(facts_about(limited, "api").load, 50);
+}
+
 // The sentence of the finding about a variant of a built-in; empty when there is none.
 std::string finding(std::string_view builtin, std::size_t variant, policy::Rule rule) {
   const auto scenarios = load_builtin(builtin);

@@ -94,7 +94,7 @@ void narrow(Sweep& sweep, Border& border) {
 // C and C / w in requests of the clients: those of the service on their way that has the least, as
 // the linter sees it. Not known when others load it as well.
 void add_capacity(const Scenario& scenario, MapResult& map) {
-  if (scenario.clients.size() != 1) return;
+  if (scenario.clients.size() != 1 || !scenario.controllers.empty()) return;
   const std::vector<policy::Route> routes = facts_of(scenario);
   const std::vector<policy::Amplified> amplified = policy::amplify(policy::layers_of(routes));
   const double load = scenario.clients.front().has_rate() ? scenario.clients.front().rate : 0;
@@ -137,6 +137,7 @@ std::optional<policy::Error> find_map_error(const Scenario& scenario) {
   const auto error = [&](policy::Place place, std::string sentence) {
     return policy::Error{scenario.file, place, std::move(sentence)};
   };
+  if (scenario.clients.empty()) return error({}, "a map needs clients: the scenario has none");
   const ClientsSpec& clients = scenario.clients.front();
   if (clients.loop != Loop::open) {
     return error(

@@ -112,6 +112,9 @@ std::string error_of(const Scenario& scenario) {
 
 TEST(Map, SaysWhyItCannotBeDrawn) {
   EXPECT_EQ(error_of(fragile()), "");
+  Scenario nobody = fragile();
+  nobody.clients.clear();
+  EXPECT_EQ(error_of(nobody), "fragile.yaml: a map needs clients: the scenario has none");
   Scenario closed = fragile();
   closed.clients[0].loop = Loop::closed;
   closed.clients[0].place = {4, 3};

@@ -46,6 +46,17 @@ const ClientsRecord* clients(const Record& record) {
   return record.clients.empty() ? nullptr : &record.clients.front();
 }
 
+const ControllersRecord* controllers(const Record& record) {
+  return record.controllers.empty() ? nullptr : &record.controllers.front();
+}
+
+// The service that the first controllers call.
+const ServiceRecord* controlled_service(const Scenario& scenario, const Record& record) {
+  if (scenario.controllers.empty()) return nullptr;
+  const auto at = find_record(record, scenario.controllers.front().calls);
+  return at ? &record.services[*at] : nullptr;
+}
+
 // The first bucket of the last tenth of the run.
 std::size_t last_tenth(const Record& record) {
   if (record.bucket <= Duration{0}) return 0;
@@ -111,6 +122,7 @@ double goodput_at_end(const Scenario& scenario, const Record& record) {
 }
 
 double collapsed(const Scenario& scenario, const Record& record) {
+  if (clients(record) == nullptr) return kNone;
   const Duration calm = last_fault_end(scenario).value_or(Duration{0});
   if (calm > record.length - record.length / 10) return kNone;
   return goodput_at_end(scenario, record) < 50 ? 1 : 0;
@@ -132,12 +144,30 @@ bool is_good(std::span<const ClientsTick> ticks, std::size_t first, std::size_t 
   return good * 100 >= offered * 99;
 }
 
+// Of controllers: until at most 1 % of the healthy keys have failed and not run well since.
+double settled_after(const Scenario& scenario, const Record& record, Duration over) {
+  const ControllersRecord* const group = controllers(record);
+  if (group == nullptr || scenario.controllers.empty()) return kNone;
+  const ControllersSpec& spec = scenario.controllers.front();
+  const std::uint64_t healthy =
+      static_cast<std::uint64_t>(spec.count) * static_cast<std::uint64_t>(spec.keys);
+  const auto start = static_cast<std::size_t>((over + record.bucket - Duration{1}) / record.bucket);
+  std::size_t back = start;
+  for (std::size_t i = start; i < group->ticks.size(); ++i) {
+    if (std::uint64_t{group->ticks[i].failing} * 100 > healthy) back = i + 1;
+  }
+  if (back >= group->ticks.size()) return seconds(record.length - over);
+  return seconds(record.bucket * static_cast<std::int64_t>(back - start));
+}
+
 double back_after(const Scenario& scenario, const Record& record) {
   const ClientsRecord* const group = clients(record);
   const auto over = last_fault_end(scenario);
-  if (group == nullptr || record.bucket <= Duration{0}) return kNone;
+  if (record.bucket <= Duration{0}) return kNone;
+  if (group == nullptr && controllers(record) == nullptr) return kNone;
   if (!over) return 0;
   if (*over >= record.length) return kNone;
+  if (group == nullptr) return settled_after(scenario, record, *over);
   Duration calm = record.length;  // How long nothing was wrong at first.
   for (const FaultSpec& fault : scenario.faults) calm = std::min(calm, fault.at);
   std::int64_t normal = 0;  // Twice as many under way as before the first fault.
@@ -255,6 +285,78 @@ double attempts(const Scenario&, const Record& record) {
   return group == nullptr ? kNone : static_cast<double>(group->attempts);
 }
 
+double runs_per_event(const Scenario&, const Record& record) {
+  const ControllersRecord* const group = controllers(record);
+  return group == nullptr ? kNone : ratio(group->runs, group->events);
+}
+
+double runs_per_event_in_fault(const Scenario&, const Record& record) {
+  const ControllersRecord* const group = controllers(record);
+  return group == nullptr ? kNone : ratio(group->runs_in_fault, group->events_in_fault);
+}
+
+double retried_runs(const Scenario&, const Record& record) {
+  const ControllersRecord* const group = controllers(record);
+  return group == nullptr ? kNone : percent(group->retries, group->runs);
+}
+
+bool is_in_fault(const Scenario& scenario, Duration from, Duration to) {
+  return std::ranges::any_of(
+      scenario.faults, [&](const FaultSpec& fault) { return fault.at < to && fault.end() > from; });
+}
+
+// Attempts a second in the 100 ms that touch a fault: the mean, and the most.
+struct LoadInFault {
+  double mean = kNone;
+  double most = kNone;
+};
+
+LoadInFault find_load_in_fault(const Scenario& scenario, const Record& record) {
+  const ServiceRecord* const at = controlled_service(scenario, record);
+  if (at == nullptr || record.bucket <= Duration{0}) return {};
+  const std::size_t window = buckets_of(kTallest, record);
+  const double length = seconds(record.bucket * static_cast<std::int64_t>(window));
+  std::uint64_t sum = 0;
+  std::uint64_t most = 0;
+  std::int64_t windows = 0;
+  for (std::size_t i = 0; i + window <= at->ticks.size(); i += window) {
+    const Duration from = record.bucket * static_cast<std::int64_t>(i);
+    const Duration to = record.bucket * static_cast<std::int64_t>(i + window);
+    if (!is_in_fault(scenario, from, to)) continue;
+    std::uint64_t attempts = 0;
+    for (std::size_t j = i; j < i + window; ++j) attempts += arrived(at->ticks[j]);
+    sum += attempts;
+    most = std::max(most, attempts);
+    ++windows;
+  }
+  if (windows == 0) return {};
+  return {static_cast<double>(sum) / (length * static_cast<double>(windows)),
+          static_cast<double>(most) / length};
+}
+
+double load_in_fault(const Scenario& scenario, const Record& record) {
+  return find_load_in_fault(scenario, record).mean;
+}
+
+double peak_in_fault(const Scenario& scenario, const Record& record) {
+  return find_load_in_fault(scenario, record).most;
+}
+
+template <LatencySketch ControllersRecord::*sketch>
+double keys_p99(const Scenario&, const Record& record) {
+  const ControllersRecord* const group = controllers(record);
+  if (group == nullptr) return kNone;
+  const auto found = (group->*sketch).quantile(Percent(99));
+  return found ? static_cast<double>(found->count()) / 1e6 : kNone;
+}
+
+template <std::uint32_t ControllersTick::*level>
+double level_at_end(const Scenario&, const Record& record) {
+  const ControllersRecord* const group = controllers(record);
+  if (group == nullptr || group->ticks.empty()) return kNone;
+  return group->ticks.back().*level;
+}
+
 double last_end(const Scenario&, const Record& record) { return seconds(record.last_end); }
 
 constexpr auto kMeasures = std::to_array<Measure>({
@@ -269,8 +371,10 @@ constexpr auto kMeasures = std::to_array<Measure>({
      false, goodput_at_end},
     {"collapsed", "", "Runs that were down at the end though every fault was over", true,
      collapsed},
-    {"back_after", "s", "From the last fault's end until 99 % of what is offered succeeds", true,
-     back_after},
+    {"back_after", "s",
+     "From the last fault's end until 99 % of what is offered succeeds; of controllers, until at "
+     "most 1 % of the healthy keys fail",
+     true, back_after},
     {"tallest_retries", "", "Most retries that reached the service in 100 ms", true,
      tallest_retries},
     {"tallest_attempts", "", "Most attempts that reached the service in 100 ms", true,
@@ -290,6 +394,25 @@ constexpr auto kMeasures = std::to_array<Measure>({
     {"attempts", "", "Attempts of the clients", true, attempts},
     {"failed", "%", "Requests that ended without success, of all", true, failed},
     {"last_end", "s", "Until the last request was over", true, last_end},
+    {"runs_per_event", "", "Runs that controllers started for each event", true, runs_per_event},
+    {"runs_per_event_in_fault", "",
+     "Runs that controllers started while a fault was on for each event that came then", true,
+     runs_per_event_in_fault},
+    {"retried_runs", "%", "Runs of controllers that were retries", true, retried_runs},
+    {"load_in_fault", "/s", "Attempts that reached the controllers' service while a fault was on",
+     true, load_in_fault},
+    {"peak_in_fault", "/s", "The same in the busiest 100 ms", true, peak_in_fault},
+    {"queued_p99", "ms", "99 % of the runs of healthy keys waited no longer for a worker", true,
+     keys_p99<&ControllersRecord::queued>},
+    {"settled_p99", "ms",
+     "99 % of the events of healthy keys were followed by a successful run no later", true,
+     keys_p99<&ControllersRecord::settled>},
+    {"failing_at_end", "", "Healthy keys whose last run had failed, at the end", true,
+     level_at_end<&ControllersTick::failing>},
+    {"backlog_at_end", "", "Keys that waited for a worker or for their time, at the end", true,
+     level_at_end<&ControllersTick::waiting>},
+    {"parked_at_end", "", "Keys that controllers had given up, at the end", true,
+     level_at_end<&ControllersTick::parked>},
 });
 
 }  // namespace
@@ -306,13 +429,11 @@ bool is_collapsed(const Scenario& scenario, const Record& record) {
 }
 
 std::optional<std::size_t> called_service(const Scenario& scenario, const Record& record) {
-  if (scenario.clients.empty()) return std::nullopt;
-  return find_record(record, scenario.clients.front().calls);
+  return find_record(record, scenario.first_called());
 }
 
 std::optional<std::size_t> bottom_service(const Scenario& scenario, const Record& record) {
-  if (scenario.clients.empty()) return std::nullopt;
-  std::string_view at = scenario.clients.front().calls;
+  std::string_view at = scenario.first_called();
   for (std::size_t step = 0; step < scenario.services.size(); ++step) {  // A circle ends, too.
     const ServiceSpec* const spec = find_spec(scenario, at);
     if (spec == nullptr || spec->calls.empty()) break;

@@ -13,7 +13,7 @@ namespace damper::lab {
 
 // A Measure is one number that a run is judged by: what scenarios promise, what a comparison
 // shows, what the map counts. Clients are the scenario's first group, the service is the one that
-// they call, unless the name says otherwise.
+// they (or, without clients, the first controllers) call, unless the name says otherwise.
 //
 // Invariants:
 //   (1) A measure is a function of the scenario and the record; it has the same bits everywhere.
@@ -34,9 +34,10 @@ struct Measure {
 //                                  of all clients
 //   success                        % of requests that succeeded, of those that are over
 //   goodput_at_end                 % of requests offered in the last tenth of the run that
-//   succeeded collapsed                      1 when the system was down at the end though every
-//   fault was over back_after                     s from the last fault's end to the first second
-//   from which on
+//                                  succeeded
+//   collapsed                      1 when the system was down at the end though every fault was
+//                                  over
+//   back_after                     s from the last fault's end to the first second from which on
 //                                  99 % of what is offered succeeds; the rest of the run if never
 //   tallest_retries                most retries that reached the service in 100 ms
 //   tallest_attempts               the same of all attempts
@@ -51,6 +52,20 @@ struct Measure {
 //   requests, attempts             how many there were, of the clients
 //   failed                         % of requests that ended without success, of all of them
 //   last_end                       s until the last request was over
+// Of the first controllers, and of the service that they call:
+//   runs_per_event                 runs, by event
+//   runs_per_event_in_fault        runs started while a fault was on, by event that came then
+//   retried_runs                   % of runs whose key failed the last time
+//   load_in_fault                  attempts a second at the service while a fault was on
+//   peak_in_fault                  the same in the busiest 100 ms
+//   queued_p99                     ms that a healthy key waited for a worker
+//   settled_p99                    ms from an event to the end of a successful run that saw it, of
+//                                  healthy keys: the events that a run saw count as one
+//   failing_at_end                 healthy keys whose last run failed, and which wait
+//   backlog_at_end                 keys that wait, for a worker or in their backoff
+//   parked_at_end                  keys that were given up
+// Without clients, back_after is that of the controllers: until at most 1 % of the healthy keys
+// have failed and not run well since.
 [[nodiscard]] std::span<const Measure> measures();
 // Null when there is none of that name.
 [[nodiscard]] const Measure* find_measure(std::string_view name);
@@ -58,8 +73,9 @@ struct Measure {
 // Whether the system was down at the end though every fault was over: goodput_at_end under 50 %.
 [[nodiscard]] bool is_collapsed(const Scenario& scenario, const Record& record);
 
-// The service that the first clients call, and the end of the chain of calls from there: the last
-// of each service's calls. Positions in the record; nothing when it has no such service.
+// The service that the first clients (or controllers) call, and the end of the chain of calls from
+// there: the last of each service's calls. Positions in the record; nothing when it has no such
+// service.
 [[nodiscard]] std::optional<std::size_t> called_service(const Scenario& scenario,
                                                         const Record& record);
 [[nodiscard]] std::optional<std::size_t> bottom_service(const Scenario& scenario,

@@ -32,7 +32,7 @@ TEST(Measure, EachIsFoundByItsName) {
     EXPECT_NE(measure.of, nullptr);
     EXPECT_FALSE(measure.what.empty());
   }
-  EXPECT_EQ(names.size(), 23U);
+  EXPECT_EQ(names.size(), 33U);
   EXPECT_EQ(find_measure("p9"), nullptr);
   EXPECT_EQ(find_measure(""), nullptr);
 }
@@ -46,6 +46,59 @@ TEST(Measure, WhatTheClientsCost) {
   EXPECT_EQ(measured("success", kStorm, record), 70);
   EXPECT_EQ(measured("failed", kStorm, record), 30);
   EXPECT_EQ(measured("last_end", kStorm, record), 9.99);
+}
+
+TEST(Measure, WhatControllersDo) {
+  const Report report = controlled_report();
+  const Scenario& scenario = report.sets[0].scenario;
+  Record record = report.sets[0].records[0];  // 200 events, 120 retries
+  EXPECT_EQ(measured("runs_per_event", scenario, record), 1.6);
+  EXPECT_EQ(measured("runs_per_event_in_fault", scenario, record), 160 / 60.0);
+  EXPECT_EQ(measured("retried_runs", scenario, record), 37.5);
+  EXPECT_EQ(measured("load_in_fault", scenario, record), 160 / 3.0);
+  EXPECT_EQ(measured("peak_in_fault", scenario, record), 60);  // 30 in half a second
+  EXPECT_NEAR(measured("queued_p99", scenario, record), 8, 0.2);
+  EXPECT_NEAR(measured("settled_p99", scenario, record), 3000, 60);
+  EXPECT_EQ(measured("failing_at_end", scenario, record), 0);
+  EXPECT_EQ(measured("backlog_at_end", scenario, record), 3);
+  EXPECT_EQ(measured("parked_at_end", scenario, record), 1);
+  record.controllers[0].ticks.back().failing = 2;
+  EXPECT_EQ(measured("failing_at_end", scenario, record), 2);
+}
+
+TEST(Measure, ControllersAreBackWhenTheirHealthyKeysAre) {
+  Report report = controlled_report();
+  const Scenario& scenario = report.sets[0].scenario;
+  Record& record = report.sets[0].records[0];
+  EXPECT_EQ(measured("back_after", scenario, record), 1);
+  record.controllers[0].ticks.back().failing = 1;  // Over 1 % of 20.
+  EXPECT_EQ(measured("back_after", scenario, record), 5);
+  report.sets[0].scenario.controllers[0].count = 5;  // Of 100, one is no more than that.
+  EXPECT_EQ(measured("back_after", scenario, record), 0);
+  report.sets[0].scenario.faults.clear();
+  EXPECT_EQ(measured("back_after", scenario, record), 0);
+}
+
+// Of the service that the controllers call, as of the one that clients do.
+TEST(Measure, WithoutClientsTheServiceIsTheControllers) {
+  const Report report = controlled_report();
+  const Scenario& scenario = report.sets[0].scenario;
+  const Record& record = report.sets[0].records[0];
+  EXPECT_EQ(called_service(scenario, record), 0U);
+  EXPECT_EQ(bottom_service(scenario, record), 0U);
+  EXPECT_EQ(measured("tallest_attempts", scenario, record), 6);
+  for (const char* name : {"success", "goodput_at_end", "collapsed", "p99", "requests"}) {
+    EXPECT_TRUE(std::isnan(measured(name, scenario, record))) << name;
+  }
+}
+
+TEST(Measure, WithoutControllersTheyHaveDoneNothing) {
+  const Record record = small_record(1, 2);
+  for (const char* name : {"runs_per_event", "runs_per_event_in_fault", "retried_runs",
+                           "load_in_fault", "peak_in_fault", "queued_p99", "settled_p99",
+                           "failing_at_end", "backlog_at_end", "parked_at_end"}) {
+    EXPECT_TRUE(std::isnan(measured(name, kStorm, record))) << name;
+  }
 }
 
 TEST(Measure, SuccessIsOfRequestsThatAreOver) {

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <string>
+#include <vector>
 
 #include "damper/base/random.h"
 #include "damper/lab/world_testing.h"
@@ -35,6 +36,19 @@ class RandomScenario {
     const std::int32_t faults = whole(0, 5);
     for (std::int32_t i = 0; i < faults; ++i) add_fault(scenario);
     return scenario;
+  }
+
+  // Puts controllers into a world, beside its clients or in their place.
+  void add_controllers(Scenario& scenario) {
+    const auto services = static_cast<std::int32_t>(scenario.services.size());
+    const std::int32_t groups = whole(1, 2);
+    for (std::int32_t i = 0; i < groups; ++i) {
+      scenario.controllers.push_back(make_controllers(i, services));
+    }
+    if (!chance(0.3)) return;
+    scenario.clients.clear();
+    std::erase_if(scenario.faults,
+                  [](const FaultSpec& fault) { return fault.kind == FaultKind::spike; });
   }
 
  private:
@@ -148,6 +162,32 @@ class RandomScenario {
     if (chance(0.2)) spec.gives_up = random_.draw();
     if (chance(0.2)) spec.gives_up_over = random_.draw();
     if (chance(0.2)) spec.bucket = whole(1, 20);
+    return spec;
+  }
+
+  [[nodiscard]] ControllersSpec make_controllers(std::int32_t number, std::int32_t services) {
+    ControllersSpec spec;
+    spec.name = "k" + std::to_string(number);
+    spec.calls = name(whole(0, services - 1));
+    spec.count = whole(1, 5);
+    spec.workers = whole(1, 5);
+    spec.keys = whole(1, 30);
+    spec.events = 1 + random_.draw() * 100;
+    spec.hot_keys = whole(0, spec.keys);
+    if (spec.hot_keys > 0) spec.hot_share = random_.draw();
+    if (chance(0.5)) spec.broken_keys = whole(0, spec.keys);
+    if (chance(0.3)) spec.broken_answer = decide::Outcome::overload;
+    if (chance(0.1)) spec.broken_answer = decide::Outcome::permanent;
+    if (chance(0.3)) spec.resync = milliseconds(100, 2000);
+    spec.coalesce = chance(0.7);
+    if (chance(0.3)) spec.rate_limit = 1 + random_.draw() * 100;
+    spec.burst = whole(1, 20);
+    spec.retries.timeout = milliseconds(5, 1000);
+    spec.retries.max_attempts = whole(0, 6);
+    spec.retries.backoff = {.jitter = one_of<schedule::Jitter>(4),
+                            .base = milliseconds(1, 20),
+                            .cap = milliseconds(20, 500)};
+    if (chance(0.5)) spec.retries.budget.min_per_second = whole(0, 100);
     return spec;
   }
 

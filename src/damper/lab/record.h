@@ -17,6 +17,8 @@ namespace damper::lab {
 // A *request* is one operation of a client, or one call of a service to another; an *attempt* is
 // one time that it is sent. First tries and attempts are counted apart. Throughput is what servers
 // have finished; goodput is what was still wanted when it came.
+// Of controllers, a *run* is one time that a key is worked on: one request, of one attempt. A run
+// of a key that failed the last time is a retry, and arrives as one.
 
 // One bucket of time at a service. Counts are of the bucket, levels are those at its end.
 struct ServiceTick {
@@ -40,6 +42,20 @@ struct ClientsTick {
   std::uint32_t failed = 0;
   std::uint32_t in_flight = 0;  // level
   float budget = 0;             // level: retries that could be granted, mean over processes
+};
+
+// One bucket of time of a group of controllers.
+struct ControllersTick {
+  std::uint32_t events = 0;
+  std::uint32_t runs = 0;       // started
+  std::uint32_t retries = 0;    // of which the key's last run had failed
+  std::uint32_t succeeded = 0;  // ended so
+  std::uint32_t failed = 0;
+  std::uint32_t waiting = 0;  // level: keys that wait for a worker or for their time
+  std::uint32_t failing = 0;  // level: of which their last run failed; without the broken ones
+  std::uint32_t running = 0;  // level
+  std::uint32_t parked = 0;   // level: keys that were given up
+  float budget = 0;           // level: retries that could be granted, mean over controllers
 };
 
 struct ServiceRecord {
@@ -69,6 +85,20 @@ struct ClientsRecord {
   std::vector<LatencySketch> latency_ticks;  // the same over time, by the end; each kLatencyTick
 };
 
+struct ControllersRecord {
+  std::string name;
+  std::vector<ControllersTick> ticks;
+  std::uint64_t events = 0;
+  std::uint64_t runs = 0;
+  std::uint64_t retries = 0;
+  std::uint64_t succeeded = 0;
+  std::uint64_t failed = 0;
+  std::uint64_t events_in_fault = 0;  // that came while a fault was on
+  std::uint64_t runs_in_fault = 0;    // that started then
+  LatencySketch queued;               // of healthy keys: how long a key that was due had no worker
+  LatencySketch settled;              // of healthy objects: from an event to a success that saw it
+};
+
 struct Record {
   std::string title;   // of the scenario
   std::string policy;  // what it ran under, in a word
@@ -82,6 +112,7 @@ struct Record {
   bool cut_short = false;  // too many requests were under way, or it was stopped
   std::vector<ServiceRecord> services;
   std::vector<ClientsRecord> clients;
+  std::vector<ControllersRecord> controllers;
 };
 
 }  // namespace damper::lab

@@ -113,6 +113,54 @@ inline Report small_report() {
   return report;
 }
 
+// The same with controllers in place of the clients: 20 keys, of which one is broken; in each
+// bucket 10 events, and as many runs as attempts above. At the end of the fault twelve keys have
+// failed, and one second after it none.
+inline Report controlled_report() {
+  Report report = small_report();
+  for (RunSet& set : report.sets) {
+    ControllersSpec spec;
+    spec.name = "pods";
+    spec.calls = "api";
+    spec.keys = 20;
+    spec.broken_keys = 1;
+    spec.events = 20;
+    set.scenario.controllers = {spec};
+    set.scenario.clients.clear();
+    Record& record = set.records[0];
+    ControllersRecord all;
+    all.name = "pods";
+    for (std::size_t i = 0; i < record.clients[0].ticks.size(); ++i) {
+      const ClientsTick& from = record.clients[0].ticks[i];
+      const bool down = i >= 4 && i < 10;
+      ControllersTick tick;
+      tick.events = 10;
+      tick.runs = from.attempts;
+      tick.retries = from.attempts - 10;
+      tick.succeeded = from.succeeded;
+      tick.failed = from.attempts - from.succeeded;
+      tick.failing = down ? static_cast<std::uint32_t>(2 * (i - 3)) : i < 12 ? 1 : 0;
+      if (i < 4) tick.failing = 0;
+      tick.waiting = tick.failing + 3;
+      tick.parked = i > 12 ? 1 : 0;
+      tick.budget = from.budget;
+      all.ticks.push_back(tick);
+      all.events += tick.events;
+      all.runs += tick.runs;
+      all.retries += tick.retries;
+      all.succeeded += tick.succeeded;
+      all.failed += tick.failed;
+      if (down) all.events_in_fault += tick.events;
+      if (down) all.runs_in_fault += tick.runs;
+    }
+    all.queued.add(std::chrono::milliseconds(8));
+    all.settled.add(std::chrono::seconds(3));
+    record.controllers = {all};
+    record.clients.clear();
+  }
+  return report;
+}
+
 // A single run with two buckets, and a name that every format has to escape.
 inline Report tiny_report() {
   Report report = small_report();

@@ -38,6 +38,11 @@ Recorder::Recorder(const Scenario& scenario, std::uint64_t seed, bool latency_ov
       clients.latency_ticks.resize(buckets_of(scenario.length, record_.latency_bucket));
     }
   }
+  for (const ControllersSpec& spec : scenario.controllers) {
+    ControllersRecord& controllers = record_.controllers.emplace_back();
+    controllers.name = spec.name;
+    controllers.ticks.resize(buckets);
+  }
 }
 
 void Recorder::read_levels(Instant now) {
@@ -46,6 +51,9 @@ void Recorder::read_levels(Instant now) {
   }
   for (std::size_t i = 0; i < record_.clients.size(); ++i) {
     levels_.read(i, now, tick_of(record_.clients[i]));
+  }
+  for (std::size_t i = 0; i < record_.controllers.size(); ++i) {
+    levels_.read(i, now, tick_of(record_.controllers[i]));
   }
 }
 
@@ -122,6 +130,36 @@ void Recorder::on_over(std::size_t clients, Verdict verdict, Instant started) {
   if (record.latency_ticks.empty()) return;
   const auto at = static_cast<std::size_t>(now_.time_since_epoch() / record_.latency_bucket);
   record.latency_ticks[std::min(at, record.latency_ticks.size() - 1)].add(latency);
+}
+
+void Recorder::on_event(std::size_t controllers, bool in_fault) {
+  ControllersRecord& record = record_.controllers[controllers];
+  ++record.events;
+  if (in_fault) ++record.events_in_fault;
+  ++tick_of(record).events;
+}
+
+void Recorder::on_run(std::size_t controllers, bool retry, bool in_fault,
+                      std::optional<Duration> queued) {
+  ControllersRecord& record = record_.controllers[controllers];
+  ControllersTick& tick = tick_of(record);
+  ++record.runs;
+  ++tick.runs;
+  if (in_fault) ++record.runs_in_fault;
+  if (retry) {
+    ++record.retries;
+    ++tick.retries;
+  }
+  if (queued) record.queued.add(*queued);
+}
+
+void Recorder::on_run_over(std::size_t controllers, bool succeeded,
+                           std::optional<Duration> settled) {
+  ControllersRecord& record = record_.controllers[controllers];
+  ControllersTick& tick = tick_of(record);
+  ++(succeeded ? record.succeeded : record.failed);
+  ++(succeeded ? tick.succeeded : tick.failed);
+  if (settled) record.settled.add(*settled);
 }
 
 Record Recorder::finish(Instant end) {

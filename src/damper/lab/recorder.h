@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "damper/base/instant.h"
 #include "damper/base/verdict.h"
@@ -16,6 +17,7 @@ class Levels {
  public:
   virtual void read(std::size_t service, ServiceTick& tick) const = 0;
   virtual void read(std::size_t clients, Instant now, ClientsTick& tick) const = 0;
+  virtual void read(std::size_t controllers, Instant now, ControllersTick& tick) const = 0;
 
  protected:
   ~Levels() = default;
@@ -45,6 +47,11 @@ class Recorder {
   void on_attempt(std::size_t clients, bool in_fault);
   void on_over(std::size_t clients, Verdict verdict, Instant started);
 
+  void on_event(std::size_t controllers, bool in_fault);
+  // A controller starts to work on a key; `queued` unless the key is a broken one.
+  void on_run(std::size_t controllers, bool retry, bool in_fault, std::optional<Duration> queued);
+  void on_run_over(std::size_t controllers, bool succeeded, std::optional<Duration> settled);
+
   // The run is over at `end`, perhaps early; what is under way is unfinished. Once.
   [[nodiscard]] Record finish(Instant end);
   [[nodiscard]] Record& record() noexcept { return record_; }
@@ -53,6 +60,7 @@ class Recorder {
   void read_levels(Instant now);
   void close_bucket();
   [[nodiscard]] ServiceTick& tick_of(ServiceRecord& service) { return service.ticks[at_]; }
+  [[nodiscard]] ControllersTick& tick_of(ControllersRecord& all) { return all.ticks[at_]; }
   [[nodiscard]] ClientsTick& tick_of(ClientsRecord& clients) { return clients.ticks[at_]; }
 
   Record record_;

@@ -17,6 +17,7 @@ class Counted final : public Levels {
     tick.in_flight += 1;
     last = now;
   }
+  void read(std::size_t, Instant, ControllersTick& tick) const override { tick.waiting += 1; }
   mutable std::uint32_t services_read = 0;
   mutable Instant last{};
 };
@@ -133,6 +134,41 @@ TEST(Recorder, ARunThatIsCutHasLevelsUpToThere) {
   EXPECT_EQ(record.services[0].ticks[1].queued, 2u);
   EXPECT_EQ(record.services[0].ticks[2].queued, 0u);
   EXPECT_EQ(levels.last, Instant{120ms});
+}
+
+TEST(Recorder, CountsWhatControllersDo) {
+  const Counted levels;
+  Scenario scenario = of_length(1s);
+  ControllersSpec spec;
+  spec.name = "pods";
+  scenario.controllers = {spec};
+  Recorder recorder(scenario, 1, false, levels);
+  recorder.advance(Instant{50ms});
+  recorder.on_event(0, false);
+  recorder.on_event(0, true);
+  recorder.on_run(0, false, false, 2ms);
+  recorder.advance(Instant{150ms});
+  recorder.on_run(0, true, true, std::nullopt);
+  recorder.on_run_over(0, true, 7ms);
+  recorder.on_run_over(0, false, std::nullopt);
+  const Record record = recorder.finish(Instant{1s});
+  const ControllersRecord& all = record.controllers[0];
+  EXPECT_EQ(all.name, "pods");
+  EXPECT_EQ(all.events, 2u);
+  EXPECT_EQ(all.events_in_fault, 1u);
+  EXPECT_EQ(all.runs, 2u);
+  EXPECT_EQ(all.runs_in_fault, 1u);
+  EXPECT_EQ(all.retries, 1u);
+  EXPECT_EQ(all.succeeded, 1u);
+  EXPECT_EQ(all.failed, 1u);
+  EXPECT_EQ(all.queued.count(), 1);
+  EXPECT_EQ(all.settled.count(), 1);
+  EXPECT_EQ(all.ticks[0].events, 2u);
+  EXPECT_EQ(all.ticks[0].runs, 1u);
+  EXPECT_EQ(all.ticks[1].retries, 1u);
+  EXPECT_EQ(all.ticks[1].succeeded, 1u);
+  EXPECT_EQ(all.ticks[1].failed, 1u);
+  EXPECT_EQ(all.ticks[9].waiting, 1u);
 }
 
 TEST(Recorder, LatenciesOverTimeAreKeptByTheEndOfTheRequest) {

@@ -59,6 +59,10 @@ void print_csv(std::ostream& out, const Report& report) {
       for (const ClientsRecord& clients : record.clients) {
         print_clients(out, run, clients, record);
       }
+      for (const ControllersRecord& controllers : record.controllers) {
+        print_series(out, run + "controllers," + csv_field(controllers.name) + ',',
+                     controllers.ticks, record.bucket, controllers_series());
+      }
       for (const ServiceRecord& service : record.services) {
         print_series(out, run + "service," + csv_field(service.name) + ',', service.ticks,
                      record.bucket, service_series());

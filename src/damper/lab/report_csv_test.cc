@@ -40,6 +40,16 @@ measure,,requests,,200
 measure,,attempts,,320
 measure,,failed,,30
 measure,,last_end,,9.99
+measure,,runs_per_event,,
+measure,,runs_per_event_in_fault,,
+measure,,retried_runs,,
+measure,,load_in_fault,,
+measure,,peak_in_fault,,
+measure,,queued_p99,,
+measure,,settled_p99,,
+measure,,failing_at_end,,
+measure,,backlog_at_end,,
+measure,,parked_at_end,,
 verdict,users,success,,140
 verdict,users,budget_spent,,60
 clients,users,requests,0,10
@@ -97,6 +107,12 @@ TEST(ReportCsv, EveryRunOfEverySetIsThere) {
   EXPECT_NE(csv.find("\nguarded,2,measure,,attempts_per_request,,1.3\n"), std::string::npos);
   EXPECT_NE(csv.find("\nnaive,1,clients,users,p99_ms,2,\n"), std::string::npos);  // No success.
   EXPECT_NE(csv.find("\nnaive,1,service,api,retries,2.5,20\n"), std::string::npos);
+}
+
+TEST(ReportCsv, ControllersAreThere) {
+  const std::string csv = csv_of(controlled_report());
+  EXPECT_TRUE(has(csv, "\nnaive,1,controllers,pods,retries,2.5,20\n")) << csv;
+  EXPECT_TRUE(has(csv, "\nguarded,1,controllers,pods,failing,4.5,12\n")) << csv;
 }
 
 TEST(ReportCsv, NamesAreQuoted) {

@@ -23,10 +23,10 @@ void write_series(JsonWriter& json, const std::vector<Tick>& ticks,
   json.close('}');
 }
 
-void write_latency(JsonWriter& json, const ClientsRecord& clients) {
-  json.open('{', "latency");
+void write_latency(JsonWriter& json, std::string_view name, const LatencySketch& latency) {
+  json.open('{', name);
   for (const LatencySeries& series : latency_series()) {
-    json.field(series.name, latency_of(clients.latency, series));
+    json.field(series.name, latency_of(latency, series));
   }
   json.close('}');
 }
@@ -41,7 +41,7 @@ void write_clients(JsonWriter& json, const ClientsRecord& clients) {
   json.field("unfinished", clients.unfinished);
   json.field("requests_in_fault", clients.requests_in_fault);
   json.field("attempts_in_fault", clients.attempts_in_fault);
-  write_latency(json, clients);
+  write_latency(json, "latency", clients.latency);
   write_series(json, clients.ticks, clients_series());
   json.open('{', "latency_series");
   for (const LatencySeries& series : latency_series()) {
@@ -50,6 +50,22 @@ void write_clients(JsonWriter& json, const ClientsRecord& clients) {
     json.close(']');
   }
   json.close('}');
+  json.close('}');
+}
+
+void write_controllers(JsonWriter& json, const ControllersRecord& controllers) {
+  json.open('{');
+  json.field("name", controllers.name);
+  json.field("events", controllers.events);
+  json.field("runs", controllers.runs);
+  json.field("retries", controllers.retries);
+  json.field("succeeded", controllers.succeeded);
+  json.field("failed", controllers.failed);
+  json.field("events_in_fault", controllers.events_in_fault);
+  json.field("runs_in_fault", controllers.runs_in_fault);
+  write_latency(json, "queued", controllers.queued);
+  write_latency(json, "settled", controllers.settled);
+  write_series(json, controllers.ticks, controllers_series());
   json.close('}');
 }
 
@@ -77,6 +93,11 @@ void write_run(JsonWriter& json, const Record& record) {
   json.open('[', "clients");
   for (const ClientsRecord& clients : record.clients) write_clients(json, clients);
   json.close(']');
+  if (!record.controllers.empty()) {
+    json.open('[', "controllers");
+    for (const ControllersRecord& all : record.controllers) write_controllers(json, all);
+    json.close(']');
+  }
   json.open('[', "services");
   for (const ServiceRecord& service : record.services) write_service(json, service);
   json.close(']');

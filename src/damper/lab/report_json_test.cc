@@ -49,7 +49,28 @@ TEST(ReportJson, SaysEverythingInAFixedOrder) {
       R"("low":200,"high":200,"values":[200]},"attempts":{"unit":"","runs":1,"mean":320,)"
       R"("low":320,"high":320,"values":[320]},"failed":{"unit":"%","runs":1,"mean":30,"low":30,)"
       R"("high":30,"values":[30]},"last_end":{"unit":"s","runs":1,"mean":9.99,"low":9.99,)"
-      R"("high":9.99,"values":[9.99]}},"collapsed":{"runs":0,"collapsed":0,"probability":0,)"
+      R"("high":9.99,"values":[9.99]},)"
+      R"("runs_per_event":{"unit":"","runs":0,"mean":null,"low":null,"high":null,)"
+      R"("values":[null]},)"
+      R"("runs_per_event_in_fault":{"unit":"","runs":0,"mean":null,"low":null,"high":null,)"
+      R"("values":[null]},)"
+      R"("retried_runs":{"unit":"%","runs":0,"mean":null,"low":null,"high":null,)"
+      R"("values":[null]},)"
+      R"("load_in_fault":{"unit":"/s","runs":0,"mean":null,"low":null,"high":null,)"
+      R"("values":[null]},)"
+      R"("peak_in_fault":{"unit":"/s","runs":0,"mean":null,"low":null,"high":null,)"
+      R"("values":[null]},)"
+      R"("queued_p99":{"unit":"ms","runs":0,"mean":null,"low":null,"high":null,)"
+      R"("values":[null]},)"
+      R"("settled_p99":{"unit":"ms","runs":0,"mean":null,"low":null,"high":null,)"
+      R"("values":[null]},)"
+      R"("failing_at_end":{"unit":"","runs":0,"mean":null,"low":null,"high":null,)"
+      R"("values":[null]},)"
+      R"("backlog_at_end":{"unit":"","runs":0,"mean":null,"low":null,"high":null,)"
+      R"("values":[null]},)"
+      R"("parked_at_end":{"unit":"","runs":0,"mean":null,"low":null,"high":null,)"
+      R"("values":[null]}})"
+      R"(,"collapsed":{"runs":0,"collapsed":0,"probability":0,)"
       R"("low":0,"high":1},"verdicts":{"success":140,"budget_spent":60},"runs":[)"
       R"({"seed":1,"trace_hash":"000000000000abc1","events":1001,"last_end_seconds":9.99,)"
       R"("bucket_seconds":0.5,"latency_bucket_seconds":1,"clients":[{"name":"users",)"
@@ -75,6 +96,16 @@ TEST(ReportJson, EverySetAndEveryRunIsThere) {
             std::string::npos);
   EXPECT_NE(json.find(R"("unit":"","runs":2,"mean":1.15,"low":)"), std::string::npos);
   EXPECT_NE(json.find(R"("values":[1,1.3]})"), std::string::npos);
+}
+
+TEST(ReportJson, ControllersAreThere) {
+  const std::string json = json_of(controlled_report());
+  EXPECT_TRUE(has(json, R"("clients":[],"controllers":[{"name":"pods","events":200,"runs":320,)"
+                        R"("retries":120,"succeeded":140,"failed":180,"events_in_fault":60,)"
+                        R"("runs_in_fault":160,"queued":{"p50_ms":)"))
+      << json;
+  EXPECT_TRUE(has(json, R"("parked":[0,0,0,0,0,0,0,0,0,0,0,0,0,1,1,1,1,1,1,1])")) << json;
+  EXPECT_FALSE(has(json_of(small_report()), "controllers"));
 }
 
 TEST(ReportJson, AnEmptyReportIsAnObjectToo) {

@@ -27,6 +27,12 @@ double queued(const ServiceTick& tick) { return tick.queued; }
 double working(const ServiceTick& tick) { return tick.working; }
 double limit(const ServiceTick& tick) { return tick.limit; }
 double budget(const ClientsTick& tick) { return tick.budget; }
+double controllers_budget(const ControllersTick& tick) { return tick.budget; }
+double failing(const ControllersTick& tick) { return tick.failing; }
+double waiting(const ControllersTick& tick) {
+  return tick.waiting - std::min(tick.failing, tick.waiting);
+}
+double parked(const ControllersTick& tick) { return tick.parked; }
 
 // How a series is drawn from the ticks.
 template <typename Tick>
@@ -55,6 +61,16 @@ constexpr auto kQueue = std::to_array<Drawn<ServiceTick>>({
 });
 constexpr auto kBudget = std::to_array<Drawn<ClientsTick>>({
     {"retries that would be granted", "budget", Shape::area, Reduction::mean, budget},
+});
+
+constexpr auto kKeys = std::to_array<Drawn<ControllersTick>>({
+    {"failed, and wait for a retry", "retry", Shape::area, Reduction::greatest, failing},
+    {"others that wait, the broken ones included", "queued", Shape::area, Reduction::greatest,
+     waiting},
+    {"parked", "limit", Shape::line, Reduction::greatest, parked},
+});
+constexpr auto kControllersBudget = std::to_array<Drawn<ControllersTick>>({
+    {"retries that would be granted", "budget", Shape::area, Reduction::mean, controllers_budget},
 });
 
 // A mean is to be calm: arrivals in step would otherwise be a comb.
@@ -152,7 +168,6 @@ void set_top(Panel& panel) {
 // The same axis, on which a budget that is never short does not flatten one that is: the top is at
 // most four times the smallest budget's greatest.
 void set_budget_top(Panel& panel) {
-  set_top(panel);
   double least = std::numeric_limits<double>::infinity();
   for (const Panel::Figure& figure : panel.figures) {
     const double most = greatest_of(figure.chart);
@@ -266,19 +281,35 @@ Panel latency_panel(const Report& report) {
   return panel;
 }
 
-Panel budget_panel(const Report& report) {
-  const std::span<const Drawn<ClientsTick>> drawn = kBudget;
+// A panel of the first clients, or the first controllers, of each set.
+template <typename Tick, typename Group>
+Panel group_panel(const Report& report, std::vector<Group> Record::*groups,
+                  std::span<const Drawn<Tick>> drawn) {
   Panel panel;
   const std::vector<std::string> names = labels(report);
   for (std::size_t i = 0; i < names.size(); ++i) {
     const RunSet& set = report.sets[i];
-    if (set.records.empty() || set.records.front().clients.empty()) continue;
-    const std::vector<ClientsTick>& ticks = set.records.front().clients.front().ticks;
+    if (set.records.empty() || (set.records.front().*groups).empty()) continue;
+    const std::vector<Tick>& ticks = (set.records.front().*groups).front().ticks;
     panel.figures.push_back({names[i], chart_of(set, ticks, drawn, false)});
   }
-  set_budget_top(panel);
+  set_top(panel);
   add_keys(panel, inks_of(drawn));
   return panel;
+}
+
+Panel budget_panel(const Report& report) {
+  const std::span<const Drawn<ClientsTick>> of_clients = kBudget;
+  const std::span<const Drawn<ControllersTick>> of_controllers = kControllersBudget;
+  Panel panel = group_panel(report, &Record::clients, of_clients);
+  if (panel.figures.empty()) panel = group_panel(report, &Record::controllers, of_controllers);
+  set_budget_top(panel);
+  return panel;
+}
+
+Panel keys_panel(const Report& report) {
+  const std::span<const Drawn<ControllersTick>> drawn = kKeys;
+  return group_panel(report, &Record::controllers, drawn);
 }
 
 }  // namespace
@@ -312,6 +343,8 @@ std::vector<Panel> panels(const Report& report) {
     add(service_panel(report, service, kQueue, false), "Queue of " + service,
         "Requests that waited, and those in work.", "");
   }
+  add(keys_panel(report), "Keys of controllers",
+      "Of the first controllers, all together: keys that wait for a worker or for their time.", "");
   add(budget_panel(report), "Retry budget",
       "Retries that a process could still afford, on average; what is over the top is cut off.",
       "");

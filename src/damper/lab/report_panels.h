@@ -35,7 +35,8 @@ struct Panel {
 inline constexpr std::size_t kMostChartedServices = 6;  // that have panels
 
 // For each service arrivals, goodput against throughput, and the queue; for the first clients
-// latency and budget. A panel in which nothing ever happens is left out.
+// latency and budget; for the first controllers keys and, without clients, budget. A panel in which
+// nothing ever happens is left out.
 [[nodiscard]] std::vector<Panel> panels(const Report& report);
 
 }  // namespace damper::lab

@@ -24,6 +24,23 @@ TEST(ReportPanels, ThereIsOneForEachThingThatPeopleLookAt) {
   for (const Panel& panel : all) EXPECT_EQ(panel.figures.size(), 2U) << panel.title;
 }
 
+TEST(ReportPanels, ControllersHaveTheirKeysAndTheirBudget) {
+  const auto all = panels(controlled_report());
+  std::vector<std::string> titles;
+  for (const Panel& panel : all) titles.push_back(panel.title);
+  EXPECT_EQ(titles,
+            (std::vector<std::string>{"Arrivals at api", "Goodput against throughput of api",
+                                      "Queue of api", "Keys of controllers", "Retry budget"}));
+  const Panel& keys = *find_panel(all, "Keys of controllers");
+  EXPECT_EQ(keys.figures[0].chart.title,
+            "Keys of controllers, naive: failed, and wait for a retry up to 12, others that wait, "
+            "the broken ones included up to 3, parked up to 1 over 10 s");
+  EXPECT_EQ(keys.figures[0].chart.top, 15);  // They are stacked.
+  ASSERT_EQ(keys.keys.size(), 3U);
+  EXPECT_EQ(keys.keys[2].name, "parked");
+  EXPECT_EQ(find_panel(all, "Retry budget")->figures[1].chart.series[0].values[0], 3);
+}
+
 TEST(ReportPanels, ArrivalsAreASecondAndStacked) {
   const auto all = panels(small_report());
   const Panel& panel = *find_panel(all, "Arrivals at api");

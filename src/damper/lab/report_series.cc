@@ -38,6 +38,24 @@ constexpr auto kClients = std::to_array<TickSeries<ClientsTick>>({
     {"budget", clients_field<&ClientsTick::budget>},
 });
 
+template <auto field>
+double controllers_field(const ControllersTick& tick) {
+  return tick.*field;
+}
+
+constexpr auto kControllers = std::to_array<TickSeries<ControllersTick>>({
+    {"events", controllers_field<&ControllersTick::events>},
+    {"runs", controllers_field<&ControllersTick::runs>},
+    {"retries", controllers_field<&ControllersTick::retries>},
+    {"succeeded", controllers_field<&ControllersTick::succeeded>},
+    {"failed", controllers_field<&ControllersTick::failed>},
+    {"waiting", controllers_field<&ControllersTick::waiting>},
+    {"failing", controllers_field<&ControllersTick::failing>},
+    {"running", controllers_field<&ControllersTick::running>},
+    {"parked", controllers_field<&ControllersTick::parked>},
+    {"budget", controllers_field<&ControllersTick::budget>},
+});
+
 constexpr auto kLatency = std::to_array<LatencySeries>({
     {"p50_ms", Percent(50)},
     {"p99_ms", Percent(99)},
@@ -48,6 +66,7 @@ constexpr auto kLatency = std::to_array<LatencySeries>({
 
 std::span<const TickSeries<ServiceTick>> service_series() { return kService; }
 std::span<const TickSeries<ClientsTick>> clients_series() { return kClients; }
+std::span<const TickSeries<ControllersTick>> controllers_series() { return kControllers; }
 std::span<const LatencySeries> latency_series() { return kLatency; }
 
 double latency_of(const LatencySketch& sketch, const LatencySeries& series) {

@@ -20,6 +20,7 @@ struct TickSeries {
 
 [[nodiscard]] std::span<const TickSeries<ServiceTick>> service_series();
 [[nodiscard]] std::span<const TickSeries<ClientsTick>> clients_series();
+[[nodiscard]] std::span<const TickSeries<ControllersTick>> controllers_series();
 
 // Percentiles of the latency of successful requests, in milliseconds.
 struct LatencySeries {

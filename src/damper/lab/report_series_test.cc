@@ -47,6 +47,33 @@ TEST(ReportSeries, EachFieldHasItsName) {
                                                     {"budget", 6.5}}));
 }
 
+TEST(ReportSeries, EachFieldOfControllersHasItsName) {
+  const ControllersTick tick{.events = 1,
+                             .runs = 2,
+                             .retries = 3,
+                             .succeeded = 4,
+                             .failed = 5,
+                             .waiting = 6,
+                             .failing = 7,
+                             .running = 8,
+                             .parked = 9,
+                             .budget = 10.5F};
+  std::map<std::string, double> values;
+  for (const auto& series : controllers_series()) {
+    values[std::string(series.name)] = series.of(tick);
+  }
+  EXPECT_EQ(values, (std::map<std::string, double>{{"events", 1},
+                                                   {"runs", 2},
+                                                   {"retries", 3},
+                                                   {"succeeded", 4},
+                                                   {"failed", 5},
+                                                   {"waiting", 6},
+                                                   {"failing", 7},
+                                                   {"running", 8},
+                                                   {"parked", 9},
+                                                   {"budget", 10.5}}));
+}
+
 TEST(ReportSeries, ASeriesHasAValueForEachBucket) {
   const std::vector<ClientsTick> ticks = {{.requests = 3}, {.requests = 4}};
   EXPECT_EQ(values_of(ticks, clients_series()[0].of), (std::vector<double>{3, 4}));

@@ -21,6 +21,7 @@ double retries_and_hedges(const ServiceTick& tick) {
 double first_tries(const ServiceTick& tick) { return tick.first_tries; }
 double served(const ServiceTick& tick) { return tick.served; }
 double good(const ServiceTick& tick) { return tick.good; }
+double failing(const ControllersTick& tick) { return tick.failing; }
 
 // A service in the first run of a set.
 struct Charted {
@@ -32,8 +33,9 @@ struct Charted {
 
 // As many values as there are columns: the most of their buckets, or the mean. Few buckets are
 // several columns wide each.
-std::vector<double> columns_of(const std::vector<ServiceTick>& ticks,
-                               double (*of)(const ServiceTick&), Reduction reduction) {
+template <typename Tick>
+std::vector<double> columns_of(const std::vector<Tick>& ticks, double (*of)(const Tick&),
+                               Reduction reduction) {
   const std::vector<double> values = values_of(ticks, of);
   std::vector<double> columns;
   for (const double value : reduced(values, kChartColumns, reduction)) {
@@ -69,6 +71,15 @@ std::vector<MarkedTime> marks_of(const Scenario& scenario) {
   return marks;
 }
 
+void print_time_axis(std::ostream& out, const Scenario& scenario, const Record& record,
+                     std::size_t columns, std::size_t ticks, const Painter& paint) {
+  // The last column may be of fewer buckets than the others.
+  const int group = chart_group(ticks);
+  const std::size_t buckets = group > 1 ? columns * static_cast<std::size_t>(group) : ticks;
+  print_axis(out, columns, record.bucket * static_cast<std::int64_t>(buckets), marks_of(scenario),
+             paint);
+}
+
 void print_service(std::ostream& out, const Charted& chart, double top, double top_served,
                    const Painter& paint) {
   const std::vector<ServiceTick>& ticks = chart.service->ticks;
@@ -84,12 +95,7 @@ void print_service(std::ostream& out, const Charted& chart, double top, double t
     print_chart(out, draw_parts(columns_of(ticks, good, Reduction::mean), whole, 1, top_served, 3),
                 compact(top_served), Ink::good, paint);
   }
-  // The last column may be of fewer buckets than the others.
-  const int group = chart_group(ticks.size());
-  const std::size_t buckets =
-      group > 1 ? whole.size() * static_cast<std::size_t>(group) : ticks.size();
-  print_axis(out, whole.size(), chart.record->bucket * static_cast<std::int64_t>(buckets),
-             marks_of(*chart.scenario), paint);
+  print_time_axis(out, *chart.scenario, *chart.record, whole.size(), ticks.size(), paint);
 }
 
 using FindService = std::optional<std::size_t>(const Scenario&, const Record&);
@@ -123,6 +129,32 @@ void print_charts(std::ostream& out, const std::vector<Charted>& charts, const P
   }
   out << (top_served > 0 ? ". Served: █ still wanted, ░ no more.\n" : ".\n");
   for (const Charted& chart : charts) print_service(out, chart, top, top_served, paint);
+}
+
+// The keys of the first controllers whose last run failed: who waits, and for how long.
+void print_keys(std::ostream& out, const Report& report, const Painter& paint) {
+  const std::vector<std::string> names = labels(report);
+  std::string group;
+  double top = 0;
+  for (const RunSet& set : report.sets) {
+    if (set.records.empty() || set.records.front().controllers.empty()) continue;
+    const ControllersRecord& all = set.records.front().controllers.front();
+    group = all.name;
+    for (const double keys : values_of(all.ticks, failing)) top = std::max(top, keys);
+  }
+  if (top <= 0) return;
+  out << "\nKeys of " << printable(group, 40)
+      << " whose last run failed, without the broken ones.\n";
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (report.sets[i].records.empty()) continue;
+    const Record& record = report.sets[i].records.front();
+    if (record.controllers.empty() || record.bucket <= Duration{0}) continue;
+    const std::vector<ControllersTick>& ticks = record.controllers.front().ticks;
+    const std::vector<double> columns = columns_of(ticks, failing, Reduction::greatest);
+    out << '\n' << paint(Ink::strong, printable(names[i], 40)) << ", failing\n";
+    print_columns(out, columns, top, 3, Ink::alarm, paint);
+    print_time_axis(out, report.sets[i].scenario, record, columns.size(), ticks.size(), paint);
+  }
 }
 
 std::string faults_text(const Scenario& scenario, const std::string& indent) {
@@ -230,6 +262,7 @@ void print_text(std::ostream& out, const Report& report, ReportStyle style) {
     return std::ranges::find(called, chart.service, &Charted::service) == called.end();
   });
   if (deeper) print_charts(out, bottom, paint);
+  print_keys(out, report, paint);
   print_measures(out, report, paint);
   print_verdicts(out, report, paint);
   print_again(out, report);

@@ -157,6 +157,29 @@ TEST(ReportText, TheEndOfTheChainIsChartedToo) {
   EXPECT_TRUE(has(text, "\nstorm/naive, retries and hedges\n")) << text;
 }
 
+TEST(ReportText, TheKeysOfControllersAreChartedToo) {
+  const std::string text = text_of(controlled_report());
+  EXPECT_TRUE(has(text, R"(
+Keys of pods whose last run failed, without the broken ones.
+
+naive, failing
+  12│                        ▄▄▄███
+    │                  ▄▄▄█████████
+    │            ▄▄▄███████████████▂▂▂▂▂▂
+   0└────────────━━━━━━━━━━━━━━━━━━──────────────────────────────
+     0s          2s: down          5s: over
+)")) << text;
+  EXPECT_TRUE(has(text, "guarded, failing\n")) << text;
+  EXPECT_TRUE(has(text, "At api in 500ms.")) << text;
+  EXPECT_TRUE(has(text, "parked_at_end")) << text;
+  EXPECT_FALSE(has(text, "how requests ended")) << text;
+  Report calm = controlled_report();
+  for (RunSet& set : calm.sets) {
+    for (ControllersTick& tick : set.records[0].controllers[0].ticks) tick.failing = 0;
+  }
+  EXPECT_FALSE(has(text_of(calm), "Keys of")) << text_of(calm);
+}
+
 TEST(ReportText, FaultsThatDifferStandWithTheirVariant) {
   Report report = small_report();
   report.sets[0].scenario.faults.clear();

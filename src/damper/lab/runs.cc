@@ -14,7 +14,8 @@ constexpr double kMostBytes = 4.0 * 1024 * 1024 * 1024;
 double bytes_of_a_run(const Scenario& scenario) {
   const auto ticks = static_cast<double>(scenario.length / scenario.bucket + 1);
   return ticks * (static_cast<double>(scenario.services.size() * sizeof(ServiceTick)) +
-                  static_cast<double>(scenario.clients.size() * sizeof(ClientsTick)));
+                  static_cast<double>(scenario.clients.size() * sizeof(ClientsTick)) +
+                  static_cast<double>(scenario.controllers.size() * sizeof(ControllersTick)));
 }
 
 }  // namespace

@@ -23,6 +23,19 @@ std::optional<std::size_t> Scenario::find_clients(std::string_view wanted) const
   return position(clients, wanted);
 }
 
+std::string_view Scenario::first_called() const {
+  if (!clients.empty()) return clients.front().calls;
+  return controllers.empty() ? std::string_view() : controllers.front().calls;
+}
+
+engine::RequeuePolicy ControllersSpec::requeue_policy() const {
+  engine::RequeuePolicy policy = retries;
+  policy.overload_base = std::min(policy.overload_base, policy.backoff.cap);
+  policy.rate.reset();
+  if (rate_limit > 0) policy.rate = {.rate_per_second = rate_limit, .burst = burst};
+  return policy;
+}
+
 const policy::Route* Scenario::route_for(std::string_view service) const {
   if (const policy::Route* route = policy.find(service)) return route;
   if (policy.routes.size() != 1 || find_service(policy.routes.front().name)) return nullptr;

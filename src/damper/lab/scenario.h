@@ -14,24 +14,27 @@
 #include "damper/admit/shed_queue.h"
 #include "damper/base/instant.h"
 #include "damper/decide/outcome.h"
+#include "damper/engine/requeue.h"
 #include "damper/lab/distribution.h"
 #include "damper/policy/policy_file.h"
 
 namespace damper::lab {
 
-// A Scenario is a world on paper: services, the clients that call them, what goes wrong when, and
-// the policy under which everybody retries. World (world.h) plays it.
+// A Scenario is a world on paper: services, the clients and controllers that call them, what goes
+// wrong when, and the policy under which everybody retries. World (world.h) plays it.
 //
 // Model: a request travels from its client to a replica of a service and back, over a network that
 // delays and loses. A replica has workers and a queue before them; a worker serves a request for
 // its service time, then makes the calls that the service makes, and then answers. Whoever calls,
 // client or service, calls through the engine, with the policy of the route that has the called
-// service's name. Every time counts from the start of the run.
+// service's name. A controller has a work queue: each run of a key is one request, of one attempt,
+// and it is the queue that retries. Every time counts from the start of the run.
 
 // The most that a scenario may have.
 inline constexpr std::size_t kMostServices = 100;
-inline constexpr std::size_t kMostClients = 100;  // groups
-inline constexpr std::size_t kMostCalls = 100;    // that one service makes, each up to `times`
+inline constexpr std::size_t kMostClients = 100;      // groups
+inline constexpr std::size_t kMostControllers = 100;  // groups
+inline constexpr std::size_t kMostCalls = 100;        // that one service makes, each up to `times`
 inline constexpr std::size_t kMostFaults = 1000;
 inline constexpr std::size_t kMostExpectations = 100;
 inline constexpr std::int64_t kMostFanOut = 100'000;  // calls that one request of a client causes
@@ -39,6 +42,7 @@ inline constexpr std::int64_t kMostClientsTogether = 20'000'000;
 // Processes and calling replicas, for each service that they call: each has a budget, a breaker and
 // all else that calls share, 90 KiB.
 inline constexpr std::int64_t kMostCallers = 20'000;
+inline constexpr std::int64_t kMostKeysTogether = 10'000'000;  // of all controllers
 inline constexpr std::int64_t kMostTicks = 4'000'000;  // buckets of a run, for all that is recorded
 
 enum class Discipline : std::uint8_t {
@@ -135,6 +139,34 @@ struct ClientsSpec {
   }
 };
 
+// A group of controllers: processes, each with a work queue, a retry budget and limits of its own.
+// What happens to an object is an event, which adds the object's key to the queue.
+struct ControllersSpec {
+  std::string name{};
+  policy::Place place{};
+  std::string calls{};  // a service
+  policy::Place calls_place{};
+  std::int32_t count = 1;        // 1 to 20,000
+  std::int32_t workers = 4;      // runs of one controller at once, 1 to 1000
+  std::int32_t keys = 100;       // objects of one controller, 1 to 1,000,000
+  double events = 0;             // a second, of one controller, (0, 100,000]; 0: none
+  std::int32_t hot_keys = 0;     // the first so many keys, 0 to keys,
+  double hot_share = 0;          // get this share of the events, [0, 1]
+  std::int32_t broken_keys = 0;  // the last so many keys of each controller always fail, 0 to keys
+  decide::Outcome broken_answer = decide::Outcome::transient;
+  Duration resync{0};        // how often each key is added again, whatever happens; 0: never
+  bool coalesce = true;      // without it, each event runs on its own: a plain queue of events
+  double rate_limit = 0;     // runs a second of one controller, (0, 1 million]; 0: as they come
+  std::int32_t burst = 100;  // at once after a quiet time, 1 to 1,000,000
+  engine::RequeuePolicy retries{};  // `rate` is from the two above
+
+  [[nodiscard]] bool is_broken(std::uint32_t key) const noexcept {
+    return key >= static_cast<std::uint32_t>(keys - broken_keys);
+  }
+  // `retries` with the rate; no interval is over the largest.
+  [[nodiscard]] engine::RequeuePolicy requeue_policy() const;
+};
+
 enum class FaultKind : std::uint8_t {
   down,      // it answers `answer` at once
   errors,    // the share `amount` of requests fails with `answer`, after their service time
@@ -189,6 +221,7 @@ struct Scenario {
   bool deadlines_travel = true;  // what a service calls, it calls within its caller's deadline
   std::vector<ServiceSpec> services{};
   std::vector<ClientsSpec> clients{};
+  std::vector<ControllersSpec> controllers{};
   std::vector<FaultSpec> faults{};
   policy::PolicyFile policy{};
   std::vector<Expectation> expect{};
@@ -203,6 +236,9 @@ struct Scenario {
   // The position of a name; nothing when there is none.
   [[nodiscard]] std::optional<std::size_t> find_service(std::string_view wanted) const;
   [[nodiscard]] std::optional<std::size_t> find_clients(std::string_view wanted) const;
+  // The service that the first clients call or, without clients, the first controllers. Empty when
+  // there is neither.
+  [[nodiscard]] std::string_view first_called() const;
 };
 
 // What is wrong between the parts: an unknown service, services that call each other in a circle, a

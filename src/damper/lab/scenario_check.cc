@@ -38,6 +38,9 @@ class Checker {
     for (const ClientsSpec& clients : scenario_.clients) {
       if (auto wrong = check_clients(clients)) return wrong;
     }
+    for (const ControllersSpec& controllers : scenario_.controllers) {
+      if (auto wrong = check_controllers(controllers)) return wrong;
+    }
     if (auto wrong = check_totals()) return wrong;
     for (const FaultSpec& fault : scenario_.faults) {
       if (auto wrong = check_fault(fault)) return wrong;
@@ -82,7 +85,17 @@ class Checker {
   [[nodiscard]] Wrong check_whole() const {
     if (auto wrong = check_bounds(scenario_, {1, 1}, "the scenario")) return wrong;
     if (auto wrong = check_names(scenario_.services, "services", kMostServices)) return wrong;
-    if (auto wrong = check_names(scenario_.clients, "clients", kMostClients)) return wrong;
+    if (scenario_.clients.empty() && scenario_.controllers.empty()) {
+      return error({1, 1}, "the scenario needs clients, controllers or both");
+    }
+    if (!scenario_.clients.empty()) {
+      if (auto wrong = check_names(scenario_.clients, "clients", kMostClients)) return wrong;
+    }
+    if (!scenario_.controllers.empty()) {
+      if (auto wrong = check_names(scenario_.controllers, "controllers", kMostControllers)) {
+        return wrong;
+      }
+    }
     const auto check_size = [&](std::size_t size, std::string_view what,
                                 std::size_t most) -> Wrong {
       if (size <= most) return std::nullopt;
@@ -93,8 +106,8 @@ class Checker {
     if (auto wrong = check_size(scenario_.expect.size(), "promises", kMostExpectations)) {
       return wrong;
     }
-    const auto recorded =
-        static_cast<std::int64_t>(scenario_.services.size() + scenario_.clients.size());
+    const auto recorded = static_cast<std::int64_t>(
+        scenario_.services.size() + scenario_.clients.size() + scenario_.controllers.size());
     const std::int64_t ticks = (scenario_.length / scenario_.bucket + 1) * recorded;
     if (ticks > kMostTicks) {
       const Duration least = scenario_.length / (kMostTicks / recorded - 1) + Duration{1};
@@ -153,6 +166,16 @@ class Checker {
       }
       if (callers > kMostCallers) return error(group.place, too_many_callers());
     }
+    std::int64_t keys = 0;
+    for (const ControllersSpec& group : scenario_.controllers) {
+      callers += group.count;
+      keys += std::int64_t{group.count} * group.keys;
+      if (callers > kMostCallers) return error(group.place, too_many_callers());
+      if (keys > kMostKeysTogether) {
+        return error(group.place, "there are more than " + std::to_string(kMostKeysTogether) +
+                                      " keys of all controllers together");
+      }
+    }
     for (const ServiceSpec& service : scenario_.services) {
       callers += service.replicas * static_cast<std::int64_t>(service.calls.size());
       if (callers > kMostCallers) return error(service.place, too_many_callers());
@@ -161,8 +184,8 @@ class Checker {
   }
   [[nodiscard]] static std::string too_many_callers() {
     return "there are more than " + std::to_string(kMostCallers) +
-           " processes and calling replicas, each with a budget of its own; let more clients share "
-           "a process";
+           " processes, controllers and calling replicas, each with a budget of its own; let more "
+           "clients share a process";
   }
 
   // Follows the calls in depth. `path` are the services on the way; `fan_out_` of a service is how
@@ -228,6 +251,36 @@ class Checker {
     if (!rated && clients.rate > 0) return wrong("rate is not for " + way);
     if (paced && clients.every <= Duration{0}) return wrong(way + " need the key every");
     if (!paced && clients.every > Duration{0}) return wrong("every is not for " + way);
+    return std::nullopt;
+  }
+
+  [[nodiscard]] Wrong check_controllers(const ControllersSpec& controllers) const {
+    const std::string called = "controllers " + controllers.name;
+    if (auto wrong = check_bounds(controllers, controllers.place, called)) return wrong;
+    if (!scenario_.find_service(controllers.calls)) {
+      return unknown("service", controllers.calls, names_of(scenario_.services),
+                     controllers.calls_place, called);
+    }
+    const auto wrong = [&](const std::string& sentence) {
+      return error(controllers.place, called + ": " + sentence);
+    };
+    if (controllers.retries.backoff.base > controllers.retries.backoff.cap) {
+      return wrong("base_interval must be at most max_interval");
+    }
+    if (auto sentence = engine::find_error(controllers.requeue_policy())) return wrong(*sentence);
+    const auto check_most = [&](std::string_view what, std::int32_t some) -> Wrong {
+      if (some <= controllers.keys) return std::nullopt;
+      return wrong(std::string(what) + " (" + std::to_string(some) + ") must be at most keys (" +
+                   std::to_string(controllers.keys) + ")");
+    };
+    if (auto too_many = check_most("hot_keys", controllers.hot_keys)) return too_many;
+    if (auto too_many = check_most("broken_keys", controllers.broken_keys)) return too_many;
+    if (controllers.hot_share > 0 && controllers.hot_keys == 0) {
+      return wrong("hot_share needs the key hot_keys");
+    }
+    if (controllers.events <= 0 && controllers.resync <= Duration{0}) {
+      return wrong("they need the key events, resync or both");
+    }
     return std::nullopt;
   }
 

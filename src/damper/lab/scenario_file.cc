@@ -120,7 +120,7 @@ class Loader {
       if (auto wrong = find_unknown("key", key.text, called, words)) {
         return error(key.place, *std::move(wrong));
       }
-      if (key.text == "services" || key.text == "clients") {
+      if (key.text == "services" || key.text == "clients" || key.text == "controllers") {
         if (auto wrong = check_names(key.text, over.value(i), called)) return wrong;
       }
     }
@@ -130,7 +130,7 @@ class Loader {
   // That a variant changes what is there.
   [[nodiscard]] std::optional<Error> check_names(std::string_view part, const Tree& over,
                                                  const std::string& called) const {
-    const std::string_view what = part == "services" ? "service" : "clients";
+    const std::string_view what = part == "services" ? "service" : part;
     const Words known = words_of(find_value(base_, part));
     for (std::size_t i = 0; over.is_map() && i < over.pairs(); ++i) {
       if (auto wrong = find_unknown(what, over.key(i).text, called, known)) {

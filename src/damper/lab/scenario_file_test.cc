@@ -84,10 +84,11 @@ TEST(ScenarioFile, AVariantChangesWhatIsThere) {
   EXPECT_EQ(
       error_of(kBase + "variants: {a: {clients: {apps: {rate: 1}}}}"),
       "s.yaml:8:26: unknown clients \"apps\" in variant a; did you mean app? (accepted: app)");
-  EXPECT_EQ(error_of(kBase + "variants: {a: {lengths: 3s}}"),
-            "s.yaml:8:16: unknown key \"lengths\" in variant a; did you mean length? (accepted: "
-            "about, length, bucket, ownership, deadlines_travel, services, clients, faults, "
-            "policy, expect, map)");
+  EXPECT_EQ(
+      error_of(kBase + "variants: {a: {lengths: 3s}}"),
+      "s.yaml:8:16: unknown key \"lengths\" in variant a; did you mean length? (accepted: "
+      "about, length, bucket, ownership, deadlines_travel, services, clients, controllers, faults, "
+      "policy, expect, map)");
   EXPECT_EQ(error_of(kBase + "variants: {a: {variants: {b: {}}}}").substr(0, 42),
             "s.yaml:8:16: unknown key \"variants\" in var");
   EXPECT_EQ(error_of(kBase + "variants: {a: {scenario: b}}").substr(0, 42),

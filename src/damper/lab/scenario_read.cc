@@ -120,6 +120,9 @@ class Reader {
     if (word.text == "clients") {
       return read_named(part, word, value, "clients", kMostClients, scenario.clients);
     }
+    if (word.text == "controllers") {
+      return read_named(part, word, value, "controllers", kMostControllers, scenario.controllers);
+    }
     if (word.text == "faults") return read_list(part, word, value, kMostFaults, scenario.faults);
     if (word.text == "expect") {
       return read_list(part, word, value, kMostExpectations, scenario.expect);
@@ -151,6 +154,13 @@ class Reader {
     return read_map(value, word.place, inner, part.path, service);
   }
 
+  [[nodiscard]] std::optional<Error> read_part(const Part& part, const Tree& word,
+                                               const Tree& value, const std::string& called,
+                                               ControllersSpec& controllers) {
+    if (!value.is_map()) return must_be(part, word);
+    return read_map(value, word.place, word.text + " of " + called, part.path, controllers);
+  }
+
   template <class T>
   [[nodiscard]] std::optional<Error> read_part(const Part& part, const Tree& word, const Tree&,
                                                const std::string&, T&) {
@@ -175,7 +185,7 @@ class Reader {
       const Tree& body = value.value(i).kind == Tree::Kind::null ? nothing : value.value(i);
       const std::string called = std::string(what) + ' ' + name.text;
       if (auto wrong = read_map(body, name.place, called, "", thing)) return wrong;
-      if constexpr (std::is_same_v<T, ClientsSpec>) thing.calls_place = place_of(body, "calls");
+      if constexpr (!std::is_same_v<T, ServiceSpec>) thing.calls_place = place_of(body, "calls");
       things.push_back(std::move(thing));
     }
     return std::nullopt;

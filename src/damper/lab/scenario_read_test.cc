@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "damper/lab/scenario_file.h"
+
 namespace damper::lab {
 namespace {
 
@@ -111,7 +113,7 @@ TEST(ScenarioRead, AnUnknownKeyIsAnErrorWithTheOneThatWasMeant) {
   EXPECT_EQ(error_with("lenght: 3s"),
             "s.yaml:4:1: unknown key \"lenght\" in the scenario; did you mean length? (accepted: "
             "scenario, about, length, bucket, ownership, deadlines_travel, services, clients, "
-            "faults, policy, variants, expect, map)");
+            "controllers, faults, policy, variants, expect, map)");
   EXPECT_EQ(error_of("scenario: s\nservices:\n  db: {worker: 3}\n").substr(0, 71),
             "s.yaml:3:8: unknown key \"worker\" in service db; did you mean workers? (");
   EXPECT_EQ(error_of("services:\n  db:\n    queue: {bond: 3}\n"),
@@ -163,11 +165,57 @@ TEST(ScenarioRead, APartOfTheWrongKindIsAnError) {
             "s.yaml:1:12: a name must be 1 to 100 letters, digits or . _ -, not \"a b\"");
 }
 
+TEST(ScenarioRead, ControllersHaveTheWordsOfAPolicyFile) {
+  const auto read = [](const std::string& keys) {
+    auto scenario = load_scenario(
+        "scenario: s\nservices: {db: }\ncontrollers: {pods: {calls: db, events: 1, " + keys + "}}",
+        "s.yaml");
+    EXPECT_TRUE(scenario) << to_string(scenario.error());
+    return scenario ? scenario->front().controllers.front() : ControllersSpec{};
+  };
+  const ControllersSpec fresh = read("");
+  EXPECT_EQ(fresh.requeue_policy().max_attempts, engine::RequeuePolicy{}.max_attempts);
+  EXPECT_FALSE(fresh.requeue_policy().rate);
+  EXPECT_EQ(fresh.calls_place, (policy::Place{3, 29}));
+  EXPECT_EQ(read("retry_policy: {num_retries: 4}").retries.max_attempts, 5);
+  EXPECT_EQ(read("retry_policy: {num_retries: off}").retries.max_attempts, 0);
+  const ControllersSpec said = read(
+      "timeout: 7s, rate_limit: 9, burst: 3, broken_answer: overload, retry_policy: "
+      "{overload_base_interval: 3s, retry_back_off: {jitter: equal, base_interval: 1s, "
+      "max_interval: 2s}}, retry_budget: {budget_percent: 12.5, window: 5s, reserve: 7, "
+      "min_retries_per_second: 8}");
+  const engine::RequeuePolicy policy = said.requeue_policy();
+  EXPECT_EQ(policy.timeout, std::chrono::seconds(7));
+  EXPECT_EQ(policy.rate->rate_per_second, 9);
+  EXPECT_EQ(policy.rate->burst, 3);
+  EXPECT_EQ(said.broken_answer, decide::Outcome::overload);
+  EXPECT_EQ(policy.backoff.jitter, schedule::Jitter::equal);
+  EXPECT_EQ(policy.backoff.base, std::chrono::seconds(1));
+  EXPECT_EQ(policy.backoff.cap, std::chrono::seconds(2));
+  EXPECT_EQ(policy.overload_base, std::chrono::seconds(2));  // Not over the cap.
+  EXPECT_EQ(policy.budget.percent.hundredths(), 1250);
+  EXPECT_EQ(policy.budget.window, std::chrono::seconds(5));
+  EXPECT_EQ(policy.budget.reserve, 7);
+  EXPECT_EQ(policy.budget.min_per_second, 8);
+}
+
+TEST(ScenarioRead, AnErrorInControllersSaysWhere) {
+  EXPECT_EQ(error_of("controllers: {pods: {key: 3}}").substr(0, 70),
+            "s.yaml:1:22: unknown key \"key\" in controllers pods; did you mean keys?");
+  EXPECT_EQ(error_of("controllers: {pods: {retry_policy: {retry_back_off: {base: 1s}}}}"),
+            "s.yaml:1:54: unknown key \"base\" in retry_back_off of retry_policy of controllers "
+            "pods (accepted: jitter, base_interval, max_interval)");
+  EXPECT_EQ(error_of("controllers: {pods: {retry_budget: 3}}"),
+            "s.yaml:1:22: retry_budget must be a map of keys");
+  EXPECT_EQ(error_of("controllers: {pods: {retry_policy: {num_retries: x}}}"),
+            "s.yaml:1:50: num_retries must be a whole number from 0 to 999999, or off, not \"x\"");
+  EXPECT_EQ(error_of("controllers: {pods: {events: 1}}"),
+            "s.yaml:1:15: controllers pods needs the key calls");
+}
+
 TEST(ScenarioRead, WhatIsNeededMustBeThere) {
   EXPECT_EQ(error_of("about: x"), "s.yaml:1:1: the scenario needs the key scenario");
   EXPECT_EQ(error_of("scenario: s"), "s.yaml:1:1: the scenario needs the key services");
-  EXPECT_EQ(error_of("scenario: s\nservices: {db: }"),
-            "s.yaml:1:1: the scenario needs the key clients");
   EXPECT_EQ(error_of("clients: {app: {rate: 1}}"), "s.yaml:1:11: clients app needs the key calls");
   EXPECT_EQ(error_with("faults: [{on: db}]"), "s.yaml:4:10: a fault needs the key kind");
   EXPECT_EQ(error_with("expect: [{at_most: 1}]"), "s.yaml:4:10: a promise needs the key measure");

@@ -62,7 +62,7 @@ std::string measure_table() {
 
 std::string reference() {
   return tables<Scenario>() + tables<ServiceSpec>() + tables<CallSpec>() + tables<ClientsSpec>() +
-         tables<FaultSpec>() + tables<Expectation>() + measure_table();
+         tables<ControllersSpec>() + tables<FaultSpec>() + tables<Expectation>() + measure_table();
 }
 
 }  // namespace damper::lab

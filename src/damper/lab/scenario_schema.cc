@@ -32,7 +32,10 @@ constexpr SchemaKey<Scenario> kScenario[] = {
 
 constexpr Part kScenarioParts[] = {
     {"services", "a map from names to services", "Who is called.", "", true},
-    {"clients", "a map from names to groups of clients", "Who calls.", "", true},
+    {"clients", "a map from names to groups of clients",
+     "Who calls; there are clients, controllers or both."},
+    {"controllers", "a map from names to groups of controllers",
+     "Who calls from a work queue: what changes is reconciled, and the queue retries."},
     {"faults", "a list of faults", "What goes wrong, and when."},
     {"policy", "a policy: route, routes or dependencies, as in a policy file",
      "How everybody who calls retries; none: the built-in defaults."},

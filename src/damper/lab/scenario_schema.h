@@ -45,7 +45,8 @@ struct Schema {
   std::span<const Part> parts;
 };
 
-// The things. `map` is part of the scenario, `queue` and `limit` of the service.
+// The things. `map` is part of the scenario, `queue` and `limit` of the service, `retry_policy` and
+// `retry_budget` of the controllers.
 template <class T>
 [[nodiscard]] const Schema<T>& schema();
 template <>
@@ -56,6 +57,8 @@ template <>
 const Schema<CallSpec>& schema<CallSpec>();
 template <>
 const Schema<ClientsSpec>& schema<ClientsSpec>();
+template <>
+const Schema<ControllersSpec>& schema<ControllersSpec>();
 template <>
 const Schema<FaultSpec>& schema<FaultSpec>();
 template <>

@@ -71,6 +71,7 @@ TEST(ScenarioSchema, EachKeyHasAFieldOfItsOwnAndAValidDefault) {
   expect_own_fields<ServiceSpec>();
   expect_own_fields<CallSpec>();
   expect_own_fields<ClientsSpec>();
+  expect_own_fields<ControllersSpec>();
   expect_own_fields<FaultSpec>();
   expect_own_fields<Expectation>();
 }
@@ -81,7 +82,7 @@ TEST(ScenarioSchema, TheWordsOfAPartAreInTheOrderOfTheTable) {
   EXPECT_EQ(policy::joined(words_in<Scenario>("map")), "length, load, trigger");
   EXPECT_EQ(policy::joined(words_in<Scenario>("")),
             "scenario, about, length, bucket, ownership, deadlines_travel, services, clients, "
-            "faults, policy, variants, expect, map");
+            "controllers, faults, policy, variants, expect, map");
 }
 
 TEST(ScenarioSchema, AThingIsHeldToTheBoundsOfItsKeys) {
@@ -123,7 +124,7 @@ TEST(ScenarioSchema, TheScenariosOfTheGuideLoadAndTheRefusedOnesSayWhy) {
     EXPECT_TRUE(scenarios) << to_string(scenarios.error());
     ++loaded;
   }
-  EXPECT_EQ(loaded, 2);
+  EXPECT_EQ(loaded, 3);
   std::size_t at = text.find("<!-- refused scenario -->");
   ASSERT_NE(at, std::string::npos);
   const auto refused = load_scenario(next_block(text, "yaml", at), "scenario.yaml");

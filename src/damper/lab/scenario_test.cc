@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <limits>
 #include <string>
 
@@ -138,7 +139,47 @@ TEST(Scenario, NamesAreThereAndDiffer) {
   EXPECT_EQ(error_after([](Scenario& s) { s.services.clear(); }),
             "shop.yaml:1:1: the scenario must have 1 to 100 services, not 0");
   EXPECT_EQ(error_after([](Scenario& s) { s.clients.clear(); }),
-            "shop.yaml:1:1: the scenario must have 1 to 100 clients, not 0");
+            "shop.yaml:1:1: the scenario needs clients, controllers or both");
+}
+
+// What is wrong with a shop that has these controllers, for each thing that can be.
+TEST(Scenario, ControllersAreHeldToWhatTheyNeed) {
+  const auto error_with = [](const std::function<void(ControllersSpec&)>& change) {
+    return error_after([&](Scenario& s) {
+      ControllersSpec spec;
+      spec.name = "pods";
+      spec.place = {9, 1};
+      spec.calls = "db";
+      spec.calls_place = {9, 7};
+      spec.events = 1;
+      change(spec);
+      s.clients.clear();
+      s.faults.clear();
+      s.controllers = {spec};
+    });
+  };
+  EXPECT_EQ(error_with([](ControllersSpec&) {}), "ok");
+  EXPECT_EQ(error_with([](ControllersSpec& c) { c.calls = "dbb"; }),
+            "shop.yaml:9:7: controllers pods: there is no service \"dbb\"; did you mean db? "
+            "(accepted: api, db)");
+  EXPECT_EQ(error_with([](ControllersSpec& c) { c.events = 0; }),
+            "shop.yaml:9:1: controllers pods: they need the key events, resync or both");
+  EXPECT_EQ(error_with([](ControllersSpec& c) { c.events = 0, c.resync = 1s; }), "ok");
+  EXPECT_EQ(error_with([](ControllersSpec& c) { c.hot_keys = 101; }),
+            "shop.yaml:9:1: controllers pods: hot_keys (101) must be at most keys (100)");
+  EXPECT_EQ(error_with([](ControllersSpec& c) { c.broken_keys = 101; }),
+            "shop.yaml:9:1: controllers pods: broken_keys (101) must be at most keys (100)");
+  EXPECT_EQ(error_with([](ControllersSpec& c) { c.hot_share = 0.5; }),
+            "shop.yaml:9:1: controllers pods: hot_share needs the key hot_keys");
+  EXPECT_EQ(error_with([](ControllersSpec& c) { c.retries.backoff.cap = 1ms; }),
+            "shop.yaml:9:1: controllers pods: base_interval must be at most max_interval");
+  EXPECT_EQ(
+      error_with([](ControllersSpec& c) { c.workers = 0; }),
+      "shop.yaml:9:1: controllers pods: workers must be a whole number from 1 to 1000, not 0");
+  EXPECT_EQ(error_with([](ControllersSpec& c) { c.count = 20'000, c.keys = 501; }),
+            "shop.yaml:9:1: there are more than 10000000 keys of all controllers together");
+  EXPECT_EQ(error_with([](ControllersSpec& c) { c.name = "a/b"; }),
+            "shop.yaml:9:1: a name must be 1 to 100 letters, digits or . _ -, not \"a/b\"");
 }
 
 TEST(Scenario, EveryValueIsHeldToItsBounds) {
@@ -314,7 +355,8 @@ TEST(Scenario, WhatIsTooMuchTogetherIsRefused) {
   EXPECT_EQ(find_error(scenario), std::nullopt);
   scenario.services.push_back({.name = "web", .calls = {{.service = "db"}}});
   EXPECT_EQ(find_error(scenario)->sentence,
-            "there are more than 20000 processes and calling replicas, each with a budget of its "
+            "there are more than 20000 processes, controllers and calling replicas, each with a "
+            "budget of its "
             "own; let more clients share a process");
   scenario.services.pop_back();
   scenario.clients.push_back(scenario.clients[0]);

@@ -19,8 +19,10 @@ enum class Purpose : std::uint8_t {
   choice,    // which replica, key, or service
   patience,  // how long a client waits before it gives up
   clients,   // what differs from one client to the next: its start, its think time
+  events,    // when something happens to a controller's object, and to which
+  requeue,   // the draws that a controller's queue is given
 };
-inline constexpr std::size_t kPurposes = 8;
+inline constexpr std::size_t kPurposes = 10;
 
 // Streams are the random numbers of one run: a stream of draws for each purpose and entity.
 //

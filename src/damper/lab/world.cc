@@ -66,6 +66,9 @@ World::World(const Scenario& scenario, const PlayOptions& options)
       queue_.schedule(arrivals.first(source), {Kind::begin, static_cast<std::uint32_t>(i), source});
     }
   }
+  for (std::size_t i = 0; i < scenario.controllers.size(); ++i) {
+    add_controllers(scenario.controllers[i], static_cast<std::uint32_t>(i));
+  }
 }
 
 Record World::play() {
@@ -81,7 +84,8 @@ Record World::play() {
     dispatch(due->event);
     if ((++events & 1023U) != 0) continue;
     const bool stopped = options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed);
-    if (stopped || std::max(callers_.size(), messages_.size()) > options_.most_in_flight) {
+    if (stopped ||
+        std::max({callers_.size(), messages_.size(), waiting_keys()}) > options_.most_in_flight) {
       cut_short = true;
       break;
     }
@@ -112,6 +116,12 @@ void World::dispatch(const queue::TimedEvent& event) {
       return turn_fault(event.subject, true);
     case Kind::fault_off:
       return turn_fault(event.subject, false);
+    case Kind::event:
+      return on_event(event.subject, static_cast<std::uint32_t>(event.detail));
+    case Kind::resync:
+      return on_resync(event.subject, static_cast<std::uint32_t>(event.detail));
+    case Kind::queue:
+      return on_queue(event.subject, static_cast<std::uint32_t>(event.detail));
   }
 }
 
@@ -153,17 +163,28 @@ void World::check() {
     DAMPER_CHECK(replicas_[i].is_balanced());
   }
   std::vector<std::size_t> in_flight(groups_.size());
+  std::vector<std::size_t> runs(controllers_.size());
   callers_.for_each([&](Handle, const Operation& operation) {
-    if (!operation.from_service) {
-      ++in_flight[operation.process];
-    } else {
-      DAMPER_CHECK(messages_.find(Handle::of(operation.origin)) != nullptr);
-      --calls;
+    switch (operation.sender) {
+      case Sender::client:
+        ++in_flight[operation.process];
+        break;
+      case Sender::controller:
+        DAMPER_CHECK(runs_.find(Handle::of(operation.origin)) != nullptr);
+        ++runs[operation.process];
+        break;
+      case Sender::service:
+        DAMPER_CHECK(messages_.find(Handle::of(operation.origin)) != nullptr);
+        --calls;
     }
   });
   DAMPER_CHECK(calls == 0);
   for (std::size_t i = 0; i < groups_.size(); ++i) {
     DAMPER_CHECK(groups_[i].in_flight == in_flight[i]);
+  }
+  for (std::size_t i = 0; i < controllers_.size(); ++i) {
+    DAMPER_CHECK(controllers_[i].fleet->running() == runs[i]);
+    DAMPER_CHECK(controllers_[i].fleet->is_balanced(queue_.now()));
   }
 }
 

@@ -9,7 +9,7 @@
 
 namespace damper::lab {
 
-// More requests, or more messages, under way at once than this end a run: Record::cut_short.
+// More requests, messages or waiting keys at once than this end a run: Record::cut_short.
 inline constexpr std::size_t kMostInFlight = 10'000'000;
 
 struct PlayOptions {
@@ -22,7 +22,8 @@ struct PlayOptions {
 // Plays a scenario from its start to its length, in virtual time, with the engine's own code.
 //
 // Model: one loop over an EventQueue. Clients begin requests (Arrivals); Callers drive each through
-// the engine; a message takes the network's time to a Replica, is worked on, perhaps with calls to
+// the engine; controllers (Fleet) add keys to their queues, and each run of one is a request too; a
+// message takes the network's time to a Replica, is worked on, perhaps with calls to
 // further services, and its answer takes the network's time back. Weather says which faults are on.
 // Invariants:
 //   (1) The same scenario and seed give the same trace, and its hash in the record, on every
@@ -31,7 +32,8 @@ struct PlayOptions {
 //       time and network delays (common random numbers).
 //   (3) Each request that begins ends once, with a verdict, or is counted as unfinished.
 //   (4) At the end, what the parts have counted agrees: who works and waits at each replica and in
-//       its limit with the messages there, calls with those who wait for them. It is checked.
+//       its limit with the messages there, calls with those who wait for them, what waits and runs
+//       in the controllers' queues with what was added and ended. It is checked.
 // REQUIRES: !find_error(scenario).
 // Thread safety: runs of different seeds may be played in different threads.
 // Cost: about 0.6 KiB for each request under way, 90 KiB for each process and service it calls.

@@ -64,7 +64,7 @@ void World::on_request_over(const Operation& caller, Verdict verdict) {
 
 // Whether the caller goes away after this failure, whatever the engine would do.
 bool World::gives_up(const Operation& caller, const Message& message) {
-  if (caller.from_service) return false;
+  if (caller.sender != Sender::client) return false;
   Group& group = groups_[caller.process];
   const ClientsSpec& spec = *group.spec;
   const auto processes = static_cast<std::uint32_t>(spec.processes);

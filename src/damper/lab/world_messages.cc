@@ -36,7 +36,12 @@ Handle World::on_send(Handle operation, Operation& caller, const engine::Attempt
   message.hedge = attempt.hedge;
   message.deadline = attempt.deadline;
   message.criticality = caller.criticality;
-  if (!caller.from_service) recorder_.on_attempt(caller.process, caller.in_fault);
+  if (caller.sender == Sender::client) recorder_.on_attempt(caller.process, caller.in_fault);
+  if (caller.sender == Sender::controller) {
+    const Fleet::Run& run = *runs_.find(Handle::of(caller.origin));
+    message.again = run.is_retry();
+    if (run.is_broken) message.broken = controllers_[caller.process].spec->broken_answer;
+  }
   if (scenario_.ownership) {
     message.owned_above = caller.owned_above || caller.call.owns_retries();
     message.unsent_owned_above =
@@ -104,10 +109,10 @@ void World::on_answer(Handle handle) {
   }
   Report report = message.report;
   const std::uint32_t service = message.service;
-  const Operation* const caller = callers_.find(message.caller);
-  if (report.outcome != Outcome::success && caller != nullptr &&
-      callers_.is_wanted(message.caller, handle) && gives_up(*caller, message)) {
-    report.do_not_retry = true;
+  if (callers_.is_wanted(message.caller, handle)) {
+    Operation& caller = *callers_.find(message.caller);
+    caller.report = report;
+    if (report.outcome != Outcome::success && gives_up(caller, message)) report.do_not_retry = true;
   }
   if (callers_.on_answer(message.caller, handle, report) && report.outcome == Outcome::success) {
     recorder_.on_good(service);
@@ -116,7 +121,8 @@ void World::on_answer(Handle handle) {
 }
 
 void World::on_over(const Operation& caller, Verdict verdict) {
-  if (!caller.from_service) return on_request_over(caller, verdict);
+  if (caller.sender == Sender::client) return on_request_over(caller, verdict);
+  if (caller.sender == Sender::controller) return on_run_over(caller, verdict);
   Message* const message = messages_.find(Handle::of(caller.origin));
   if (message == nullptr) return;
   if (Operation* const before = callers_.find(caller.before)) {

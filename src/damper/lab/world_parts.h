@@ -5,11 +5,13 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "damper/engine/dependency.h"
 #include "damper/lab/arrivals.h"
 #include "damper/lab/callers.h"
+#include "damper/lab/fleet.h"
 #include "damper/lab/recorder.h"
 #include "damper/lab/replica.h"
 #include "damper/lab/streams.h"
@@ -19,7 +21,7 @@
 #include "damper/queue/event_queue.h"
 
 // What world.h's play() is made of: one class, whose methods are in world.cc (the loop),
-// world_clients.cc, world_messages.cc and world_services.cc.
+// world_clients.cc, world_controllers.cc, world_messages.cc and world_services.cc.
 
 namespace damper::lab {
 
@@ -34,6 +36,9 @@ struct Kind {
     answer,    // the answer arrives at the caller
     fault_on,  // subject: the fault
     fault_off,
+    event,   // something happens to an object; subject: the fleet, detail: the controller
+    resync,  // a controller adds all of its keys; the same
+    queue,   // a controller looks at its queue; the same
   };
 };
 
@@ -59,6 +64,8 @@ struct Message {
   bool has_read = false;     // the first leg of an optimistic write
   bool owned_above = false;  // somebody above retries it
   bool unsent_owned_above = false;
+  bool again = false;                       // a controller's, whose key failed the last time
+  std::optional<decide::Outcome> broken{};  // what it is answered, whatever the service does
   admit::Criticality criticality = admit::Criticality::critical;
 };
 
@@ -89,6 +96,20 @@ struct Group {
   std::uint32_t in_flight = 0;
 };
 
+// The controllers of a group, and what the world keeps for them.
+struct Controllers {
+  const ControllersSpec* spec = nullptr;
+  std::uint32_t service = 0;
+  std::unique_ptr<Fleet> fleet;
+  // A run is a call of one attempt: nothing is shared by the calls that would tell them apart.
+  std::unique_ptr<engine::Dependency> dependency;
+  struct Timer {
+    queue::EventQueue::Timer timer{};
+    Instant at = kNever;
+  };
+  std::vector<Timer> timers;  // by controller: when it looks at its queue
+};
+
 class World final : private Wire, private Levels {
  public:
   World(const Scenario& scenario, const PlayOptions& options);
@@ -100,6 +121,16 @@ class World final : private Wire, private Levels {
   void begin_request(std::uint32_t index, std::uint32_t client, std::uint32_t nth);
   void on_request_over(const Operation& caller, Verdict verdict);
   [[nodiscard]] bool gives_up(const Operation& caller, const Message& message);
+
+  // Controllers.
+  void add_controllers(const ControllersSpec& spec, std::uint32_t index);
+  void on_event(std::uint32_t index, std::uint32_t controller);
+  void on_resync(std::uint32_t index, std::uint32_t controller);
+  void on_queue(std::uint32_t index, std::uint32_t controller);
+  void look(std::uint32_t index, std::uint32_t controller);
+  void begin_run(std::uint32_t index, const Fleet::Run& run);
+  void on_run_over(const Operation& caller, Verdict verdict);
+  [[nodiscard]] std::size_t waiting_keys() const;
 
   // Messages.
   Handle on_send(Handle operation, Operation& caller, const engine::Attempt& attempt) override;
@@ -134,6 +165,7 @@ class World final : private Wire, private Levels {
 
   void read(std::size_t index, ServiceTick& tick) const override;
   void read(std::size_t clients, Instant now, ClientsTick& tick) const override;
+  void read(std::size_t controllers, Instant now, ControllersTick& tick) const override;
 
   [[nodiscard]] const ServiceSpec& spec_of(const Message& message) const {
     return *services_[message.service].spec;
@@ -158,6 +190,8 @@ class World final : private Wire, private Levels {
   std::vector<std::uint32_t> service_of_;  // by replica
   std::vector<Group> groups_;
   std::vector<Arrivals> arrivals_;
+  std::vector<Controllers> controllers_;
+  Slab<Fleet::Run> runs_;  // under way
   Recorder recorder_;
   TraceHash hash_;
 };

@@ -12,7 +12,7 @@ void World::on_deliver(Handle handle) {
   if (is_held_up(handle, message, Kind::deliver)) return;
   const ServiceSpec& spec = spec_of(message);
   if (!spec.optimistic || message.has_read) {
-    recorder_.on_arrival(message.service, message.attempt == 1, message.hedge);
+    recorder_.on_arrival(message.service, message.attempt == 1 && !message.again, message.hedge);
   }
   const std::size_t place = place_of(message);
   if (const FaultSpec* down = weather_.find(FaultKind::down, message.service, place)) {
@@ -95,6 +95,8 @@ void World::on_done(Handle handle) {
   if (errors > 0 && streams_.draw(Purpose::faults, message.number, draw_of(message)) < errors) {
     message.report.outcome = error;
     recorder_.on_failed(message.service);
+  } else if (message.broken) {
+    message.report.outcome = *message.broken;
   } else if (!spec.calls.empty()) {
     return make_calls(handle, message);
   }
@@ -122,7 +124,7 @@ void World::make_calls(Handle handle, Message& message) {
       Operation& operation = *callers_.find(call);
       operation.number = Random(number ^ (std::uint64_t{i} << 32 | n)).bits();
       operation.origin = handle.word();
-      operation.from_service = true;
+      operation.sender = Sender::service;
       operation.target = service.calls[i];
       operation.criticality = message.criticality;
       operation.after = message.first_call;

@@ -6,8 +6,8 @@
 namespace damper::queue {
 
 void EventQueue::grow() {
+  wheel_.grow(pool_.slots() + 1);  // First: a slot that the wheel has no room for would be used.
   pool_.grow();
-  wheel_.grow(pool_.slots());
 }
 
 bool EventQueue::refill(Instant until) noexcept {

@@ -182,6 +182,48 @@ TEST(EventQueue, PopTakesNothingLaterThanUntil) {  // Invariant 5.
   EXPECT_EQ(drain(queue).size(), 292u);
 }
 
+TEST(EventQueue, SaysWhenTheNextEventIsDueAndChangesNothing) {
+  EventQueue queue;
+  EXPECT_EQ(queue.next(), kNever);
+  queue.schedule(kNever, event(1));
+  EXPECT_EQ(queue.next(), kNever);
+  queue.schedule(at(70), event(2));
+  const Timer first = queue.schedule(at(50), event(3));
+  EXPECT_EQ(queue.next(), at(50));
+  EXPECT_EQ(queue.now(), at(0));
+  EXPECT_EQ(queue.size(), 2u);
+  EXPECT_TRUE(queue.is_pending(first));
+  queue.schedule(at(40), event(4));  // Before the one that next() has looked at.
+  EXPECT_EQ(queue.next(), at(40));
+  EXPECT_EQ(queue.pop(at(39)), std::nullopt);
+  EXPECT_EQ(drain(queue), (Details{4, 3, 2}));
+  EXPECT_EQ(queue.next(), kNever);
+}
+
+TEST(EventQueue, TheNextEventIsNeverOneThatWasCancelled) {
+  for (const std::uint64_t many : {3u, 128u, 1000u}) {  // Near, a full near_, and the wheel.
+    EventQueue queue;
+    std::vector<Timer> timers;
+    for (std::uint64_t i = 0; i < many; ++i) {
+      timers.push_back(queue.schedule(at(1000 * static_cast<std::int64_t>(i + 1)), event(i)));
+    }
+    for (std::uint64_t i = 0; i + 1 < many; ++i) {
+      ASSERT_TRUE(queue.cancel(timers[i]));
+      ASSERT_EQ(queue.next(), at(1000 * static_cast<std::int64_t>(i + 2))) << many;
+    }
+    queue.cancel(timers.back());
+    EXPECT_EQ(queue.next(), kNever);
+  }
+}
+
+TEST(EventQueue, WhatIsScheduledLateIsNextNow) {  // Invariant 2.
+  EventQueue queue;
+  queue.schedule(at(100), event(1));
+  ASSERT_EQ(queue.pop(), (Due{at(100), event(1)}));
+  queue.schedule(at(3), event(2));
+  EXPECT_EQ(queue.next(), at(100));
+}
+
 TEST(EventQueue, CountsWhatIsPendingAndTheMostThatEverWas) {
   EventQueue queue;
   const Timer a = queue.schedule(at(1), event(1));
@@ -281,6 +323,9 @@ class Comparison {
     } else if (pick < weights_[2]) {
       for (std::uint64_t i = below(big_ ? 300 : 5); i-- > 0;) cancel();
     } else {
+      if (below(2) == 0) {
+        ASSERT_EQ(ours_.next(), theirs_.next());
+      }
       const Instant until = below(2) == 0 ? kNever : somewhen();
       for (std::uint64_t i = below(big_ ? 300 : 5); i-- > 0;) pop(until);
     }

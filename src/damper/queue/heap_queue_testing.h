@@ -126,6 +126,11 @@ class HeapQueue {
     return std::nullopt;
   }
 
+  [[nodiscard]] Instant next() {
+    while (!heap_.empty() && !is_alive(heap_.top())) heap_.pop();
+    return heap_.empty() ? kNever : heap_.top().at;
+  }
+
   [[nodiscard]] Instant now() const noexcept { return now_; }
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
   [[nodiscard]] std::size_t most() const noexcept { return most_; }

@@ -61,6 +61,17 @@ TEST(HeapQueue, GivesEventsInOrderAndTiesInOrderOfInsertion) {
   EXPECT_EQ(queue.most(), 3u);
 }
 
+TEST(HeapQueue, SaysWhenTheNextEventIsDue) {
+  HeapQueue queue;
+  EXPECT_EQ(queue.next(), kNever);
+  const HeapQueue::Timer first = queue.schedule(at(3), {});
+  queue.schedule(at(5), {});
+  EXPECT_EQ(queue.next(), at(3));
+  queue.cancel(first);
+  EXPECT_EQ(queue.next(), at(5));
+  EXPECT_EQ(queue.now(), at(0));
+}
+
 TEST(HeapQueue, SkipsWhatWasCancelledAndSweepsWhenTheDeadAreTheMajority) {
   HeapQueue queue;
   std::vector<HeapQueue::Timer> timers;

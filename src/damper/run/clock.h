@@ -20,6 +20,14 @@ namespace damper::run {
   return Instant{std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec)};
 }
 
+// The time at the last tick of the system: on now()'s timeline, never later than now() and up to 4
+// ms earlier. Why: it costs a fifth of a now(), and a queue looks at the time three times an item.
+[[nodiscard]] inline Instant coarse_now() noexcept {
+  timespec time{};
+  (void)clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
+  return Instant{std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec)};
+}
+
 namespace internal {
 extern constinit thread_local Random this_threads_random;
 extern constinit thread_local bool this_thread_is_seeded;

@@ -22,6 +22,17 @@ TEST(Clock, NeverGoesBack) {
   EXPECT_EQ(in(kForever), kNever);
 }
 
+TEST(Clock, TheCoarseOneIsOnTheSameTimelineAndNeverAhead) {
+  Instant last{};
+  for (int i = 0; i < 10'000; ++i) {
+    const Instant coarse = coarse_now();
+    ASSERT_LE(coarse, now());
+    ASSERT_GE(coarse, last);
+    last = coarse;
+  }
+  EXPECT_GT(add(coarse_now(), 1s), now());  // Ticks are 1 to 10 ms apart.
+}
+
 TEST(Clock, TrapJ4_NoTwoThreadsDrawTheSameJitter) {
   std::set<double> draws;
   std::mutex mutex;

@@ -1,0 +1,33 @@
+#ifndef DAMPER_CONTROLLER_H_
+#define DAMPER_CONTROLLER_H_
+
+// Everything that a controller needs, and everything that guards a call within it:
+//
+//   #include "damper/controller.h"
+//
+//   damper::Controller<std::string> controller({.workers = 4},
+//       [&](const std::string& key) -> damper::Reconcile {
+//         return damper::requeue_after(30s);     // or done(), failed(outcome), terminal(why)
+//       });
+//   controller.add("deployments/web");
+
+#include "damper/damper.h"
+#include "damper/queue/controller.h"
+#include "damper/queue/controller_options.h"
+#include "damper/queue/reconcile.h"
+#include "damper/queue/turn.h"
+#include "damper/queue/work_queue_options.h"
+
+namespace damper {
+
+// Already here by their own headers: Controller, ControllerOptions, ControllerStats, done,
+// Reconcile, requeue_after, terminal, Turn.
+using admit::Criticality;
+using queue::Added;
+using queue::AddOptions;
+using queue::AtLimit;
+using queue::is_taken;
+
+}  // namespace damper
+
+#endif  // DAMPER_CONTROLLER_H_

@@ -1,0 +1,145 @@
+#ifndef DAMPER_ENGINE_REQUEUE_H_
+#define DAMPER_ENGINE_REQUEUE_H_
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "damper/admit/retry_budget.h"
+#include "damper/admit/switches.h"
+#include "damper/admit/token_bucket.h"
+#include "damper/base/instant.h"
+#include "damper/base/verdict.h"
+#include "damper/decide/outcome.h"
+#include "damper/engine/dependency.h"
+#include "damper/engine/event.h"
+#include "damper/schedule/backoff.h"
+
+namespace damper::engine {
+
+// What can be configured about the runs of a work queue's keys. The defaults are safe: per-key
+// backoff with full jitter, a 10 % budget, a deadline on every run, an end to retrying.
+struct RequeuePolicy {
+  Duration timeout = std::chrono::seconds(30);  // one run; (0, kLongest]
+  std::int32_t max_attempts = 20;  // runs of a key in a row that failed, then it is parked; 0 to
+                                   // 1,000,000, 0: it is never given up
+  decide::OutcomeSet retryable = decide::kRetryableByDefault;  // beside conflict and overload
+  schedule::BackoffOptions backoff{.jitter = schedule::Jitter::full,
+                                   .base = std::chrono::milliseconds(5),
+                                   .cap = std::chrono::seconds(1000)};
+  // After an overload that did not say when to come back, the backoff starts here; with full jitter
+  // at least half of it is waited.
+  Duration overload_base = std::chrono::seconds(1);  // (0, backoff.cap]
+  // Of all retries that fail. One a second is always allowed: without it, keys that all failed and
+  // get no new events would wait for ever. The same holds for a parent. The window is short: what
+  // it allows may come at once.
+  admit::RetryBudgetOptions budget{.window = std::chrono::seconds(1), .min_per_second = 1};
+  std::optional<admit::TokenBucketOptions> rate{};  // of all runs; none: as fast as the workers
+};
+
+// One sentence on what is wrong with the policy; nothing when it is valid.
+[[nodiscard]] std::optional<std::string> find_error(const RequeuePolicy& policy);
+
+// What is remembered of one key while it fails. A plain value; {} is a healthy key.
+struct KeyRecord {
+  schedule::Backoff backoff;
+  Instant retry_at = Instant::min();    // when its backoff is over
+  Instant not_before = Instant::min();  // what the server said
+  admit::RetryBudget::Grant grant;      // of the run that is under way, if it is a retry
+  std::uint32_t failures = 0;           // in a row
+  std::uint8_t holds = 0;               // in a row
+  decide::Outcome outcome = decide::Outcome::success;  // of its last run
+};
+
+// A Requeue decides about the runs of all keys of a controller, as a Call decides about the
+// attempts of one call: is another run worth it, when, and may it go now.
+//
+// Why: a call is over when its caller has gone. A key is never simply dropped: whatever a refusal
+// of the moment says (budget, switch), it waits and asks again. That is why a Call cannot be used
+// here, and why the same parts are.
+// Model: start() is asked before each run. The first run of a healthy key deposits in the budget
+// and goes. A retry looks at the server's word, the switches and the budget, in this order;
+// refused, it is held: it waits a moment (1 to 5 s, jittered) and asks again. A retry that an event
+// brought before its backoff was over goes if it is allowed to; refused, it waits for the rest of
+// it; before the server's time it waits until then, and a moment. on_outcome() is told how a run
+// went: a success forgets the failures; a failure is judged as any attempt is (decide::judge; a
+// reconcile rereads and may be repeated), and then waits for its backoff, or is parked: its answer
+// is final, or max_attempts runs have failed.
+// Invariants:
+//   (1) In every window of the budget, the retries that fail or are under way keep its bound. One
+//       that succeeds gives back what it paid: it was work, not waste, and after an outage the work
+//       goes on as fast as it succeeds.
+//   (2) No run starts before the server said, nor while retries are off, but for first runs.
+//   (3) A key is parked after exactly max_attempts failed runs in a row, or after the first whose
+//       answer is final.
+//   (4) A key that is held loses nothing: neither an attempt nor its place in the backoff.
+//   (5) No more runs than `rate` allows.
+// Thread safety: none, but for budget() and switches(), which may be used by all.
+// Cost: no allocation; a few branches, and what the budget and the bucket cost.
+class Requeue {
+ public:
+  // REQUIRES: !find_error(policy). The parents outlive it.
+  explicit Requeue(const RequeuePolicy& policy, DependencyParents parents = {});
+  Requeue(const Requeue&) = delete;
+  Requeue& operator=(const Requeue&) = delete;
+
+  // How long until `rate` lets another run start; 0 when one may now.
+  [[nodiscard]] Duration rate_wait(Instant now) const noexcept;
+
+  struct Admission {
+    Verdict held_for = Verdict::none;  // none: it goes. switched_off, budget_spent, pushed_back
+    Instant until{};                   // when it may ask again
+    [[nodiscard]] bool goes() const noexcept { return held_for == Verdict::none; }
+  };
+  // A run of the key is about to start; one that goes takes its token of the rate. REQUIRES:
+  // rate_wait(now) == 0, 0 <= draw < 1.
+  [[nodiscard]] Admission start(KeyRecord& key, Instant now, double draw) noexcept;
+
+  // When a run that starts now must be over.
+  [[nodiscard]] Instant deadline(Instant now) const noexcept { return add(now, policy_.timeout); }
+
+  enum class What : std::uint8_t { forget, wait, park };
+  struct Next {
+    What what = What::forget;
+    Verdict verdict = Verdict::none;   // park: why
+    Instant due{};                     // wait: until then
+    std::optional<EventKind> event{};  // a line for the log: first_failure, backoff_growing,
+                                       // repeated_failure, recovered, parked
+    std::int64_t failures = 0;         // for that line
+  };
+  // The run that start() let go is over. A cancelled one (the controller stops) counts as not run:
+  // it is due at once, so a driver that does not stop may not say so (it would run for ever).
+  [[nodiscard]] Next on_outcome(KeyRecord& key, const decide::Report& report, Instant now,
+                                double draw) noexcept;
+
+  // For reading, and for switches to be set.
+  [[nodiscard]] admit::RetryBudget& budget() noexcept { return budget_; }
+  [[nodiscard]] admit::Switches& switches() noexcept { return switches_; }
+  [[nodiscard]] const RequeuePolicy& policy() const noexcept { return policy_; }
+
+  struct Counts {
+    std::uint64_t runs = 0;
+    std::array<std::uint64_t, decide::kOutcomeNames.size()> retries{};  // by what made them needed
+    std::uint64_t held_by_switch = 0;
+    std::uint64_t held_by_budget = 0;
+    std::uint64_t held_by_server = 0;
+  };
+  [[nodiscard]] const Counts& counts() const noexcept { return counts_; }
+
+ private:
+  Admission hold(KeyRecord& key, Verdict why, Instant now, double draw) noexcept;
+  [[nodiscard]] Duration delay(KeyRecord& key, const decide::Report& report,
+                               double draw) const noexcept;
+
+  const RequeuePolicy policy_;
+  admit::Switches switches_;
+  admit::RetryBudget budget_;
+  std::optional<admit::TokenBucket> rate_;
+  std::int64_t under_way_ = 0;
+  Counts counts_;
+};
+
+}  // namespace damper::engine
+
+#endif  // DAMPER_ENGINE_REQUEUE_H_
