@@ -51,9 +51,8 @@ std::uint64_t RetryBudget::enter_slot(std::uint64_t gate, std::uint32_t slot) no
 // Sums the slots before `slot`, once for each slot.
 RetryBudget::Past RetryBudget::look_back(std::uint32_t slot) noexcept {
   const Terms terms = terms_.load();
-  const auto deposits = static_cast<std::int64_t>(deposits_.sum(slot) - deposits_.count(slot));
-  const auto withdrawals =
-      static_cast<std::int64_t>(withdrawals_.sum(slot)) - std::int64_t{withdrawals_.count(slot)};
+  const auto deposits = static_cast<std::int64_t>(deposits_.sum_without(slot));
+  const auto withdrawals = static_cast<std::int64_t>(withdrawals_.sum_without(slot));
   const Past past = {.slot = slot,
                      .balance = deposits * terms.per_deposit + terms.floor - withdrawals * kRetry,
                      .per_deposit = terms.per_deposit,
@@ -93,14 +92,18 @@ RetryBudget::Grant RetryBudget::try_withdraw_here(Instant now) noexcept {
 }
 
 void RetryBudget::refund_here(Instant at, bool from_reserve) noexcept {
-  const std::uint32_t slot = clock_.load().slot(at);
-  std::uint64_t word = gate_.load(std::memory_order_relaxed);
+  std::uint64_t word = gate_.load(std::memory_order_acquire);
+  std::uint32_t slot = 0;
   for (;;) {
     Gate gate = unpack(word);
-    if (gate.slot != slot || gate.passed == 0) break;
+    // Beside a reload, who withdrew or refunds may have seen one of the gate and the clock and not
+    // yet the other. The terms have the clock before the gate does, so no slot is too old for it;
+    // one that is ahead is the gate's own.
+    slot = terms_.load().clock.slot(at);
+    if (static_cast<std::int32_t>(slot - gate.slot) < 0 || gate.passed == 0) break;
     --gate.passed;
     if (gate_.compare_exchange_weak(word, pack(gate), std::memory_order_acq_rel,
-                                    std::memory_order_relaxed)) {
+                                    std::memory_order_acquire)) {
       if (from_reserve) refill_reserve();
       return;
     }

@@ -17,8 +17,9 @@ Histogram::Histogram(Duration window) noexcept
   DAMPER_CHECK(window >= std::chrono::seconds(1));
 }
 
-// Makes `place` the epoch's own, folding what it held into the totals. False when the record is to
-// be dropped: another thread is doing so now, or time went back behind what the place holds.
+// Makes `place` the epoch's own, folding what it held into the totals. False when the record is
+// for the totals alone: another thread is doing so now, or time went back behind what the place
+// holds.
 bool Histogram::turn(Epoch& place, std::uint64_t epoch) noexcept {
   std::uint64_t seen = place.id.load(std::memory_order_acquire);
   if (seen >= ready(epoch)) return seen == ready(epoch);

@@ -25,8 +25,10 @@ namespace damper {
 //   (1) A quantile differs by at most 1.6 % from the recorded value of that rank, up to 137 s;
 //       anything longer counts as 137 s.
 //   (2) What is older than the window is never part of a quantile.
-//   (3) With one thread, no record is ever lost. Threads that record in the microsecond while
-//       another one turns the epoch may lose theirs.
+//   (3) No record is missing from the totals. One made in the microsecond while another thread
+//   turns
+//       the epoch, or long behind the others, may be missing from the quantiles; a thread that
+//       sleeps in the middle of one for most of the window may count its own again.
 // Thread safety: all methods may be called concurrently; lock-free.
 // Cost: record is one relaxed atomic add; a quantile reads every bucket (some microseconds), so
 // see LiveQuantile. 58 KiB.
@@ -39,7 +41,10 @@ class Histogram {
   void record(Duration latency, Instant now) noexcept {
     const std::uint64_t epoch = epoch_of(now);
     Epoch& place = epochs_[epoch % kEpochs];
-    if (place.id.load(std::memory_order_acquire) != ready(epoch) && !turn(place, epoch)) return;
+    if (place.id.load(std::memory_order_acquire) != ready(epoch) && !turn(place, epoch)) {
+      folded_[bucket_of(latency)].fetch_add(1, std::memory_order_relaxed);
+      return;
+    }
     const auto slot = static_cast<std::size_t>(thread_slot());
     if (slot < kOwn) [[likely]] {
       std::atomic<std::uint32_t>& count = place.stripes[slot][bucket_of(latency)];

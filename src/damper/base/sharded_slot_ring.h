@@ -42,6 +42,12 @@ class ShardedSlotRing {
     for (std::size_t i = 0; i < used(); ++i) sum += rings_[i].sum(slot);
     return sum;
   }
+  // sum(slot) - count(slot); see SlotRing.
+  [[nodiscard]] std::uint64_t sum_without(std::uint32_t slot) const noexcept {
+    std::uint64_t sum = rings_[kOwn].sum_without(slot);
+    for (std::size_t i = 0; i < used(); ++i) sum += rings_[i].sum_without(slot);
+    return sum;
+  }
 
   // The count of one slot.
   [[nodiscard]] std::uint64_t count(std::uint32_t slot) const noexcept {

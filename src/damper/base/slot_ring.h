@@ -202,6 +202,15 @@ class SlotRing {
     }
     return total;
   }
+  // sum(slot) - count(slot) at one look: an add or a clear() of the slot meanwhile changes nothing.
+  [[nodiscard]] std::uint64_t sum_without(std::uint32_t slot) const noexcept {
+    std::uint64_t total = 0;
+    for (const TaggedCount& word : words_) {
+      const auto [tag, count] = word.load();
+      if (tag != slot && covers(slot, tag)) total += count;
+    }
+    return total;
+  }
 
   // Moves the live counts from the slots of one clock to those of the clock that follows it, each
   // by its age. A shorter window forgets what is older than itself. An add under the old clock

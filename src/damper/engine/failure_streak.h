@@ -26,6 +26,13 @@ class Quiet {
   std::atomic<std::int64_t> last_{Instant::min().time_since_epoch().count()};
 };
 
+// Whether so many failures in a row are worth a line: the 10th, 100th, 1000th. REQUIRES: count > 0.
+[[nodiscard]] constexpr bool is_repeated_failure(std::int64_t count) noexcept {
+  if (count < 10) return false;
+  while (count % 10 == 0) count /= 10;
+  return count == 1;
+}
+
 // A FailureStreak turns failures and successes into the few events that are worth a line: the first
 // failure after a quiet time, the 10th, 100th, 1000th in a row, and the recovery from ten or more.
 // Thread safety: all methods may be called concurrently. Cost: a success is one load.
@@ -40,7 +47,7 @@ class FailureStreak {
     const std::int64_t count = in_a_row_.fetch_add(1, std::memory_order_relaxed) + 1;
     const bool quiet = quiet_.broken_by(now);
     if (quiet && count == 1) return Change{EventKind::first_failure, count};
-    if (count >= 10 && is_power_of_ten(count)) return Change{EventKind::repeated_failure, count};
+    if (is_repeated_failure(count)) return Change{EventKind::repeated_failure, count};
     return std::nullopt;
   }
 
@@ -56,11 +63,6 @@ class FailureStreak {
   }
 
  private:
-  static constexpr bool is_power_of_ten(std::int64_t count) noexcept {
-    while (count % 10 == 0) count /= 10;
-    return count == 1;
-  }
-
   std::atomic<std::int64_t> in_a_row_{0};
   Quiet quiet_;
 };

@@ -4,6 +4,7 @@
 
 #include "damper/base/check.h"
 #include "damper/decide/judge.h"
+#include "damper/engine/failure_streak.h"
 
 namespace damper::engine {
 namespace {
@@ -17,15 +18,10 @@ constexpr schedule::BackoffOptions kHold{.jitter = schedule::Jitter::equal,
 // The failure in a row from which a key's backoff is worth a line, and its recovery too.
 constexpr std::uint32_t kGrowing = 3;
 
-bool is_power_of_ten(std::uint32_t count) noexcept {
-  while (count % 10 == 0) count /= 10;
-  return count == 1;
-}
-
 std::optional<EventKind> event_of_failure(std::uint32_t failures) noexcept {
   if (failures == 1) return EventKind::first_failure;
   if (failures == kGrowing) return EventKind::backoff_growing;
-  if (failures >= 10 && is_power_of_ten(failures)) return EventKind::repeated_failure;
+  if (is_repeated_failure(failures)) return EventKind::repeated_failure;
   return std::nullopt;
 }
 

@@ -222,7 +222,7 @@ class AsyncWorkQueue : public WorkQueueShell<Key, Payload, AsyncWorkQueue<Key, P
       (void)timer_.cancel();
       return;
     }
-    (void)timer_.expires_at(std::chrono::steady_clock::time_point(due.time_since_epoch()));
+    (void)timer_.expires_at(run::steady_time(due));
     timer_.async_wait([door = door_](Error error) {
       if (error) return;
       const std::lock_guard lock(door->mutex);

@@ -30,10 +30,6 @@ class StopAt final : public run::HelperPool::Task {
   std::stop_source source_;
 };
 
-std::chrono::steady_clock::time_point on_the_clock(Instant at) {
-  return std::chrono::steady_clock::time_point(at.time_since_epoch());
-}
-
 }  // namespace
 
 ReconcileLoop::ReconcileLoop(ReconcileWork& work, const Options& options)
@@ -149,7 +145,7 @@ void ReconcileLoop::wait(Instant wake, Instant now, Lock& lock) {
   watching_ = true;
   watched_until_ = wake;
   constexpr Duration kLongestSleep = std::chrono::hours(1);
-  (void)watched_.wait_until(lock, on_the_clock(std::min(wake, add(now, kLongestSleep))));
+  (void)watched_.wait_until(lock, run::steady_time(std::min(wake, add(now, kLongestSleep))));
   watching_ = false;
 }
 
@@ -193,7 +189,7 @@ void ReconcileLoop::end(Duration within, bool run_ready) {
       const Instant now = run::now();
       if (now >= until) break;
       constexpr Duration kLongestSleep = std::chrono::hours(1);
-      (void)over_.wait_until(lock, on_the_clock(std::min(until, add(now, kLongestSleep))));
+      (void)over_.wait_until(lock, run::steady_time(std::min(until, add(now, kLongestSleep))));
     }
     ending_ = true;
     call_all();

@@ -145,8 +145,7 @@ class WorkQueue : public WorkQueueShell<Key, Payload, WorkQueue<Key, Payload>> {
       line.wait(lock);
       return true;
     }
-    const std::chrono::steady_clock::time_point until{deadline.time_since_epoch()};
-    return line.wait_until(lock, until) == std::cv_status::no_timeout;
+    return line.wait_until(lock, run::steady_time(deadline)) == std::cv_status::no_timeout;
   }
 
   // REQUIRES: the lock is held.

@@ -107,9 +107,7 @@ class WorkQueueShell {
     [[nodiscard]] bool done_rate_limited(const decide::Report& why = {
                                              .outcome = decide::Outcome::transient}) {
       DAMPER_CHECK(key_ != nullptr);
-      const std::optional<Duration> wait = shell_->ask_limiter(*key_, why);
-      if (wait) done_after(*wait);
-      return wait.has_value();
+      return shell_->finish_rate_limited(*this, why);
     }
     // The same, and the key stays, parked, until it is added again or revived.
     void park() noexcept {
@@ -158,11 +156,8 @@ class WorkQueueShell {
     std::optional<Duration> wait;
     AddResult result = change([&]() -> AddResult {
       if (core_.is_closed()) return core_.add(key, how, kAtOnce, now);  // Which says so.
-      wait = limiter_->when(key, why, now, draw);
-      if (!wait) {
-        ++refused_;
-        return {Added::refused, std::nullopt};
-      }
+      wait = ask_limiter(key, why, now, draw);
+      if (!wait) return {Added::refused, std::nullopt};
       const Instant due = *wait > Duration{0} ? damper::add(now, *wait) : kAtOnce;
       return keep_time(core_.add(key, how, due, now));
     });
@@ -319,17 +314,25 @@ class WorkQueueShell {
 
   Derived& derived() noexcept { return static_cast<Derived&>(*this); }
 
-  std::optional<Duration> ask_limiter(View key, const decide::Report& why) {
+  // REQUIRES: the lock is held.
+  std::optional<Duration> ask_limiter(View key, const decide::Report& why, Instant now,
+                                      double draw) {
+    const std::optional<Duration> wait = limiter_->when(key, why, now, draw);
+    if (!wait) ++refused_;
+    return wait;
+  }
+  bool finish_rate_limited(Lease& lease, const decide::Report& why) {
     const Instant now = run::now();
     const double draw = run::draw();
     std::optional<Duration> wait;
     {
       const std::unique_lock lock = hold();
-      wait = limiter_->when(key, why, now, draw);
-      if (!wait) ++refused_;
+      wait = ask_limiter(*lease.key_, why, now, draw);
     }
-    if (wait) meters_->limiter_wait.record(*wait, now);
-    return wait;
+    if (!wait) return false;
+    meters_->limiter_wait.record(*wait, now);
+    finish_after(lease, *wait);
+    return true;
   }
   AddResult keep_time(AddResult result) {
     if (result.added == Added::delayed || result.added == Added::merged) look_closely();

@@ -28,6 +28,11 @@ namespace damper::run {
   return Instant{std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec)};
 }
 
+// The same moment, for what waits by the standard library's clock.
+[[nodiscard]] inline std::chrono::steady_clock::time_point steady_time(Instant at) noexcept {
+  return std::chrono::steady_clock::time_point(at.time_since_epoch());
+}
+
 namespace internal {
 extern constinit thread_local Random this_threads_random;
 extern constinit thread_local bool this_thread_is_seeded;

@@ -88,7 +88,7 @@ void HedgedCall::wait(Turn& turn) {
     return;
   }
   const std::uint64_t seen = steps_;
-  const auto wake = std::chrono::steady_clock::time_point(step_.wake.time_since_epoch());
+  const auto wake = steady_time(step_.wake);
   changed_.wait_until(turn.lock, wake, [&] { return steps_ != seen || stop_.stop_requested(); });
   if (steps_ == seen && !stop_.stop_requested()) apply(call_.on_timer(now(), draw()), turn);
 }

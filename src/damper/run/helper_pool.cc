@@ -82,7 +82,7 @@ void HelperPool::help() {
     const auto [due, task] = *waiting_.begin();
     if (run::now() < due) {
       ++idle_;
-      wake_.wait_until(lock, std::chrono::steady_clock::time_point(due.time_since_epoch()));
+      wake_.wait_until(lock, steady_time(due));
       --idle_;
       continue;
     }

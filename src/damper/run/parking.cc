@@ -31,8 +31,7 @@ class Parking final : public admit::FlipListener {
 
   void wait_until(Instant until, std::uint64_t flips, const std::stop_token& stop) {
     std::unique_lock lock(mutex_);
-    flipped_.wait_until(lock, stop, std::chrono::steady_clock::time_point(until.time_since_epoch()),
-                        [&] { return flips_ != flips; });
+    flipped_.wait_until(lock, stop, steady_time(until), [&] { return flips_ != flips; });
   }
 
  private:
