@@ -1,12 +1,18 @@
-# What a user of the installed library gets: libdamper.a, libdamper_policy.a, the headers, a CMake
-# package, two pkg-config files and the program.
+# What a user of the installed library gets: libdamper.a, libdamper_policy.a, libdamper_http.a, the
+# headers, a CMake package, a pkg-config file for each and the program.
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 
 # What a module may LINK and let reach users, as: target, CMake package, pkg-config module.
 set(DAMPER_PACKAGES
   "Threads::Threads|Threads|"
-  "yaml-cpp|yaml-cpp|yaml-cpp")
+  "yaml-cpp|yaml-cpp|yaml-cpp"
+  "Boost::headers|Boost|-"
+  "OpenSSL::SSL|OpenSSL|openssl"
+  "SQLite::SQLite3|SQLite3|sqlite3"
+  "PkgConfig::nghttp2|PkgConfig|libnghttp2"
+  "gRPC::grpc++|gRPC|grpc++"
+  "CURL::libcurl|CURL|libcurl")
 
 # damper_library(NAME MODULES module... [DEPS library...])
 #
@@ -91,7 +97,7 @@ function(damper_install_library NAME)
   foreach(module IN LISTS modules)
     get_target_property(headers ${module} DAMPER_HEADERS)
     list(FILTER headers EXCLUDE REGEX "_testing\\.h$")
-    string(REPLACE "damper_" "" folder ${module})
+    get_target_property(folder ${module} DAMPER_FOLDER)
     install(FILES ${headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/damper/${folder})
   endforeach()
 
@@ -103,7 +109,8 @@ function(damper_install_library NAME)
   set(DAMPER_LIBS "")
   foreach(link IN LISTS links)
     set(known ${DAMPER_PACKAGES})
-    list(FILTER known INCLUDE REGEX "^${link}\\|")
+    string(REPLACE "+" "[+]" name "${link}")
+    list(FILTER known INCLUDE REGEX "^${name}\\|")
     if(NOT known)
       message(FATAL_ERROR "damper::${NAME} links ${link}, which users could not find: add it to "
         "DAMPER_PACKAGES in cmake/DamperInstall.cmake.")
@@ -112,10 +119,14 @@ function(damper_install_library NAME)
     list(GET known 1 package)
     list(GET known 2 module)
     string(APPEND DAMPER_FIND "find_dependency(${package})\n")
-    if(module)
-      list(APPEND DAMPER_REQUIRES ${module})
-    else()
+    if(link MATCHES "^PkgConfig::(.*)")
+      string(APPEND DAMPER_FIND
+        "pkg_check_modules(${CMAKE_MATCH_1} REQUIRED IMPORTED_TARGET ${module})\n")
+    endif()
+    if(NOT module)
       string(APPEND DAMPER_LIBS " -pthread")
+    elseif(NOT module STREQUAL "-")  # Headers alone, in the compiler's own path.
+      list(APPEND DAMPER_REQUIRES ${module})
     endif()
   endforeach()
   list(JOIN DAMPER_REQUIRES ", " DAMPER_REQUIRES)

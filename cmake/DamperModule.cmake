@@ -27,7 +27,10 @@ function(damper_module NAME)
   target_include_directories(${target} ${visibility} $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>)
   target_compile_features(${target} ${visibility} cxx_std_20)
   target_link_libraries(${target} ${visibility} ${ARG_DEPS} ${ARG_LINK})
-  set_target_properties(${target} PROPERTIES DAMPER_HEADERS "${headers}" DAMPER_LINK "${ARG_LINK}")
+  cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY ${PROJECT_SOURCE_DIR}/src/damper
+    OUTPUT_VARIABLE folder)
+  set_target_properties(${target} PROPERTIES DAMPER_HEADERS "${headers}" DAMPER_LINK "${ARG_LINK}"
+    DAMPER_FOLDER ${folder})
   set_property(GLOBAL APPEND PROPERTY DAMPER_MODULES ${target})
 
   if(ARG_PROGRAM)
@@ -71,12 +74,12 @@ function(damper_check_headers TARGET)
   endif()
 endfunction()
 
-# damper_test(NAME SOURCES file... DEPS target... [TIMEOUT seconds])
+# damper_test(NAME SOURCES file... DEPS target... [TIMEOUT seconds] [RUN_SERIAL])
 # One GoogleTest program; each TEST is a ctest of its own, with a time limit. DAMPER_TEST_OPTIONS
-# are for its own sources. Under the thread sanitizer only those are left that tools/threaded
-# names, and no program is made of none.
+# are for its own sources. RUN_SERIAL: nothing else runs beside it. Under the thread sanitizer only
+# those are left that tools/threaded names, and no program is made of none.
 function(damper_test NAME)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "RUN_SERIAL" "TIMEOUT" "SOURCES;DEPS" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
@@ -99,5 +102,19 @@ function(damper_test NAME)
   target_link_libraries(${NAME} PRIVATE damper_flags ${ARG_DEPS} GTest::gtest_main)
   target_compile_options(${NAME} PRIVATE ${DAMPER_TEST_OPTIONS})
   target_compile_definitions(${NAME} PRIVATE DAMPER_INSTRUMENTED=$<BOOL:${DAMPER_INSTRUMENTED}>)
-  gtest_discover_tests(${NAME} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT ${ARG_TIMEOUT})
+  gtest_discover_tests(${NAME} DISCOVERY_TIMEOUT 60
+    PROPERTIES TIMEOUT ${ARG_TIMEOUT} RUN_SERIAL ${ARG_RUN_SERIAL})
+endfunction()
+
+# damper_boost_headers(target...)
+# The headers of Boost, Asio's among them, for the targets of these that there are: tests, and
+# headers that are compiled alone. No library of ours links it.
+function(damper_boost_headers)
+  foreach(user IN LISTS ARGN)
+    if(NOT TARGET ${user})
+      continue()
+    endif()
+    find_package(Boost 1.81 REQUIRED)
+    target_link_libraries(${user} PRIVATE Boost::headers)
+  endforeach()
 endfunction()

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/conformance/asio_driver.h"
 #include "tests/conformance/blocking_driver.h"
 #include "tests/conformance/driver.h"
 #include "tests/conformance/lab_driver.h"
@@ -20,6 +21,7 @@ std::vector<std::unique_ptr<Driver>> drivers() {
   std::vector<std::unique_ptr<Driver>> all;
   all.push_back(std::make_unique<VirtualDriver>());
   all.push_back(std::make_unique<BlockingDriver>());
+  all.push_back(std::make_unique<AsioDriver>());
   all.push_back(std::make_unique<LabDriver>());
   return all;
 }

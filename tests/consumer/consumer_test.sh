@@ -62,6 +62,17 @@ if [[ -f $PKG_CONFIG_PATH/damper-policy.pc ]]; then
     -DCMAKE_CXX_COMPILER="$compiler" >"$work/policy.log"
   cmake --build "$work/policy" >>"$work/policy.log" || { cat "$work/policy.log"; fail "no build"; }
 fi
+if [[ -f $PKG_CONFIG_PATH/damper-http.pc ]]; then
+  echo "== the http component, both ways"
+  read -ra libs <<<"$(pkg-config --libs damper-http)"
+  "$compiler" -std=c++20 "${cflags[@]}" "$here/project/http_consumer.cc" "${libs[@]}" \
+    -o "$work/consumer-http"
+  "$work/consumer-http"
+  cmake -S "$here/project" -B "$work/http" -DCMAKE_PREFIX_PATH="$prefix" -DHTTP=ON \
+    -DCMAKE_CXX_COMPILER="$compiler" >"$work/http.log"
+  cmake --build "$work/http" >>"$work/http.log" || { cat "$work/http.log"; fail "no build"; }
+  "$work/http/http_consumer"
+fi
 if [[ -x $prefix/bin/damper ]]; then
   "$prefix/bin/damper" --help >/dev/null
 fi

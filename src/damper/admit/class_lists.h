@@ -47,8 +47,11 @@ class ClassLists {
   [[nodiscard]] std::size_t size(Criticality c) const noexcept { return list(c).size; }
   [[nodiscard]] bool full() const noexcept { return size_ == nodes_.size(); }
 
+  // Names one that waits, until it is taken.
+  using Place = std::uint32_t;
+
   // REQUIRES: !full().
-  void push(Criticality c, Waiting&& waiting) noexcept {
+  Place push(Criticality c, Waiting&& waiting) noexcept {
     DAMPER_CHECK(free_ != kNone);
     const Index added = free_;
     free_ = nodes_[added].newer;
@@ -58,6 +61,7 @@ class ClassLists {
     list(c).newest = added;
     ++list(c).size;
     ++size_;
+    return added;
   }
 
   // REQUIRES: size(c) > 0, for each of these.
@@ -77,9 +81,18 @@ class ClassLists {
     list(c).newest = nodes_[taken].older;
     return take(c, taken);
   }
+  // REQUIRES: it waits there, in that class.
+  [[nodiscard]] Waiting take_at(Criticality c, Place place) noexcept {
+    DAMPER_CHECK(place < nodes_.size() && nodes_[place].waiting && size(c) > 0);
+    if (place == list(c).oldest) return take_oldest(c);
+    if (place == list(c).newest) return take_newest(c);
+    nodes_[nodes_[place].older].newer = nodes_[place].newer;
+    nodes_[nodes_[place].newer].older = nodes_[place].older;
+    return take(c, place);
+  }
 
  private:
-  using Index = std::uint32_t;
+  using Index = Place;
   static constexpr Index kNone = 0xffff'ffff;
   struct Node {
     std::optional<Waiting> waiting;

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <deque>
+#include <map>
 #include <memory>
 
 #include "damper/base/random.h"
@@ -43,6 +45,7 @@ TEST(ClassLists, MisuseIsABug) {
   EXPECT_DEATH((void)lists.oldest(kFirst), "check failed");
   EXPECT_DEATH((void)lists.take_oldest(kFirst), "check failed");
   EXPECT_DEATH((void)lists.take_newest(kFirst), "check failed");
+  EXPECT_DEATH((void)lists.take_at(kFirst, 0), "check failed");
   lists.push(kFirst, {1, Instant{}, kNever});
   EXPECT_DEATH(lists.push(kLast, {2, Instant{}, kNever}), "check failed");
 }
@@ -53,14 +56,20 @@ TEST(ClassLists, IsFourDequesThatShareACapacity) {  // Invariants (1) and (2).
     const std::size_t capacity = 1 + random.bits() % 8;
     ClassLists<int> lists(capacity);
     std::array<std::deque<int>, kCriticalities> expected;
+    std::map<int, ClassLists<int>::Place> places;
     for (int step = 0; step < 500; ++step) {
       const std::size_t index = random.bits() % kCriticalities;
       const auto c = static_cast<Criticality>(index);
       std::deque<int>& items = expected[index];
       if (random.bits() % 2 == 0) {
         if (lists.full()) continue;
-        lists.push(c, {step, Instant{}, kNever});
+        places[step] = lists.push(c, {step, Instant{}, kNever});
         items.push_back(step);
+      } else if (!items.empty() && random.bits() % 3 == 0) {  // From anywhere.
+        const auto at = static_cast<std::ptrdiff_t>(random.bits() % items.size());
+        const int item = items[static_cast<std::size_t>(at)];
+        ASSERT_EQ(lists.take_at(c, places[item]).item, item) << "seed " << seed;
+        items.erase(items.begin() + at);
       } else if (!items.empty()) {
         const bool newest = random.bits() % 2 == 0;
         const int item = newest ? items.back() : items.front();

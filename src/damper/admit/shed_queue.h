@@ -63,7 +63,7 @@ inline constexpr std::array<std::string_view, 5> kShedReasonNames = {"full", "ev
 // Time that goes backwards stands still.
 // Invariants:
 //   (1) depth() <= capacity.
-//   (2) Every accepted item leaves exactly once: popped, evicted, or handed to a sink.
+//   (2) Every accepted item leaves exactly once: popped, evicted, withdrawn or handed to a sink.
 //   (3) An expired item is never popped.
 //   (4) An item is never popped while a more critical one that is not expired waits.
 //   (5) After a pop under pressure nobody waits who has waited for longer than `interval`.
@@ -74,6 +74,7 @@ inline constexpr std::array<std::string_view, 5> kShedReasonNames = {"full", "ev
 template <class T>
 class ShedQueue {
  public:
+  using Place = typename ClassLists<T>::Place;
   struct Dropped {
     T item;
     ShedReason reason;
@@ -85,6 +86,7 @@ class ShedQueue {
     Verdict verdict = Verdict::none;  // none: accepted; shed or deadline_too_close: refused
     Duration retry_after{0};          // of one that was shed
     std::optional<Dropped> evicted;   // what had to make room
+    Place place = 0;                  // of one that was accepted: for withdraw
     [[nodiscard]] bool accepted() const noexcept { return verdict == Verdict::none; }
   };
 
@@ -105,8 +107,14 @@ class ShedQueue {
       pushed.evicted = make_room(c, now);
       if (!pushed.evicted) return refuse(c, ShedReason::full, retry_after(draw));
     }
-    lists_.push(c, {std::move(item), now, deadline});
+    pushed.place = lists_.push(c, {std::move(item), now, deadline});
     return pushed;
+  }
+
+  // Takes back one that waits: its caller has gone, or will wait no longer. Not counted as dropped.
+  // REQUIRES: it was accepted into that class and place, and has not left.
+  [[nodiscard]] T withdraw(Criticality c, Place place) noexcept {
+    return std::move(lists_.take_at(c, place).item);
   }
 
   // The request to work on now, if any. Calls sink(Dropped&&) for each one given up on the way; the

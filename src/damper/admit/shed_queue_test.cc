@@ -270,6 +270,18 @@ TEST(ShedQueue, DrainHandsEverythingBack) {
   EXPECT_EQ(bench.pop(2), -1);
 }
 
+TEST(ShedQueue, WhatIsWithdrawnLeavesItsPlaceAndIsNotCounted) {  // Invariant (2)
+  Bench bench({.capacity = 3});
+  for (const int item : {1, 3}) EXPECT_TRUE(bench.push(item, critical, 0).accepted());
+  const auto place = bench.push(2, critical, 0).place;
+  EXPECT_EQ(bench.queue.withdraw(critical, place), 2);
+  EXPECT_TRUE(bench.push(4, critical, 1).accepted());
+  EXPECT_EQ(bench.pop(2), 1);
+  EXPECT_EQ(bench.pop(2), 3);
+  EXPECT_EQ(bench.pop(2), 4);
+  EXPECT_EQ(bench.log, "");
+}
+
 // Random pushes and pops against a plain model of who waits. Invariants (1) to (5) and (7).
 TEST(ShedQueue, NothingIsLostServedTwiceLateOrOutOfTurn) {
   struct Waits {

@@ -7,6 +7,7 @@
 #include "damper/admit/switches.h"
 #include "damper/run/clock.h"
 #include "damper/run/dependency.h"
+#include "damper/run/parked_calls.h"
 
 namespace damper {
 namespace run {
@@ -62,6 +63,7 @@ admit::Switches& switches() {
   static admit::Switches& switches = *[] {
     auto* process = new admit::Switches;
     process->listen(run::parking());
+    process->listen(run::ParkedCalls::of_process());
     return process;
   }();
   return switches;

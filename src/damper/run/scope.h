@@ -5,8 +5,11 @@
 
 namespace damper::run {
 
-// A Scope says that this thread is inside an attempt of a guarded call, so that a guarded call
-// within it inherits the deadline and knows whether somebody above retries already.
+struct Inherited;
+
+// A Scope says that this thread is inside an attempt of a guarded call, or at work for a request
+// that came in, so that a guarded call within it inherits the deadline and knows whether somebody
+// above retries already.
 //
 // Why: three layers of three attempts are 27 at the bottom. Across processes headers tell who owns
 // the retries; within one, the scope does.
@@ -25,6 +28,9 @@ class Scope {
         unsent_owned_(owns.unsent || (outer_ != nullptr && outer_->unsent_owned_)) {
     current_ = this;
   }
+  // What a request says, and nothing of the scopes around it: an Inherited has in it what was above
+  // it, and a coroutine may be resumed inside of another one's. It outlives the scope.
+  explicit Scope(const Inherited& inherited) noexcept;
   ~Scope() { current_ = outer_; }
   Scope(const Scope&) = delete;
   Scope& operator=(const Scope&) = delete;
@@ -41,6 +47,22 @@ class Scope {
   [[nodiscard]] static bool unsent_owned_above() noexcept {
     return current_ != nullptr && current_->unsent_owned_;
   }
+  // The Inherited of the innermost scope that has one; nullptr without. Of its deadline and owners
+  // the methods above know better: a guarded call may be in between.
+  [[nodiscard]] static const Inherited* inherited() noexcept;
+
+  // Outside of the innermost scopes again while this lives, as far as they are of `inherited`: for
+  // what an attempt's end calls, which is no longer the attempt.
+  class Outside {
+   public:
+    explicit Outside(const Inherited& inherited) noexcept;
+    ~Outside() { current_ = left_; }
+    Outside(const Outside&) = delete;
+    Outside& operator=(const Outside&) = delete;
+
+   private:
+    const Scope* const left_;
+  };
 
  private:
   static constinit thread_local const Scope* current_;  // NOLINT(readability-identifier-naming)
@@ -49,6 +71,7 @@ class Scope {
   const schedule::Deadline deadline_;
   const bool owned_;
   const bool unsent_owned_;
+  const Inherited* const inherited_ = nullptr;
 };
 
 }  // namespace damper::run

@@ -1,0 +1,30 @@
+#ifndef DAMPER_CURL_CLASSIFY_CURL_H_
+#define DAMPER_CURL_CLASSIFY_CURL_H_
+
+#include <curl/curl.h>
+
+#include "damper/decide/outcome.h"
+
+namespace damper::curl {
+
+// The outcome that a CURLcode stands for. `sent`: whether any byte of the request can have left.
+//
+// Why: CURLE_OPERATION_TIMEDOUT is the same code for a host that does not answer to SYN and for an
+// order that was placed and whose receipt is late. The first may always be repeated.
+//
+//   resolving, connecting, TLS handshake                    unavailable: nothing has left
+//   a timeout                                               timeout, or unavailable if not sent
+//   reset, cut short, HTTP/2 and HTTP/3 errors, nonsense    transient, or unavailable if not sent
+//   no connection free                                      overload
+//   stopped by a callback                                   cancelled
+//   the certificate, the URL, your own callbacks, the rest  permanent
+// HTTP/2's REFUSED_STREAM is not among them: libcurl repeats such a request by itself, on another
+// connection. CURLE_HTTP_RETURNED_ERROR is for classify_http; here it is permanent.
+[[nodiscard]] decide::Outcome classify_curl(CURLcode code, bool sent) noexcept;
+
+// Whether the last transfer of the handle can have sent any of its request.
+[[nodiscard]] bool request_was_sent(CURL* handle) noexcept;
+
+}  // namespace damper::curl
+
+#endif  // DAMPER_CURL_CLASSIFY_CURL_H_

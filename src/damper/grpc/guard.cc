@@ -1,0 +1,75 @@
+#include "damper/grpc/guard.h"
+
+#include <grpc/impl/codegen/grpc_types.h>
+#include <grpc/support/time.h>
+
+#include <string_view>
+
+#include "damper/base/instant.h"
+#include "damper/decide/classify_grpc.h"
+#include "damper/decide/layering.h"
+#include "damper/decide/retry_after.h"
+#include "damper/run/clock.h"
+#include "damper/run/inherited.h"
+#include "damper/run/scope.h"
+
+namespace damper::grpc {
+namespace {
+
+constexpr const char* kPushback = "grpc-retry-pushback-ms";
+
+// On gRPC's own clock: wall time may jump.
+gpr_timespec deadline_of(const Attempt& attempt) {
+  const Duration left = between(run::now(), attempt.deadline());
+  return gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
+                      gpr_time_from_nanos(left.count(), GPR_TIMESPAN));
+}
+
+}  // namespace
+
+::grpc::ChannelArguments channel_arguments() {
+  ::grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
+  return arguments;
+}
+
+Owner::Owner(const Dependency& dependency, const Options& options)
+    : above(options.owned_above || run::Scope::owned_above()) {
+  if (!above) {
+    if (decide::valid_owner(dependency.name())) name = dependency.name();
+  } else if (const run::Inherited* inherited = run::Scope::inherited()) {
+    name = inherited->retry_owner;
+    attempt = inherited->attempt;
+  }
+}
+
+void prepare(::grpc::ClientContext& context, const Attempt& attempt, const Owner& owner) {
+  if (attempt.deadline() != kNever) context.set_deadline(deadline_of(attempt));
+  const auto add = [&context](std::string_view key, const std::string& value) {
+    context.AddMetadata(std::string(key), value);
+  };
+  if (attempt.number() > 1) {
+    add(decide::kGrpcPreviousAttemptsHeader, std::to_string(attempt.number() - 1));
+  }
+  if (!run::Scope::owned_above() || owner.name.empty()) return;  // Nobody retries.
+  add(decide::kRetryOwnerHeader, owner.name);
+  add(decide::kAttemptHeader,
+      decide::format_attempt({.owned_above = owner.above, .attempt = owner.attempt},
+                             attempt.number()));
+}
+
+decide::Report report_of(const ::grpc::Status& status, const ::grpc::ClientContext& context,
+                         const Attempt& attempt) {
+  decide::Report report{.outcome = decide::classify_grpc(status.error_code())};
+  if (status.error_code() == ::grpc::StatusCode::DEADLINE_EXCEEDED &&
+      run::now() >= attempt.deadline()) {
+    report.outcome = decide::Outcome::timeout;  // Ours: the server has not said so.
+  }
+  const auto& trailers = context.GetServerTrailingMetadata();
+  if (const auto found = trailers.find(kPushback); found != trailers.end()) {
+    decide::read_grpc_pushback({found->second.data(), found->second.size()}, report);
+  }
+  return report;
+}
+
+}  // namespace damper::grpc

@@ -1,0 +1,86 @@
+#include "damper/http/client/blocking_client.h"
+
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/post.hpp>
+#include <future>
+#include <thread>
+#include <utility>
+
+#include "damper/http/client/guarded_client.h"
+#include "damper/http/net/loop.h"
+#include "damper/run/inherited.h"
+#include "damper/run/scope.h"
+
+namespace damper::http {
+namespace {
+
+// What this thread is inside of, for another thread.
+run::Inherited take_along() {
+  run::Inherited inherited;
+  if (const run::Inherited* const above = run::Scope::inherited()) inherited = *above;
+  inherited.deadline = run::Scope::deadline();
+  inherited.owned_above = {.retries = run::Scope::owned_above(),
+                           .unsent = run::Scope::unsent_owned_above()};
+  return inherited;
+}
+
+Request make(std::string method, std::string target, std::string body = {}) {
+  Request request;
+  request.method = std::move(method);
+  request.target = std::move(target);
+  request.body = std::move(body);
+  return request;
+}
+
+}  // namespace
+
+class BlockingClient::Inside {
+ public:
+  Inside(Dependency& dependency, const GuardedClientOptions& options)
+      : client_(loop_, dependency, options),
+        work_(loop_.context().get_executor()),
+        thread_([this] { loop_.run(); }) {}
+  ~Inside() {
+    loop_.stop();
+    thread_.join();
+  }
+
+  HttpResult request(Request request, const RequestOptions& options) {
+    std::promise<HttpResult> promise;
+    std::future<HttpResult> result = promise.get_future();
+    boost::asio::post(loop_.context(), [&, inherited = take_along()] {
+      const run::Scope inside(inherited);
+      client_.request(std::move(request), options,
+                      [&promise](HttpResult answer) { promise.set_value(std::move(answer)); });
+    });
+    return result.get();
+  }
+
+ private:
+  Loop loop_;
+  GuardedClient client_;
+  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
+  std::thread thread_;
+};
+
+BlockingClient::BlockingClient(Dependency& dependency, const GuardedClientOptions& options)
+    : inside_(std::make_unique<Inside>(dependency, options)) {}
+BlockingClient::~BlockingClient() = default;
+
+HttpResult BlockingClient::request(Request request, const RequestOptions& options) {
+  return inside_->request(std::move(request), options);
+}
+HttpResult BlockingClient::get(std::string target, Instant deadline) {
+  return request(make("GET", std::move(target)), {.deadline = deadline});
+}
+HttpResult BlockingClient::post(std::string target, std::string body, Instant deadline) {
+  return request(make("POST", std::move(target), std::move(body)), {.deadline = deadline});
+}
+HttpResult BlockingClient::put(std::string target, std::string body, Instant deadline) {
+  return request(make("PUT", std::move(target), std::move(body)), {.deadline = deadline});
+}
+HttpResult BlockingClient::del(std::string target, Instant deadline) {
+  return request(make("DELETE", std::move(target)), {.deadline = deadline});
+}
+
+}  // namespace damper::http

@@ -1,0 +1,46 @@
+#ifndef DAMPER_HTTP_CLIENT_BLOCKING_CLIENT_H_
+#define DAMPER_HTTP_CLIENT_BLOCKING_CLIENT_H_
+
+#include <memory>
+#include <string>
+
+#include "damper/base/instant.h"
+#include "damper/http/client/client_options.h"
+#include "damper/http/client/http_result.h"
+#include "damper/http/codec/message.h"
+#include "damper/run/dependency.h"
+
+namespace damper::http {
+
+// A BlockingClient is a GuardedClient for threads: a controller's workers, say. The loop runs in a
+// thread of its own; who asks waits for the answer.
+//
+//   BlockingClient etcd(dependency, {.endpoints = {"http://127.0.0.1:2379"}});
+//   HttpResult answer = etcd.post("/v3/kv/range", body, damper::in(1s));
+//
+// Model: a request is posted to the loop, and inherits what its thread is inside of: the deadline,
+// and whether somebody above retries. So a worker's calls end with the worker's time, and are tried
+// once where the controller tries the key again.
+// Thread safety: all methods may be called concurrently. It outlives its calls.
+class BlockingClient {
+ public:
+  // REQUIRES: !find_error(options). The dependency outlives it.
+  BlockingClient(Dependency& dependency, const GuardedClientOptions& options);
+  BlockingClient(const BlockingClient&) = delete;
+  BlockingClient& operator=(const BlockingClient&) = delete;
+  ~BlockingClient();
+
+  [[nodiscard]] HttpResult request(Request request, const RequestOptions& options = {});
+  [[nodiscard]] HttpResult get(std::string target, Instant deadline);
+  [[nodiscard]] HttpResult post(std::string target, std::string body, Instant deadline);
+  [[nodiscard]] HttpResult put(std::string target, std::string body, Instant deadline);
+  [[nodiscard]] HttpResult del(std::string target, Instant deadline);
+
+ private:
+  class Inside;
+  std::unique_ptr<Inside> inside_;
+};
+
+}  // namespace damper::http
+
+#endif  // DAMPER_HTTP_CLIENT_BLOCKING_CLIENT_H_

@@ -1,0 +1,160 @@
+#include "damper/http/client/client.h"
+
+#include <algorithm>
+
+#include "damper/base/check.h"
+#include "damper/http/client/failure.h"
+#include "damper/http/client/round_trip.h"
+#include "damper/http/client/url.h"
+
+namespace damper::http {
+
+// One request of a Client. It owns itself, until it has told its completion.
+class Fetch final : public RoundTrip, public Cancellable {
+ public:
+  using Told = Completion<Result<Response>>;
+
+  Fetch(Client& client, Request&& request, std::unique_ptr<Told> completion)
+      : client_(client),
+        request_(std::move(request)),
+        completion_(std::move(completion)),
+        clock_(*this) {
+    after_ = std::exchange(client_.first_, this);
+    if (after_ != nullptr) after_->before_ = this;
+  }
+
+  static void begin(Client& client, Pool& pool, Request&& request, Instant deadline,
+                    std::unique_ptr<Told> completion) {
+    auto* const fetch = new Fetch(client, std::move(request), std::move(completion));
+    fetch->completion_->listen(*fetch);
+    fetch->clock_.arm(deadline);
+    bool over = false;
+    fetch->over_inside_ = &over;
+    fetch->start(pool, fetch->request_, client.options_.max_response_body);
+    if (!over) fetch->over_inside_ = nullptr;
+  }
+
+  void cancel() override { end_with(CloseReason::cancelled); }
+
+ private:
+  class Clock final : public Loop::Timer {
+   public:
+    explicit Clock(Fetch& fetch) : Loop::Timer(fetch.client_.loop()), fetch_(fetch) {}
+
+   private:
+    void on_timer(Instant /*now*/) override { fetch_.end_with(CloseReason::head_timeout); }
+    Fetch& fetch_;
+  };
+
+  ~Fetch() override {
+    (before_ != nullptr ? before_->after_ : client_.first_) = after_;
+    if (after_ != nullptr) after_->before_ = before_;
+  }
+
+  std::span<const Field> fields(const Request& request, Instant /*now*/) override {
+    return request.fields.view();
+  }
+
+  void end_with(CloseReason reason) {
+    RoundTrip::cancel();
+    on_done(reason);
+  }
+
+  void on_done(CloseReason reason) override {
+    const std::unique_ptr<Told> completion = std::move(completion_);
+    Result<Response> result = reason == CloseReason::finished
+                                  ? Result<Response>(std::move(response()))
+                                  : Result<Response>(unexpected(failure_of(reason, is_answered())));
+    const bool inside = over_inside_ != nullptr || client_.closing_;
+    if (over_inside_ != nullptr) *over_inside_ = true;
+    delete this;
+    completion->complete(std::move(result), inside);
+  }
+
+  Client& client_;
+  const Request request_;
+  std::unique_ptr<Told> completion_;
+  Clock clock_;
+  bool* over_inside_ = nullptr;  // inside begin(): where to say that it is over
+  Fetch* before_ = nullptr;      // in the client's list
+  Fetch* after_ = nullptr;
+  friend class Client;
+};
+
+Client::Client(Loop& loop, const ClientOptions& options)
+    : loop_(loop), options_(options), dialer_(loop, options.dialer, options.resolver) {
+  DAMPER_CHECK(!find_error(options));
+}
+
+Client::~Client() {
+  closing_ = true;
+  while (first_ != nullptr) static_cast<Cancellable*>(first_)->cancel();
+}
+
+void Client::start(Request&& request, Instant deadline,
+                   std::unique_ptr<Completion<Result<Response>>> completion) {
+  Pool* const pool = find_pool(request.scheme, request.authority);
+  if (pool == nullptr || !(valid_target(request.target) || request.target == "*")) {
+    Failure failure = failure_of(CloseReason::too_many, false);
+    if (pool != nullptr || !parse_endpoint(request.scheme + "://" + request.authority)) {
+      failure = failure_of(CloseReason::malformed, false);
+      failure.report.outcome = decide::Outcome::permanent;
+    }
+    return completion->complete(unexpected(std::move(failure)), true);
+  }
+  if (deadline == kNever) deadline = add(loop_.now(), options_.timeout);
+  Fetch::begin(*this, *pool, std::move(request), deadline, std::move(completion));
+}
+
+void Client::open(const Endpoint& endpoint, PoolUser& user) {
+  Pool* const pool = find_pool(endpoint);
+  if (pool == nullptr) return Pool::refuse(user, CloseReason::too_many);
+  pool->open(user);
+}
+
+Pool* Client::find_pool(std::string_view scheme, std::string_view authority) {
+  const bool tls = scheme == "https";
+  if (!tls && scheme != "http") return nullptr;
+  const Pools& pools = pools_[tls ? 1 : 0];
+  if (const auto found = pools.find(authority); found != pools.end()) return found->second.get();
+  const auto endpoint = parse_endpoint(std::string(scheme) + "://" + std::string(authority));
+  return endpoint ? find_pool(*endpoint) : nullptr;
+}
+
+Pool* Client::find_pool(const Endpoint& endpoint) {
+  Pools& all = pools_[endpoint.tls ? 1 : 0];
+  const std::string authority = endpoint.authority();
+  if (const auto found = all.find(authority); found != all.end()) return found->second.get();
+  if (pools() >= options_.max_endpoints) make_room();
+  if (pools() >= options_.max_endpoints) return nullptr;
+  if (endpoint.tls && !tls_) {
+    Expected<TlsSettings> settings = TlsSettings::for_client(options_.tls);
+    if (!settings) return nullptr;
+    tls_ = *std::move(settings);
+  }
+  auto pool = std::make_unique<Pool>(dialer_, endpoint, options_.pool,
+                                     endpoint.tls ? &*tls_ : nullptr, metrics_);
+  return all.emplace(authority, std::move(pool)).first->second.get();
+}
+
+// Pools that have nothing, and nobody who waits, cost nothing to lose.
+void Client::make_room() {
+  for (Pools& pools : pools_) {
+    std::erase_if(pools, [](const auto& entry) {
+      const Pool& pool = *entry.second;
+      return pool.connections() == 0 && pool.dialing() == 0 && pool.waiting() == 0;
+    });
+  }
+}
+
+Request make_request(std::string method, const Url& url, std::string body) {
+  Request request;
+  request.method = std::move(method);
+  request.scheme = url.endpoint.scheme();
+  request.authority = url.endpoint.authority();
+  request.target = url.target;
+  request.body = std::move(body);
+  return request;
+}
+
+}  // namespace damper::http

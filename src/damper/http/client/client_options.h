@@ -1,0 +1,52 @@
+#ifndef DAMPER_HTTP_CLIENT_CLIENT_OPTIONS_H_
+#define DAMPER_HTTP_CLIENT_CLIENT_OPTIONS_H_
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "damper/http/client/pool.h"
+#include "damper/http/client/replicas.h"
+#include "damper/http/net/dialer.h"
+#include "damper/http/net/tls_settings.h"
+
+namespace damper::http {
+
+// How a client connects, and what it keeps of an answer.
+struct ClientOptions {
+  PoolOptions pool{};                               // of each endpoint
+  DialerOptions dialer{};                           // connect timeout, happy eyeballs
+  TlsClientOptions tls{};                           // for https: whom to trust
+  std::size_t max_response_body = 8 * 1024 * 1024;  // 0 to 1 GiB
+  // Of a request of an unguarded client that has no deadline. 1 ms to 1 h.
+  Duration timeout = std::chrono::seconds(30);
+  std::size_t max_endpoints = 1024;  // 1 to 100,000: those with a pool of their own
+  Resolver* resolver = nullptr;      // nullptr: the system's; else it outlives the client
+};
+
+// One sentence on what is wrong with the options; nothing when they are valid.
+[[nodiscard]] std::optional<std::string> find_error(const ClientOptions& options);
+
+// A service, and how its client behaves beyond the dependency's policy.
+struct GuardedClientOptions {
+  std::vector<std::string> endpoints;  // 1 to kMostReplicas: "http://127.0.0.1:9000"
+  std::string authority{};             // of Host; empty: each endpoint's own
+  ReplicaOptions replicas{};
+  ClientOptions client{};
+  // POST and PATCH without an Idempotency-Key get one, so that they may be repeated: only for
+  // servers that heed it.
+  bool make_idempotency_key = false;
+};
+
+[[nodiscard]] std::optional<std::string> find_error(const GuardedClientOptions& options);
+
+// What you say of one request; the dependency's policy says the rest.
+struct RequestOptions {
+  Instant deadline = kNever;         // damper::in(800ms); the policy's timeout holds as well
+  std::optional<bool> idempotent{};  // your word, before method and key
+};
+
+}  // namespace damper::http
+
+#endif  // DAMPER_HTTP_CLIENT_CLIENT_OPTIONS_H_

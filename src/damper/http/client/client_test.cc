@@ -1,0 +1,158 @@
+#include "damper/http/client/client.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "damper/http/client/client_testing.h"
+#include "damper/http/client/failure.h"
+#include "damper/http/client/fetch_testing.h"
+#include "damper/run/clock.h"
+
+namespace damper::http {
+namespace {
+
+using boost::asio::awaitable;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+TEST(Client, AKeptConnectionIsUsedAgain) {
+  Loop loop;
+  TestServer server(loop, echo);
+  Client client(loop);
+  play(loop, [&]() -> awaitable<void> {
+    for (int i = 0; i < 3; ++i) {
+      auto result = co_await client.fetch(request(server, "/x", "body"), in(seconds(5)));
+      EXPECT_TRUE(result);
+      EXPECT_EQ(result ? result->body : "", "POST /x body");
+    }
+  });
+  EXPECT_EQ(server.connections, 1);
+  EXPECT_EQ(client.metrics().opened, 1U);
+  EXPECT_EQ(client.metrics().connections, 1U);
+}
+
+TEST(Client, TheRequestArrivesAsItWasSent) {
+  Loop loop;
+  TestServer server(loop, echo);
+  Client client(loop);
+  Request sent = request(server, "/a?b=c");
+  sent.fields.add("x-mark", "7");
+  ASSERT_TRUE(fetch_all(loop, client, {sent})[0].second);
+  const Request& got = server.exchanges.front().request;
+  EXPECT_EQ(got.target, "/a?b=c");
+  EXPECT_EQ(got.authority, server.authority());
+  EXPECT_EQ(got.fields.find("x-mark"), "7");
+}
+
+TEST(Client, LargeBodiesPassBothWays) {
+  Loop loop;
+  TestServer server(loop, [](auto& exchange) { exchange.respond(200, exchange.request.body); });
+  Client client(loop);
+  const std::string body(3'000'000, 'x');
+  const auto results = fetch_all(loop, client, {request(server, "/", body)});
+  ASSERT_TRUE(results[0].second);
+  EXPECT_EQ(results[0].second->body.size(), body.size());
+}
+
+TEST(Client, AStatusIsNoFailure) {
+  Loop loop;
+  TestServer server(loop, [](auto& exchange) { exchange.respond(503, "busy"); });
+  Client client(loop);
+  const auto results = fetch_all(loop, client, {request(server)});
+  ASSERT_TRUE(results[0].second);
+  EXPECT_EQ(results[0].second->status, 503);
+}
+
+TEST(Client, ARefusedConnectionIsSaid) {
+  Loop loop;
+  Client client(loop);
+  const std::string url = "http://127.0.0.1:" + std::to_string(closed_port(loop));
+  const auto results = fetch_all(loop, client, {make_request("GET", *parse_url(url))});
+  ASSERT_FALSE(results[0].second);
+  EXPECT_EQ(results[0].second.error().error, CloseReason::connect_refused);
+  EXPECT_EQ(results[0].second.error().report.outcome, decide::Outcome::unavailable);
+  EXPECT_EQ(ClientMetrics::of(client.metrics().failed_dials, CloseReason::connect_refused), 1U);
+}
+
+TEST(Client, ADeadlineCancelsOnTheWire) {
+  Loop loop;
+  TestServer server(loop, [](auto&) {});
+  Client client(loop);
+  const Watchdog watchdog(loop);
+  server.on_exchange_over = [&] { loop.stop(); };
+  std::error_code error;
+  client.fetch(request(server), in(milliseconds(30)),
+               [&](const Result<Response>& result) { error = result.error().error; });
+  loop.run();
+  EXPECT_EQ(error, CloseReason::head_timeout);
+  EXPECT_EQ(server.cancelled, 1);  // Its server has seen it go.
+}
+
+TEST(Client, AnEndlessBodyIsBounded) {
+  Loop loop;
+  TestServer server(loop, [](auto& exchange) { exchange.respond(200, std::string(2000, 'x')); });
+  Client client(loop, {.max_response_body = 1999});
+  const auto results = fetch_all(loop, client, {request(server)});
+  ASSERT_FALSE(results[0].second);
+  EXPECT_EQ(results[0].second.error().error, CloseReason::body_too_large);
+}
+
+TEST(Client, AServerThatBreaksOffIsAReset) {
+  Loop loop;
+  TestServer server(loop, [](auto& exchange) { exchange.cancel(); });
+  Client client(loop);
+  const auto results = fetch_all(loop, client, {request(server)});
+  ASSERT_FALSE(results[0].second);
+  EXPECT_EQ(results[0].second.error().error, CloseReason::reset);
+  EXPECT_EQ(results[0].second.error().report.outcome, decide::Outcome::transient);
+}
+
+TEST(Client, WhatIsNoRequestIsRefusedBeforeItIsSent) {
+  Loop loop;
+  TestServer server(loop, echo);
+  Client client(loop);
+  Request split = request(server);
+  split.target = "/a\r\nx: y";
+  Request nowhere = request(server);
+  nowhere.authority = "user@host";
+  Request other = request(server);
+  other.scheme = "ftp";
+  for (const auto& [index, result] : fetch_all(loop, client, {split, nowhere, other})) {
+    ASSERT_FALSE(result);
+    EXPECT_EQ(result.error().report.outcome, decide::Outcome::permanent);
+  }
+  EXPECT_EQ(server.connections, 0);
+}
+
+TEST(Client, PoolsAreBoundedAndAnUnusedOneMakesRoom) {
+  Loop loop;
+  TestServer server(loop, echo);
+  Client client(loop, {.max_endpoints = 1});
+  const std::string closed = "http://127.0.0.1:" + std::to_string(closed_port(loop));
+  ASSERT_FALSE(fetch_all(loop, client, {make_request("GET", *parse_url(closed))})[0].second);
+  EXPECT_TRUE(fetch_all(loop, client, {request(server)})[0].second);  // In the place of the first.
+  EXPECT_EQ(client.pools(), 1U);
+  const auto results = fetch_all(loop, client, {make_request("GET", *parse_url(closed))});
+  ASSERT_FALSE(results[0].second);  // The other one has a connection: it stays.
+  EXPECT_EQ(results[0].second.error().error, CloseReason::too_many);
+}
+
+TEST(Client, RequestsUnderWayEndWithIt) {
+  Loop loop;
+  TestServer server(loop, [](auto&) {});
+  std::error_code error;
+  {
+    Client client(loop);
+    client.fetch(request(server), kNever,
+                 [&](const Result<Response>& result) { error = result.error().error; });
+  }
+  const Watchdog watchdog(loop);
+  boost::asio::post(loop.context(), [&] { loop.stop(); });
+  loop.run();
+  EXPECT_EQ(error, CloseReason::cancelled);
+}
+
+}  // namespace
+}  // namespace damper::http

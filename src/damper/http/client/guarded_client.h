@@ -1,0 +1,118 @@
+#ifndef DAMPER_HTTP_CLIENT_GUARDED_CLIENT_H_
+#define DAMPER_HTTP_CLIENT_GUARDED_CLIENT_H_
+
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "damper/http/client/client_options.h"
+#include "damper/http/client/completion.h"
+#include "damper/http/client/guarded_service.h"
+#include "damper/http/client/http_result.h"
+#include "damper/http/net/loop.h"
+#include "damper/run/dependency.h"
+
+namespace damper::http {
+
+// A GuardedClient sends requests to one service with everything that its dependency's policy says:
+// retries, hedges, deadlines, budget, breaker.
+//
+//   GuardedClient client(loop, billing, {.endpoints = {"http://10.0.0.1:9000",
+//   "http://10.0.0.2:9000"}}); HttpResult invoice = co_await client.get("/invoices/7",
+//   damper::in(800ms)); if (!invoice) log(invoice.verdict());
+//
+// Model: each attempt is one stream on a replica that this call has not asked before, where there
+// is one; what loses or is too late is cancelled on the wire. The engine decides, this code does.
+// A request may be repeated by its method, by its Idempotency-Key, or on the caller's word. Each
+// attempt carries x-request-deadline (what remains of its own time), damper-retry-owner (this
+// dependency where the call retries, or whoever above does) and damper-attempt.
+// Inside the work for a request that came in, its deadline and its owner are inherited.
+// Every function takes a completion token, co_await by default; a function is one too.
+// Invariants:
+//   (1) A hedge or a retry goes to another replica where there is one (trap H4).
+//   (2) The deadline header is written anew for each attempt, when it is sent (trap D2).
+//   (3) A call that waits for its next attempt ends when a kill switch is flipped (trap K1).
+// Thread safety: none; all on the loop's thread. The dependency may be shared with other threads.
+// Cost: one object a call, the request once for all its attempts.
+class GuardedClient {
+ public:
+  // REQUIRES: !find_error(options). The loop and the dependency outlive it, and it outlives its
+  // calls: those that are under way when it goes end as `cancelled`.
+  GuardedClient(Loop& loop, Dependency& dependency, const GuardedClientOptions& options)
+      : service_(loop, dependency, options) {}
+
+  using Token = boost::asio::use_awaitable_t<>;
+
+  template <class CompletionToken = Token>
+  auto get(std::string target, Instant deadline, CompletionToken token = {}) {
+    return start(make("GET", std::move(target)), {.deadline = deadline}, Modify(),
+                 std::move(token));
+  }
+  template <class CompletionToken = Token>
+  auto post(std::string target, std::string body, Instant deadline, CompletionToken token = {}) {
+    return start(make("POST", std::move(target), std::move(body)), {.deadline = deadline}, Modify(),
+                 std::move(token));
+  }
+  template <class CompletionToken = Token>
+  auto put(std::string target, std::string body, Instant deadline, CompletionToken token = {}) {
+    return start(make("PUT", std::move(target), std::move(body)), {.deadline = deadline}, Modify(),
+                 std::move(token));
+  }
+  template <class CompletionToken = Token>
+  auto del(std::string target, Instant deadline, CompletionToken token = {}) {
+    return start(make("DELETE", std::move(target)), {.deadline = deadline}, Modify(),
+                 std::move(token));
+  }
+
+  // Any request; without authority it has its endpoint's, and its scheme is that as well.
+  template <class CompletionToken = Token>
+  auto request(Request request, RequestOptions options = {}, CompletionToken token = {}) {
+    return start(std::move(request), options, Modify(), std::move(token));
+  }
+
+  // Changes something that others change too: GET, modify(answer) -> the new body, PUT with
+  // If-Match. After a conflict (409, 412) it is read and modified anew, with the same backoff,
+  // budget and deadline as any retry. The value is the answer to the PUT. An answer without a
+  // strong ETag cannot be updated: `permanent`.
+  template <class CompletionToken = Token>
+  auto update(std::string target, Modify modify, RequestOptions options = {},
+              CompletionToken token = {}) {
+    return start(make("GET", std::move(target)), options, std::move(modify), std::move(token));
+  }
+
+  [[nodiscard]] GuardedService& service() noexcept { return service_; }
+
+ private:
+  static Request make(std::string method, std::string target, std::string body = {}) {
+    Request request;
+    request.method = std::move(method);
+    request.target = std::move(target);
+    request.body = std::move(body);
+    return request;
+  }
+
+  template <class CompletionToken>
+  auto start(Request&& request, const RequestOptions& options, Modify&& modify,
+             CompletionToken&& token) {
+    return boost::asio::async_initiate<std::decay_t<CompletionToken>, void(HttpResult)>(
+        [this](auto handler, Request&& wanted, const RequestOptions& words, Modify&& change) {
+          service_.start(
+              std::move(wanted), words, std::move(change),
+              make_completion<HttpResult>(std::move(handler), service_.loop().context()));
+        },
+        token, std::move(request), options, std::move(modify));
+  }
+
+  GuardedService service_;
+};
+
+}  // namespace damper::http
+
+#endif  // DAMPER_HTTP_CLIENT_GUARDED_CLIENT_H_

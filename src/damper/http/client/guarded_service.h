@@ -1,0 +1,80 @@
+#ifndef DAMPER_HTTP_CLIENT_GUARDED_SERVICE_H_
+#define DAMPER_HTTP_CLIENT_GUARDED_SERVICE_H_
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "damper/http/client/client_metrics.h"
+#include "damper/http/client/client_options.h"
+#include "damper/http/client/completion.h"
+#include "damper/http/client/http_result.h"
+#include "damper/http/client/pool.h"
+#include "damper/http/client/replicas.h"
+#include "damper/run/dependency.h"
+
+namespace damper::http {
+
+class GuardedCall;
+class FlipWatch;
+
+// From what was read to the new body.
+using Modify = std::function<std::string(const Response&)>;
+
+// A GuardedService is what the calls of one GuardedClient share: pools and replicas, and the list
+// of those that are under way. See GuardedClient, which is this with completion tokens.
+// Thread safety: none; all on the loop's thread.
+class GuardedService {
+ public:
+  // REQUIRES: !find_error(options). The loop and the dependency outlive it.
+  GuardedService(Loop& loop, Dependency& dependency, const GuardedClientOptions& options);
+  GuardedService(const GuardedService&) = delete;
+  GuardedService& operator=(const GuardedService&) = delete;
+  ~GuardedService();
+
+  // With `modify` the request is a GET whose answer is modified and put back.
+  void start(Request&& request, const RequestOptions& options, Modify&& modify,
+             std::unique_ptr<Completion<HttpResult>> completion);
+
+  [[nodiscard]] Loop& loop() const noexcept { return loop_; }
+  [[nodiscard]] Dependency& dependency() const noexcept { return dependency_; }
+  [[nodiscard]] Replicas& replicas() noexcept { return replicas_; }
+  [[nodiscard]] Pool& pool(std::size_t replica) noexcept { return *pools_[replica]; }
+  [[nodiscard]] const GuardedClientOptions& options() const noexcept { return options_; }
+  [[nodiscard]] const ClientMetrics& metrics() const noexcept { return metrics_; }
+  [[nodiscard]] std::size_t calls() const noexcept { return calls_; }
+
+ private:
+  static constexpr std::size_t kMostSpare = 256;
+  friend class GuardedCall;
+  friend class FlipWatch;
+
+  void keep(void* memory) noexcept;
+  void on_parked(GuardedCall& call);
+  void on_unparked(GuardedCall& call);
+  void wake_parked();
+
+  Loop& loop_;
+  Dependency& dependency_;
+  const GuardedClientOptions options_;
+  ClientMetrics metrics_;
+  Dialer dialer_;
+  std::optional<TlsSettings> tls_;
+  Replicas replicas_;
+  std::vector<std::unique_ptr<Pool>> pools_;  // by replica
+  std::string owner_;                         // the dependency's name, if it can be a header
+  std::vector<Field> scratch_;                // the fields of the head that is being written
+  std::vector<void*> spare_;                  // memory of calls that have ended
+  GuardedCall* first_ = nullptr;              // those under way
+  std::size_t calls_ = 0;
+  std::shared_ptr<FlipWatch> watch_;
+  std::size_t parked_ = 0;
+  std::uint32_t flips_ = 0;
+  bool closing_ = false;
+};
+
+}  // namespace damper::http
+
+#endif  // DAMPER_HTTP_CLIENT_GUARDED_SERVICE_H_

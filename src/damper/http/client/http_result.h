@@ -1,0 +1,40 @@
+#ifndef DAMPER_HTTP_CLIENT_HTTP_RESULT_H_
+#define DAMPER_HTTP_CLIENT_HTTP_RESULT_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "damper/http/codec/message.h"
+#include "damper/run/result.h"
+
+namespace damper::http {
+
+// An HttpResult is how a guarded request ended: a CallResult whose value is the answer of an
+// attempt that succeeded (1xx to 3xx), and, when none did, the last answer that came, so that its
+// body can be read:
+//   if (!result) log(result.verdict(), result.answer() ? result.answer()->body : "no answer");
+// failure() tells of the last attempt that failed: its status, or the CloseReason in `error`.
+class [[nodiscard]] HttpResult : public CallResult<Response> {
+ public:
+  HttpResult(Response response, std::uint32_t attempts)
+      : CallResult<Response>(std::move(response), attempts) {}
+  HttpResult(Verdict verdict, std::optional<Failure> failure, std::uint32_t attempts,
+             std::optional<Response> answer)
+      : CallResult<Response>(verdict, std::move(failure), attempts),
+        answer_(answer ? std::make_unique<Response>(*std::move(answer)) : nullptr) {}
+
+  // The answer of the attempt that succeeded, or the last one that came whole; nullptr: none did.
+  [[nodiscard]] const Response* answer() const noexcept {
+    if (*this) return &**this;
+    return answer_.get();
+  }
+
+ private:
+  std::unique_ptr<Response> answer_;  // apart: a result is moved more often than it fails
+};
+
+}  // namespace damper::http
+
+#endif  // DAMPER_HTTP_CLIENT_HTTP_RESULT_H_

@@ -1,0 +1,234 @@
+#include "damper/http/client/pool.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "damper/base/check.h"
+#include "damper/http/net/socket_connection.h"
+
+namespace damper::http {
+
+class Pool::Link final : public SocketConnection::Owner {
+ public:
+  Link(Pool& pool, std::unique_ptr<Transport> transport)
+      : pool_(pool),
+        connection_(pool.loop(), std::move(transport), *this, SocketConnection::Side::client) {
+    const ConnectionLimits& limits = pool.options_.limits;
+    const Instant now = pool.loop().now();
+    connection_.start(pool.protocol_ == Protocol::h2 ? make_h2_client(limits, connection_, now)
+                                                     : make_h1_client(limits, connection_, now));
+  }
+
+  [[nodiscard]] Connection& codec() noexcept { return connection_.codec(); }
+
+  bool is_free = false;  // it is in the pool's list
+  bool is_idle = false;  // it has no stream, and is counted so
+
+ private:
+  void on_closed(SocketConnection& /*connection*/, CloseReason reason) override {
+    pool_.on_link_over(*this, reason);
+  }
+  void on_turned(SocketConnection& /*connection*/) override { pool_.on_turned(*this); }
+
+  Pool& pool_;
+  SocketConnection connection_;
+};
+
+struct Pool::Dial {
+  std::unique_ptr<Dialer::Dial> dial;
+};
+
+std::optional<std::string> find_error(const PoolOptions& options) {
+  if (options.max_connections < 1 || options.max_connections > 10'000) {
+    return "max_connections is 1 to 10,000";
+  }
+  if (options.max_waiting > 1'000'000) return "max_waiting is 0 to 1,000,000";
+  if (options.plain == Protocol::unknown) return "plain is h1 or h2";
+  return find_error(options.limits);
+}
+
+Pool::Pool(Dialer& dialer, const Endpoint& endpoint, const PoolOptions& options,
+           const TlsSettings* tls, ClientMetrics& metrics)
+    : dialer_(dialer),
+      endpoint_(endpoint),
+      authority_(endpoint.authority()),
+      options_(options),
+      tls_(tls),
+      metrics_(metrics),
+      protocol_(tls == nullptr ? options.plain : Protocol::unknown) {
+  DAMPER_CHECK(!find_error(options));
+  DAMPER_CHECK(endpoint.tls == (tls != nullptr));
+}
+
+Pool::~Pool() {
+  closing_ = true;
+  dials_.clear();
+  fail_waiting(waiting_, CloseReason::cancelled);
+  free_.clear();
+  for (const auto& link : connections_) {
+    ClientMetrics::take(metrics_.connections);
+    ClientMetrics::add(metrics_.closed, CloseReason::cancelled);
+    if (link->is_idle) ClientMetrics::take(metrics_.idle);
+  }
+  connections_.clear();
+}
+
+void Pool::open(PoolUser& user) {
+  DAMPER_CHECK(user.pool_ == nullptr);
+  if (closing_) return user.on_over(CloseReason::cancelled, true);
+  if (first_ == nullptr) {
+    if (Link* const link = find_free()) return lend(*link, user);
+  }
+  // Those whom a new connection would serve do not count as waiting.
+  if (waiting_ >= options_.max_waiting + (options_.max_connections - connections_.size())) {
+    ClientMetrics::add(metrics_.refused);
+    return user.on_over(CloseReason::too_many, true);
+  }
+  push(user);
+  dial_if_needed();
+}
+
+Pool::Link* Pool::find_free() {
+  while (!free_.empty()) {
+    Link* const link = free_.back();
+    if (link->codec().can_open()) return link;
+    link->is_free = false;
+    free_.pop_back();
+  }
+  return nullptr;
+}
+
+void Pool::lend(Link& link, PoolUser& user) {
+  if (std::exchange(link.is_idle, false)) ClientMetrics::take(metrics_.idle);
+  user.pool_ = this;
+  user.link_ = &link;
+  user.stream_ = &link.codec().open(user, loop().now());
+  user.on_open(*user.stream_);
+}
+
+void Pool::make_free(Link& link) {
+  if (link.is_free || closing_ || !link.codec().can_open()) return;
+  link.is_free = true;
+  free_.push_back(&link);
+}
+
+void Pool::on_stream_over(Link& link) {
+  make_free(link);
+  serve();
+}
+
+void Pool::on_turned(Link& link) {
+  const bool idle = link.codec().streams() == 0;
+  if (idle != link.is_idle) {
+    link.is_idle = idle;
+    idle ? ClientMetrics::add(metrics_.idle) : ClientMetrics::take(metrics_.idle);
+  }
+  make_free(link);
+  serve();
+}
+
+void Pool::on_link_over(Link& link, CloseReason reason) {
+  ClientMetrics::take(metrics_.connections);
+  ClientMetrics::add(metrics_.closed, reason);
+  if (link.is_idle) ClientMetrics::take(metrics_.idle);
+  if (link.is_free) std::erase(free_, &link);
+  std::erase_if(connections_, [&](const auto& held) { return held.get() == &link; });
+  dial_if_needed();
+}
+
+// ---- The line --------------------------------------------------------------------------------
+
+void Pool::push(PoolUser& user) noexcept {
+  user.pool_ = this;
+  user.before_ = std::exchange(last_, &user);
+  (user.before_ != nullptr ? user.before_->after_ : first_) = &user;
+  ++waiting_;
+  ClientMetrics::add(metrics_.waiting);
+}
+
+void Pool::unlink(PoolUser& user) noexcept {
+  (user.before_ != nullptr ? user.before_->after_ : first_) = user.after_;
+  (user.after_ != nullptr ? user.after_->before_ : last_) = user.before_;
+  user.before_ = nullptr;
+  user.after_ = nullptr;
+  user.pool_ = nullptr;
+  --waiting_;
+  ClientMetrics::take(metrics_.waiting);
+}
+
+void Pool::serve() {
+  while (first_ != nullptr) {
+    Link* const link = find_free();
+    if (link == nullptr) return;
+    PoolUser& user = *first_;
+    unlink(user);
+    lend(*link, user);
+  }
+}
+
+// Those who are told may come back: they are not told again.
+void Pool::fail_waiting(std::size_t count, CloseReason reason) {
+  for (count = std::min(count, waiting_); count > 0 && first_ != nullptr; --count) {
+    PoolUser& user = *first_;
+    unlink(user);
+    user.on_over(reason, true);
+  }
+}
+
+// ---- New connections -------------------------------------------------------------------------
+
+// How many waiting requests one new connection is enough for, as far as it is known.
+std::size_t Pool::streams_a_dial() const noexcept {
+  if (protocol_ == Protocol::unknown) return options_.max_waiting + options_.max_connections;
+  return protocol_ == Protocol::h2 ? options_.limits.max_streams : 1;
+}
+
+void Pool::dial_if_needed() {
+  while (!closing_ && dials_.size() * streams_a_dial() < waiting_ &&
+         connections_.size() + dials_.size() < options_.max_connections) {
+    dials_.push_back(std::make_unique<Dial>());
+    Dial& dial = *dials_.back();
+    dial.dial =
+        dialer_.dial(endpoint_.host, endpoint_.port, tls_,
+                     [this, &dial](Dialer::Result result) { on_dialed(dial, std::move(result)); });
+  }
+}
+
+void Pool::on_dialed(Dial& dial, Dialer::Result result) {
+  const std::size_t served = streams_a_dial();
+  std::erase_if(dials_, [&](const auto& held) { return held.get() == &dial; });
+  if (result.transport == nullptr) {
+    ClientMetrics::add(metrics_.failed_dials, result.reason);
+    fail_waiting(served, result.reason);
+    return dial_if_needed();
+  }
+  if (tls_ != nullptr) {
+    protocol_ = result.transport->protocol() == Protocol::h2 ? Protocol::h2 : Protocol::h1;
+  }
+  ClientMetrics::add(metrics_.opened);
+  ClientMetrics::add(metrics_.connections);
+  connections_.push_back(std::make_unique<Link>(*this, std::move(result.transport)));
+  make_free(*connections_.back());
+  serve();
+  dial_if_needed();  // It may speak a protocol that needs more of them.
+}
+
+// ---- Users -----------------------------------------------------------------------------------
+
+void PoolUser::on_close(CloseReason reason) {
+  const bool unsent = !stream_->touched_wire();
+  stream_ = nullptr;
+  Pool& pool = *std::exchange(pool_, nullptr);
+  pool.on_stream_over(*static_cast<Pool::Link*>(std::exchange(link_, nullptr)));
+  on_over(reason, unsent);
+}
+
+void PoolUser::cancel() {
+  if (pool_ == nullptr) return;
+  if (stream_ == nullptr) return pool_->unlink(*this);
+  pool_ = nullptr;
+  link_ = nullptr;
+  std::exchange(stream_, nullptr)->cancel();  // The end of the turn sees to the rest.
+}
+
+}  // namespace damper::http

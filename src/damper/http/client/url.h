@@ -1,0 +1,55 @@
+#ifndef DAMPER_HTTP_CLIENT_URL_H_
+#define DAMPER_HTTP_CLIENT_URL_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "damper/base/expected.h"
+
+namespace damper::http {
+
+// An Endpoint is where a service listens: what connections are pooled by.
+struct Endpoint {
+  bool tls = false;         // https
+  std::string host;         // in lower case; an IPv6 address without its brackets
+  std::uint16_t port = 80;  // never 0
+
+  [[nodiscard]] std::string_view scheme() const noexcept { return tls ? "https" : "http"; }
+  // As Host and :authority carry it: without the scheme's own port, an IPv6 address in brackets.
+  [[nodiscard]] std::string authority() const;
+  [[nodiscard]] std::string text() const;  // "https://example.com:8443"
+
+  friend bool operator==(const Endpoint&, const Endpoint&) = default;
+};
+
+// A Url is an http or https URL in its parts.
+struct Url {
+  Endpoint endpoint;
+  std::string target = "/";  // path and query, as they are sent
+};
+
+inline constexpr std::size_t kMostUrlBytes = 8 * 1024;
+
+// Reads a URL (RFC 3986, RFC 9110 section 4.2), strictly; or says in a sentence what is wrong.
+//
+// Why strict: a URL that two readers take for two hosts is how a check in one place is passed by in
+// another. So nothing is repaired: no user name (RFC 9110 4.2.4), no fragment (it is never sent),
+// no space, no backslash, no control or non-ASCII character, no half percent escape, no zone of an
+// IPv6 address, no number in the place of a host but an IPv4 address of four decimal parts without
+// leading zeros (so neither 0x7f.1 nor 2130706433 is 127.0.0.1).
+// Invariants:
+//   (1) What is read and written again is read the same.
+//   (2) Host, target and authority have no byte that ends a line or a field.
+[[nodiscard]] Expected<Url> parse_url(std::string_view text);
+// The same without a target: "http://127.0.0.1:9000", with "/" after it or nothing.
+[[nodiscard]] Expected<Endpoint> parse_endpoint(std::string_view text);
+
+// Whether it can be sent as it is: a path from "/" on and perhaps a query.
+[[nodiscard]] bool valid_target(std::string_view target) noexcept;
+// Whether a host is an address, so that no name has to be resolved.
+[[nodiscard]] bool is_address(std::string_view host) noexcept;
+
+}  // namespace damper::http
+
+#endif  // DAMPER_HTTP_CLIENT_URL_H_

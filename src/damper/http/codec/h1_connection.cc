@@ -1,0 +1,453 @@
+#include "damper/http/codec/h1_connection.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "damper/base/check.h"
+
+namespace damper::http {
+
+H1Connection::Turn::Turn(H1Connection& connection, Instant now) noexcept : connection_(connection) {
+  ++connection_.depth_;
+  connection_.now_ = now;
+  connection_.exact_ = true;
+}
+
+H1Connection::Turn::Turn(H1Connection& connection) noexcept : connection_(connection) {
+  if (connection_.depth_++ == 0) connection_.exact_ = false;
+}
+
+H1Connection::H1Connection(const ConnectionLimits& limits, ConnectionOwner& owner, Instant now)
+    : limits_(limits), owner_(owner), now_(now), began_(now) {
+  if (limits.max_age > Duration{0}) too_old_at_ = add(now, limits.max_age);
+  idle_.begin(now, true);
+}
+
+// ---- Bytes in --------------------------------------------------------------------------------
+
+void H1Connection::receive(std::string_view bytes, Instant now) {
+  if (over_ || bytes.empty()) return;
+  DAMPER_CHECK(depth_ == 0);
+  const Turn turn(*this, now);
+  if (input_.empty()) {
+    input_since_ = now;
+    keep(bytes.substr(run(bytes)));
+    return;
+  }
+  if (input_begin_ > 0) input_.erase(0, std::exchange(input_begin_, 0));
+  input_ += bytes;
+  go_on();
+}
+
+void H1Connection::keep(std::string_view rest) {
+  if (over_ || rest.empty()) return;
+  input_ = rest;
+}
+
+void H1Connection::go_on() {
+  if (over_) return;
+  input_begin_ += run(std::string_view(input_).substr(input_begin_));
+  if (over_ || input_begin_ == input_.size()) {
+    std::string().swap(input_);
+    input_begin_ = 0;
+  }
+}
+
+// As long as something happens. How many bytes were used; the rest is for later.
+std::size_t H1Connection::run(std::string_view bytes) {
+  std::size_t used = 0;
+  while (true) {
+    if (failure_) fail(*std::exchange(failure_, std::nullopt));
+    if (over_) return bytes.size();
+    if (user_ != nullptr && is_finished()) {
+      finish_stream();
+      continue;
+    }
+    const std::size_t step_used = step(bytes.substr(used));
+    used += step_used;
+    if (step_used == 0 && !over_ && !failure_ && (user_ == nullptr || !is_finished())) return used;
+  }
+}
+
+std::size_t H1Connection::step(std::string_view bytes) {
+  if (bytes.empty()) return 0;
+  switch (reading_) {
+    case Reading::nothing:
+      fail(CloseReason::malformed);  // Nobody asked for it.
+      return 0;
+    case Reading::head:
+      if (unsent() >= limits_.max_output_bytes) return 0;  // It does not read what it asked for.
+      return read_head(bytes);
+    case Reading::body:
+      return framing_in_ == H1Framing::chunked ? read_chunks(bytes) : read_body(bytes);
+    case Reading::ended:
+      break;
+  }
+  return 0;
+}
+
+std::size_t H1Connection::read_body(std::string_view bytes) {
+  const bool has_length = framing_in_ == H1Framing::length;
+  if (has_length && body_left_ < bytes.size()) {
+    bytes = bytes.substr(0, static_cast<std::size_t>(body_left_));
+  }
+  if (has_length) body_left_ -= bytes.size();
+  if (hand_on(bytes) && has_length && body_left_ == 0) end_body({});
+  return bytes.size();
+}
+
+std::size_t H1Connection::read_chunks(std::string_view bytes) {
+  const H1Chunked::Fed fed = chunked_->feed(bytes);
+  switch (fed.result) {
+    case H1Chunked::Result::more:
+      body_.begin(now_, exact_);
+      break;
+    case H1Chunked::Result::data:
+      static_cast<void>(hand_on(fed.data));
+      break;
+    case H1Chunked::Result::end:
+      end_body(chunked_->trailers());
+      break;
+    case H1Chunked::Result::malformed:
+      refuse(400, CloseReason::malformed);
+      break;
+    case H1Chunked::Result::too_large:
+      refuse(431, CloseReason::head_too_large);
+      break;
+  }
+  return fed.used;
+}
+
+// False: that was the end of the stream.
+bool H1Connection::hand_on(std::string_view data) {
+  body_.begin(now_, exact_);
+  if (framing_in_ == H1Framing::tunnel) {
+    idle_.begin(now_, exact_);
+  } else {
+    body_bytes_ += data.size();
+    if (limits_.max_body_bytes != 0 && body_bytes_ > limits_.max_body_bytes) {
+      refuse(413, CloseReason::body_too_large);
+      return false;
+    }
+  }
+  if (user_ == nullptr) {
+    discarded_ += data.size();
+    if (discarded_ > limits_.window_bytes) end_well(CloseReason::finished);
+    return !over_;
+  }
+  unconsumed_ += data.size();
+  user_->on_data(data);
+  return !over_ && !failure_;
+}
+
+void H1Connection::end_body(std::string_view trailers) {
+  H1Head scanned;
+  if (!trailers.empty() && scanned.scan_trailers(trailers, bounds()) != H1Head::Result::complete) {
+    return refuse(400, CloseReason::malformed);
+  }
+  body_.stop();
+  reading_ = Reading::ended;
+  if (user_ != nullptr) {
+    user_->on_end(scanned.head().fields);
+  } else {
+    next_stream();
+  }
+  chunked_.reset();
+}
+
+void H1Connection::on_end_of_input(Instant now) {
+  if (over_) return;
+  const Turn turn(*this, now);
+  if (failure_) return go_on();
+  if (reading_ == Reading::body &&
+      (framing_in_ == H1Framing::tunnel || framing_in_ == H1Framing::until_close)) {
+    keep_alive_ = false;
+    end_body({});
+    return go_on();
+  }
+  if (reading_ == Reading::ended && is_tunnel()) return;
+  const bool in_the_middle = user_ != nullptr || head_.is_running() || reading_ == Reading::body;
+  fail(in_the_middle ? reason_of_end() : CloseReason::finished);
+}
+
+void H1Connection::abort(CloseReason reason) {
+  if (over_) return;
+  drop_output();
+  if (user_ != nullptr && reason == CloseReason::reset) reason = reason_of_end();
+  if (depth_ > 0) return fail_later(reason);
+  const Turn turn(*this);
+  fail(reason);
+}
+
+// ---- Heads -----------------------------------------------------------------------------------
+
+H1Head::Bounds H1Connection::bounds() const noexcept {
+  return {.max_bytes = limits_.max_head_bytes, .max_fields = limits_.max_fields};
+}
+
+// A head that comes in many pieces is scanned once, when its last line is there: each byte is
+// looked at a bounded number of times.
+bool H1Connection::has_whole_head(std::string_view bytes) noexcept {
+  if (scanned_ == 0 || bytes.size() > limits_.max_head_bytes) return true;
+  for (std::size_t at = scanned_ > 3 ? scanned_ - 3 : 0;; ++at) {
+    at = bytes.find('\n', at);
+    if (at == std::string_view::npos) break;
+    const std::string_view next = bytes.substr(at + 1);
+    if (next.starts_with("\n") || next.starts_with("\r\n")) return true;
+  }
+  scanned_ = bytes.size();
+  return false;
+}
+
+void H1Connection::on_partial_head(std::string_view bytes) noexcept {
+  scanned_ = bytes.size();
+  if (!head_.is_running()) head_.begin(now_, exact_);
+  idle_.stop();
+}
+
+void H1Connection::on_whole_head() noexcept {
+  scanned_ = 0;
+  head_.stop();
+  idle_.stop();
+}
+
+void H1Connection::begin_stream(StreamUser& user, Instant began) noexcept {
+  user_ = &user;
+  began_ = began;
+  touched_ = false;
+  shown_ = false;
+  keep_alive_ = true;
+  wants_room_ = false;
+  unconsumed_ = 0;
+  writing_ = Writing::head;
+  framing_out_ = H1Framing::none;
+  framing_in_ = H1Framing::none;
+  idle_.stop();
+}
+
+void H1Connection::begin_body(H1Framing framing, std::uint64_t length) {
+  framing_in_ = framing;
+  body_left_ = length;
+  body_bytes_ = 0;
+  discarded_ = 0;
+  reading_ = Reading::body;
+  if (framing == H1Framing::chunked) {
+    chunked_.emplace(std::min<std::size_t>(limits_.max_head_bytes, 8 * 1024));
+  }
+  body_.begin(now_, exact_ && depth_ > 0);
+  if (framing == H1Framing::tunnel) idle_.begin(now_, exact_ && depth_ > 0);
+}
+
+void H1Connection::begin_idle() noexcept {
+  idle_.begin(now_, exact_);
+  if (closing_) end_well(closing_reason_);
+}
+
+// ---- Bytes out -------------------------------------------------------------------------------
+
+std::string_view H1Connection::output() {
+  notified_ = false;
+  if (depth_ == 0) {
+    const Turn turn(*this);
+    go_on();
+  }
+  if (writing_ != Writing::head && unsent() > 0) shown_ = true;
+  return std::string_view(output_).substr(output_begin_);
+}
+
+void H1Connection::sent(std::size_t bytes, Instant now) {
+  DAMPER_CHECK(bytes <= unsent());
+  const Turn turn(*this, now);
+  output_begin_ += bytes;
+  if (bytes > 0 && writing_ != Writing::head) touched_ = true;
+  if (is_tunnel()) idle_.begin(now, true);
+  if (unsent() == 0) {
+    drop_output();
+  } else if (bytes > 0 || !write_.is_running()) {
+    write_.begin(now, true);
+  }
+  if (wants_room_ && user_ != nullptr && unsent() <= limits_.max_output_bytes / 2) {
+    wants_room_ = false;
+    user_->on_writable();
+  }
+  go_on();
+}
+
+void H1Connection::drop_output() noexcept {
+  if (output_.capacity() > kKeptBytes) {
+    std::string().swap(output_);
+  } else {
+    output_.clear();
+  }
+  output_begin_ = 0;
+  write_.stop();
+}
+
+void H1Connection::notify() {
+  if (unsent() > 0 && !write_.is_running()) write_.begin(now_, exact_ && depth_ > 0);
+  if (depth_ > 0 || notified_) return;
+  notified_ = true;
+  owner_.on_change(*this);
+}
+
+void H1Connection::begin_sending(const H1Framed& framed, bool end) {
+  framing_out_ = framed.framing;
+  sending_left_ = framed.framing == H1Framing::length ? framed.content_length.value_or(0) : 0;
+  writing_ = Writing::body;
+  if (end) end_sending();
+  notify();
+}
+
+std::size_t H1Connection::send_data(std::string_view bytes, bool end) {
+  if (over_ || failure_ || writing_ == Writing::ended) return bytes.size();
+  DAMPER_CHECK(writing_ == Writing::body);
+  std::size_t taken = bytes.size();
+  if (framing_out_ != H1Framing::none) {  // Else: an answer to HEAD, which has no body.
+    const std::size_t room =
+        limits_.max_output_bytes - std::min(unsent(), limits_.max_output_bytes);
+    if (room < taken) taken = room < std::min<std::size_t>(taken, 1024) ? 0 : room;
+    if (framing_out_ == H1Framing::length) {
+      if (taken > sending_left_) {  // More than was promised: the peer must not take it for good.
+        fail_later(CloseReason::cancelled);
+        return bytes.size();
+      }
+      sending_left_ -= taken;
+    }
+    if (output_begin_ > limits_.max_output_bytes / 4) {
+      output_.erase(0, std::exchange(output_begin_, 0));
+    }
+    if (framing_out_ == H1Framing::chunked && taken > 0) append_chunk_size(output_, taken);
+    output_ += bytes.substr(0, taken);
+    if (framing_out_ == H1Framing::chunked && taken > 0) output_ += "\r\n";
+    wants_room_ = taken < bytes.size();
+  }
+  if (end && taken == bytes.size()) end_sending();
+  notify();
+  return taken;
+}
+
+void H1Connection::send_trailers(std::span<const Field> trailers) {
+  if (over_ || failure_ || writing_ == Writing::ended) return;
+  DAMPER_CHECK(writing_ == Writing::body);
+  if (framing_out_ == H1Framing::chunked) {
+    append_last_chunk(output_, trailers);
+    writing_ = Writing::ended;
+  } else {
+    end_sending();  // There is no place for them.
+  }
+  notify();
+}
+
+void H1Connection::end_sending() {
+  if (framing_out_ == H1Framing::chunked) output_ += "0\r\n\r\n";
+  if (sending_left_ > 0) return fail_later(CloseReason::cancelled);
+  writing_ = Writing::ended;
+}
+
+void H1Connection::consumed(std::size_t bytes) {
+  const bool had_window = has_window();
+  unconsumed_ -= std::min(bytes, unconsumed_);
+  if (had_window || !has_window()) return;
+  body_.begin(now_, exact_ && depth_ > 0);
+  notify();
+}
+
+// ---- Ends ------------------------------------------------------------------------------------
+
+void H1Connection::finish_stream() {
+  StreamUser* const user = std::exchange(user_, nullptr);
+  unconsumed_ = 0;
+  if (is_tunnel()) {
+    end_well(CloseReason::finished);
+  } else {
+    next_stream();
+  }
+  user->on_close(CloseReason::finished);
+}
+
+void H1Connection::end_well(CloseReason reason) noexcept {
+  over_ = true;
+  reason_ = reason;
+}
+
+void H1Connection::fail(CloseReason reason) {
+  if (over_) return;
+  end_well(reason);
+  if (StreamUser* const user = std::exchange(user_, nullptr)) user->on_close(reason);
+}
+
+void H1Connection::fail_later(CloseReason reason) {
+  if (!over_ && !failure_) failure_ = reason;
+  notify();
+}
+
+void H1Connection::cancel() {
+  if (user_ == nullptr) return;
+  user_ = nullptr;
+  on_cancel();
+  notify();
+}
+
+void H1Connection::drain() {
+  if (over_) return;
+  close_if_idle(CloseReason::draining);
+  notify();
+}
+
+// No other stream: over now if there is none, and nothing of one.
+void H1Connection::close_if_idle(CloseReason reason) {
+  closing_ = true;
+  closing_reason_ = reason;
+  if (user_ == nullptr && input_.empty() && reading_ != Reading::body) end_well(reason);
+}
+
+// ---- Time ------------------------------------------------------------------------------------
+
+bool H1Connection::is_body_due() const noexcept {
+  return reading_ == Reading::body && framing_in_ != H1Framing::tunnel && has_window();
+}
+
+bool H1Connection::wants_input() const noexcept {
+  if (over_) return false;
+  switch (reading_) {
+    case Reading::nothing:
+      return true;
+    case Reading::head:
+      return unsent() < limits_.max_output_bytes;
+    case Reading::body:
+      return has_window();
+    case Reading::ended:
+      break;
+  }
+  return input_.size() - input_begin_ < kLookaheadBytes;  // To see it go away as well.
+}
+
+Instant H1Connection::deadline() const noexcept {
+  Instant due = write_.due(limits_.write_timeout);
+  if (over_) return due;
+  due = std::min(due, idle_.due(limits_.idle_timeout));
+  due = std::min(due, head_.due(limits_.head_timeout));
+  if (is_body_due()) due = std::min(due, body_.due(limits_.body_timeout));
+  return std::min(due, too_old_at_);
+}
+
+void H1Connection::on_timer(Instant now) {
+  const Turn turn(*this, now);
+  if (write_.has_run_out(now, limits_.write_timeout)) {
+    drop_output();
+    return fail(CloseReason::write_timeout);
+  }
+  if (over_) return;
+  if (head_.has_run_out(now, limits_.head_timeout)) return refuse(408, CloseReason::head_timeout);
+  if (is_body_due() && body_.has_run_out(now, limits_.body_timeout)) {
+    return refuse(408, CloseReason::body_timeout);
+  }
+  if (idle_.has_run_out(now, limits_.idle_timeout)) return fail(CloseReason::idle_timeout);
+  if (now >= too_old_at_) {
+    too_old_at_ = kNever;
+    close_if_idle(CloseReason::too_old);
+  }
+  go_on();
+}
+
+}  // namespace damper::http

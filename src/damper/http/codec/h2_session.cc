@@ -1,0 +1,291 @@
+#include "damper/http/codec/h2_session.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "damper/base/check.h"
+
+namespace damper::http {
+
+// A call from outside. The outermost one settles at its end.
+class H2Session::Turn {
+ public:
+  Turn(H2Session& session, Instant now) noexcept : session_(session) {
+    ++session_.depth_;
+    session_.now_ = now;
+    session_.exact_ = true;
+  }
+  explicit Turn(H2Session& session) noexcept : session_(session) {
+    if (session_.depth_++ == 0) session_.exact_ = false;
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+  ~Turn() {
+    if (session_.depth_ == 1) session_.settle();
+    --session_.depth_;
+  }
+
+ private:
+  H2Session& session_;
+};
+
+H2Session::H2Session(const ConnectionLimits& limits, ConnectionOwner& owner, RequestSink* sink,
+                     Instant now)
+    : limits_(limits), owner_(owner), sink_(sink), now_(now), counted_since_(now) {
+  if (limits.max_age > Duration{0}) too_old_at_ = add(now, limits.max_age);
+  idle_.begin(now, true);
+  configure();
+}
+
+H2Session::~H2Session() { nghttp2_session_del(session_); }
+
+// ---- Bytes in and out ------------------------------------------------------------------------
+
+void H2Session::receive(std::string_view bytes, Instant now) {
+  if (over_ || bytes.empty()) return;
+  DAMPER_CHECK(depth_ == 0);
+  const Turn turn(*this, now);
+  const ssize_t used = nghttp2_session_mem_recv(
+      session_, reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
+  if (used >= 0) return;
+  switch (used) {
+    case NGHTTP2_ERR_FLOODED:
+      return fail(CloseReason::flood, NGHTTP2_ENHANCE_YOUR_CALM);
+    case NGHTTP2_ERR_TOO_MANY_CONTINUATIONS:
+      return fail(CloseReason::head_too_large, NGHTTP2_ENHANCE_YOUR_CALM);
+    case NGHTTP2_ERR_CALLBACK_FAILURE:
+      return fail(failure_.value_or(CloseReason::flood), NGHTTP2_ENHANCE_YOUR_CALM);
+    default:
+      return fail(CloseReason::malformed, NGHTTP2_PROTOCOL_ERROR);
+  }
+}
+
+void H2Session::on_end_of_input(Instant now) {
+  if (over_) return;
+  const Turn turn(*this, now);
+  reason_ = streams_.empty() ? CloseReason::finished : CloseReason::reset;
+  over_ = true;
+  close_all(CloseReason::reset);
+}
+
+void H2Session::abort(CloseReason reason) {
+  if (over_) return;
+  const Turn turn(*this);
+  reason_ = reason;
+  over_ = true;
+  close_all(reason);
+  drop_output();
+}
+
+std::string_view H2Session::output() {
+  notified_ = false;
+  if (depth_ == 0) {
+    {
+      const Turn turn(*this);
+      gather();
+    }
+    const Turn turn(*this);  // What the users have said since.
+    gather();
+  }
+  return std::string_view(output_).substr(output_begin_);
+}
+
+void H2Session::gather() {
+  while (!over_ && unsent() < kGatherBytes) {
+    const std::uint8_t* bytes = nullptr;
+    const ssize_t size = nghttp2_session_mem_send(session_, &bytes);
+    if (size < 0) {
+      reason_ = CloseReason::malformed;
+      over_ = true;
+      close_all(CloseReason::malformed);
+    }
+    if (size <= 0) break;
+    output_.append(reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(size));
+    gathered_ += static_cast<std::uint64_t>(size);
+  }
+  if (unsent() > 0 && !write_.is_running()) write_.begin(now_, exact_);
+}
+
+void H2Session::sent(std::size_t bytes, Instant now) {
+  DAMPER_CHECK(bytes <= unsent());
+  const Turn turn(*this, now);
+  output_begin_ += bytes;
+  if (unsent() == 0) {
+    drop_output();
+  } else if (bytes > 0) {
+    write_.begin(now, true);
+  }
+}
+
+void H2Session::drop_output() noexcept {
+  std::string().swap(output_);
+  output_begin_ = 0;
+  write_.stop();
+}
+
+bool H2Session::wants_input() const noexcept {
+  // Not less while output waits: two ends that both stop reading would wait for ever.
+  return !over_ && nghttp2_session_get_outbound_queue_size(session_) < kMostQueued &&
+         nghttp2_session_want_read(session_) != 0;
+}
+
+void H2Session::notify() {
+  if (depth_ > 0 || notified_) return;
+  notified_ = true;
+  owner_.on_change(*this);
+}
+
+// ---- Ends ------------------------------------------------------------------------------------
+
+// The connection is over; the peer hears why.
+void H2Session::fail(CloseReason reason, std::uint32_t code) {
+  if (over_) return;
+  nghttp2_session_terminate_session(session_, code);
+  gather();
+  reason_ = reason;
+  over_ = true;
+  close_all(reason);
+}
+
+// No new streams; over with the last one.
+void H2Session::retire(CloseReason reason) {
+  if (std::exchange(retiring_, true)) return;
+  reason_ = reason;
+  nghttp2_submit_goaway(session_, NGHTTP2_FLAG_NONE,
+                        nghttp2_session_get_last_proc_stream_id(session_), NGHTTP2_NO_ERROR,
+                        nullptr, 0);
+}
+
+void H2Session::drain() {
+  if (over_) return;
+  {
+    const Turn turn(*this);
+    retire(CloseReason::draining);
+  }
+  notify();
+}
+
+// Tells the users what came up during the call.
+void H2Session::settle() {
+  for (std::size_t i = 0; i < closed_.size(); ++i) {
+    H2Stream* const stream = closed_[i];
+    if (StreamUser* const user = std::exchange(stream->user_, nullptr)) {
+      user->on_close(stream->reason_);
+    }
+    std::erase_if(streams_, [&](const auto& owned) { return owned.get() == stream; });
+  }
+  closed_.clear();
+  if (wanting_room_ > 0) {
+    for (std::size_t i = 0; i < streams_.size(); ++i) {
+      H2Stream& stream = *streams_[i];
+      if (!stream.live_ || !stream.wants_room_ || stream.waiting() > H2Stream::kOwnBytes / 2) {
+        continue;
+      }
+      stream.wants_room_ = false;
+      --wanting_room_;
+      stream.user_->on_writable();
+    }
+  }
+  if (!closed_.empty()) settle();
+  look_for_the_end();
+}
+
+void H2Session::look_for_the_end() {
+  if (over_) return;
+  const bool silent =
+      nghttp2_session_want_read(session_) == 0 && nghttp2_session_want_write(session_) == 0;
+  const bool retired = retiring_ && streams_.empty() && nghttp2_session_want_write(session_) == 0;
+  if (!silent && !retired) return;
+  over_ = true;
+  if (!streams_.empty()) {
+    close_all(reason_ == CloseReason::finished ? CloseReason::reset : reason_);
+    settle();
+  }
+}
+
+// ---- Time ------------------------------------------------------------------------------------
+
+void H2Session::begin(Watch& watch, Duration limit) noexcept {
+  watch.begin(now_, exact_ && depth_ > 0);
+  check_at_ = std::min(check_at_, watch.due(limit));
+}
+
+Instant H2Session::deadline() const noexcept {
+  Instant due = write_.due(limits_.write_timeout);
+  if (over_) return due;
+  if (live_streams_ == 0) due = std::min(due, idle_.due(limits_.idle_timeout));
+  due = std::min(due, head_.due(limits_.head_timeout));
+  return std::min({due, check_at_, too_old_at_});
+}
+
+void H2Session::on_timer(Instant now) {
+  const Turn turn(*this, now);
+  if (write_.has_run_out(now, limits_.write_timeout)) {
+    if (!over_) {
+      reason_ = CloseReason::write_timeout;
+      over_ = true;
+      close_all(CloseReason::write_timeout);
+    }
+    return drop_output();
+  }
+  if (over_) return;
+  if (head_.has_run_out(now, limits_.head_timeout)) {
+    return fail(CloseReason::head_timeout, NGHTTP2_ENHANCE_YOUR_CALM);
+  }
+  if (live_streams_ == 0 && idle_.has_run_out(now, limits_.idle_timeout)) {
+    return fail(CloseReason::idle_timeout, NGHTTP2_NO_ERROR);
+  }
+  if (now >= check_at_) check_streams(now);
+  if (now >= too_old_at_) {
+    too_old_at_ = kNever;
+    retire(CloseReason::too_old);
+  }
+}
+
+void H2Session::check_streams(Instant now) {
+  check_at_ = kNever;
+  for (const auto& stream : streams_) {
+    if (!stream->live_) continue;
+    if (is_body_due(*stream) && stream->body_.has_run_out(now, limits_.body_timeout)) {
+      reset_stream(*stream, CloseReason::body_timeout, NGHTTP2_CANCEL);
+    } else if (stream->write_.has_run_out(now, limits_.write_timeout)) {
+      reset_stream(*stream, CloseReason::write_timeout, NGHTTP2_CANCEL);
+    } else {
+      if (is_body_due(*stream)) {
+        check_at_ = std::min(check_at_, stream->body_.due(limits_.body_timeout));
+      }
+      check_at_ = std::min(check_at_, stream->write_.due(limits_.write_timeout));
+    }
+  }
+}
+
+// ---- A client's streams ----------------------------------------------------------------------
+
+bool H2Session::can_open() const noexcept {
+  if (is_server() || over_ || retiring_) return false;
+  const std::uint32_t most = std::min(
+      limits_.max_streams,
+      nghttp2_session_get_remote_settings(session_, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS));
+  return live_streams_ < most && nghttp2_session_check_request_allowed(session_) != 0;
+}
+
+Stream& H2Session::open(StreamUser& user, Instant now) {
+  DAMPER_CHECK(can_open());
+  now_ = now;
+  H2Stream& stream = add_stream(now);
+  stream.user_ = &user;
+  return stream;
+}
+
+std::unique_ptr<Connection> make_h2_server(const ConnectionLimits& limits, ConnectionOwner& owner,
+                                           RequestSink& sink, Instant now) {
+  return std::make_unique<H2Session>(limits, owner, &sink, now);
+}
+
+std::unique_ptr<Connection> make_h2_client(const ConnectionLimits& limits, ConnectionOwner& owner,
+                                           Instant now) {
+  return std::make_unique<H2Session>(limits, owner, nullptr, now);
+}
+
+}  // namespace damper::http

@@ -1,0 +1,140 @@
+#ifndef DAMPER_HTTP_CODEC_H2_SESSION_H_
+#define DAMPER_HTTP_CODEC_H2_SESSION_H_
+
+#include <nghttp2/nghttp2.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "damper/http/codec/connection.h"
+#include "damper/http/codec/h2_fields.h"
+#include "damper/http/codec/h2_stream.h"
+#include "damper/http/codec/watch.h"
+
+namespace damper::http {
+
+// An H2Session is either end of an HTTP/2 connection: nghttp2 with bounds, times and reasons.
+//
+// Why nghttp2: HPACK, flow control and the state of streams are where years of errors went.
+// Model: nghttp2 calls back from within receive() and output(). Users are called from the former,
+// and from settle(), which tells ends and room at the end of every call from outside: so nobody is
+// told of an end in the middle of a call of theirs.
+// Frames without use are counted by the second: pings, settings, priorities, resets, unknown ones,
+// empty data, and window updates that no data of ours has earned. More than the limit is a flood.
+// Invariants: those of Connection. What is kept is at most the limits' output, kOwnBytes for each
+// stream beyond that, and one head.
+// Thread safety: none.
+class H2Session final : public Connection {
+ public:
+  // With a sink it is a server.
+  H2Session(const ConnectionLimits& limits, ConnectionOwner& owner, RequestSink* sink, Instant now);
+  H2Session(const H2Session&) = delete;
+  H2Session& operator=(const H2Session&) = delete;
+  ~H2Session() override;
+
+  void receive(std::string_view bytes, Instant now) override;
+  void on_end_of_input(Instant now) override;
+  void abort(CloseReason reason) override;
+  [[nodiscard]] std::string_view output() override;
+  void sent(std::size_t bytes, Instant now) override;
+  [[nodiscard]] bool wants_input() const noexcept override;
+  [[nodiscard]] Instant deadline() const noexcept override;
+  void on_timer(Instant now) override;
+  void drain() override;
+  [[nodiscard]] bool is_over() const noexcept override { return over_; }
+  [[nodiscard]] CloseReason reason() const noexcept override { return reason_; }
+  [[nodiscard]] bool can_open() const noexcept override;
+  [[nodiscard]] std::uint32_t streams() const noexcept override { return live_streams_; }
+  Stream& open(StreamUser& user, Instant now) override;
+
+ private:
+  friend class H2Stream;
+  struct Callbacks;  // What nghttp2 calls.
+  struct Setup;
+  static constexpr std::size_t kGatherBytes = 64 * 1024;
+  static constexpr std::size_t kMostQueued = 4000;  // frames, before it reads no more
+  static constexpr int kMostInterim = 8;
+
+  class Turn;
+
+  [[nodiscard]] bool is_server() const noexcept { return sink_ != nullptr; }
+  void configure();
+
+  // ---- Events of nghttp2
+  [[nodiscard]] bool count_idle_frame() noexcept;
+  void on_headers(H2Stream& stream, bool end);
+  void on_request_head(H2Stream& stream, bool end);
+  void refuse(H2Stream& stream, int status, bool end);
+  void on_response_head(H2Stream& stream, bool end);
+  void on_peer_end(H2Stream& stream, std::span<const Field> trailers);
+  void on_data(H2Stream* stream, std::int32_t id, std::string_view data);
+  void on_frame_sent(const nghttp2_frame& frame);
+  void on_stream_closed(H2Stream& stream, std::uint32_t code);
+
+  // ---- Streams
+  H2Stream& add_stream(Instant began);
+  [[nodiscard]] H2Stream* find_stream(std::int32_t id) const noexcept;
+  // It is over for its user, who hears it in settle(); nghttp2 forgets it.
+  void close_stream(H2Stream& stream, CloseReason reason);
+  // The same, and the peer hears of it.
+  void reset_stream(H2Stream& stream, CloseReason reason, std::uint32_t code);
+  void close_all(CloseReason reason);
+  void on_waiting(H2Stream& stream);  // It has something to send.
+  void begin(Watch& watch, Duration limit) noexcept;
+  [[nodiscard]] bool is_body_due(const H2Stream& stream) const noexcept;
+  [[nodiscard]] std::size_t room_for(const H2Stream& stream) const noexcept;
+
+  // ---- The connection
+  void fail(CloseReason reason, std::uint32_t code);
+  void retire(CloseReason reason);
+  void settle();
+  void look_for_the_end();
+  void gather();
+  void check_streams(Instant now);
+  void notify();
+  void drop_output() noexcept;
+  [[nodiscard]] std::size_t unsent() const noexcept { return output_.size() - output_begin_; }
+
+  const ConnectionLimits limits_;
+  ConnectionOwner& owner_;
+  RequestSink* const sink_;
+  nghttp2_session* session_ = nullptr;
+  std::vector<std::unique_ptr<H2Stream>> streams_;
+  std::vector<H2Stream*> closed_;  // for settle() to tell
+  std::uint32_t live_streams_ = 0;
+  std::optional<H2FieldReader> reader_;
+
+  std::string output_;
+  std::size_t output_begin_ = 0;
+  std::uint64_t gathered_ = 0;  // bytes that ever were in output_
+  std::size_t waiting_ = 0;     // bytes of all streams that nghttp2 has not taken
+  std::uint32_t wanting_room_ = 0;
+
+  Instant now_;
+  bool exact_ = true;
+  std::uint32_t depth_ = 0;
+  bool notified_ = false;
+  bool retiring_ = false;  // No new streams.
+  bool over_ = false;
+  CloseReason reason_ = CloseReason::finished;
+  std::optional<CloseReason> failure_;  // of a callback that stopped nghttp2, or of a late abort
+
+  Instant counted_since_{};
+  std::uint32_t idle_frames_ = 0;
+  std::uint64_t earned_updates_ = 0;  // window updates that our data give a reason for
+
+  Watch idle_;
+  Watch head_;
+  Watch write_;
+  Instant check_at_ = kNever;  // No stream's watch runs out earlier.
+  Instant too_old_at_ = kNever;
+};
+
+}  // namespace damper::http
+
+#endif  // DAMPER_HTTP_CODEC_H2_SESSION_H_

@@ -1,0 +1,261 @@
+#include "damper/http/net/dialer.h"
+
+#include <algorithm>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
+#include <utility>
+
+#include "damper/base/check.h"
+#include "damper/http/net/ready_socket.h"
+#include "damper/http/net/tcp_transport.h"
+#include "damper/http/net/tls_transport.h"
+
+namespace damper::http {
+namespace {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using boost::system::error_code;
+
+bool is_v6(const std::string& address) { return address.find(':') != std::string::npos; }
+
+class SystemResolver final : public Resolver {
+ public:
+  explicit SystemResolver(Loop& loop) : resolver_(loop.context()) {}
+
+  void resolve(const std::string& host, Done done) override {
+    resolver_.async_resolve(
+        host, "", tcp::resolver::flags(),
+        [done = std::move(done)](const error_code& error, const tcp::resolver::results_type& all) {
+          std::vector<std::string> addresses;
+          if (!error) {
+            for (const auto& entry : all) {
+              addresses.push_back(entry.endpoint().address().to_string());
+            }
+          }
+          done(std::move(addresses));
+        });
+  }
+
+ private:
+  tcp::resolver resolver_;
+};
+
+// One connection that is being made. Handlers keep it until they have come; over_ says that nobody
+// listens any more.
+class Race final : public std::enable_shared_from_this<Race>, private Transport::Waiter {
+ public:
+  Race(Loop& loop, const DialerOptions& options, std::string host, std::uint16_t port,
+       const TlsSettings* tls, Dialer::Done done)
+      : loop_(loop),
+        options_(options),
+        host_(std::move(host)),
+        port_(port),
+        tls_(tls),
+        done_(std::move(done)),
+        patience_(loop, *this, &Race::on_too_late),
+        stagger_(loop, *this, &Race::try_next) {}
+
+  void start(Resolver* resolver) {
+    patience_.arm(add(loop_.now(), options_.connect_timeout));
+    if (resolver == nullptr) return on_resolved({host_});  // It is an address.
+    resolver->resolve(host_, [self = shared_from_this()](std::vector<std::string> addresses) {
+      self->on_resolved(std::move(addresses));
+    });
+  }
+
+  // Nobody listens any more.
+  void cancel() noexcept {
+    over_ = true;
+    patience_.cancel();
+    stagger_.cancel();
+    error_code ignored;
+    for (Socket& socket : sockets_) socket.close(ignored);
+    if (transport_ != nullptr) transport_->close();
+    done_ = nullptr;
+  }
+
+ private:
+  class Clock final : public Loop::Timer {
+   public:
+    Clock(Loop& loop, Race& race, void (Race::*then)())
+        : Loop::Timer(loop), race_(race), then_(then) {}
+
+   private:
+    void on_timer(Instant /*now*/) override {
+      const std::shared_ptr<Race> keep = race_.shared_from_this();
+      (race_.*then_)();
+    }
+    Race& race_;
+    void (Race::*then_)();
+  };
+
+  void on_resolved(std::vector<std::string> addresses) {
+    if (over_) return;
+    addresses_ = interleave(addresses, options_.max_addresses);
+    if (addresses_.empty()) {
+      asio::post(loop_.context(),
+                 [self = shared_from_this()] { self->fail(CloseReason::name_not_resolved); });
+      return;
+    }
+    sockets_.reserve(addresses_.size());
+    try_next();
+  }
+
+  // Beside those that are under way.
+  void try_next() {
+    if (over_ || sockets_.size() == addresses_.size()) return;
+    const std::size_t place = sockets_.size();
+    sockets_.emplace_back(loop_.context());
+    ++running_;
+    error_code error;
+    const asio::ip::address address = asio::ip::make_address(addresses_[place], error);
+    const tcp::endpoint endpoint(address, port_);
+    if (!error) sockets_[place].open(endpoint.protocol(), error);
+    if (error) {
+      asio::post(loop_.context(), [self = shared_from_this()] { self->on_failed(); });
+      return;
+    }
+    stagger_.arm(add(loop_.now(), options_.stagger));
+    sockets_[place].async_connect(endpoint,
+                                  [self = shared_from_this(), place](const error_code& e) {
+                                    if (self->over_) return;
+                                    if (e) return self->on_failed();
+                                    self->on_connected(place);
+                                  });
+  }
+
+  void on_failed() {
+    if (over_) return;
+    --running_;
+    if (sockets_.size() < addresses_.size()) return try_next();
+    if (running_ == 0) fail(CloseReason::connect_refused);
+  }
+
+  void on_connected(std::size_t place) {
+    stagger_.cancel();
+    Socket winner = std::move(sockets_[place]);
+    error_code ignored;
+    for (Socket& socket : sockets_) socket.close(ignored);
+    addresses_.resize(sockets_.size());  // No more of them.
+    if (tls_ != nullptr) {
+      transport_ = std::make_unique<TlsTransport>(std::move(winner), *tls_, host_);
+    } else {
+      transport_ = std::make_unique<TcpTransport>(std::move(winner));
+    }
+    shake_hands();
+  }
+
+  void shake_hands() {
+    switch (transport_->try_handshake()) {
+      case Transport::Status::ok:
+        return finish({.transport = std::move(transport_), .reason = CloseReason::finished});
+      case Transport::Status::again:
+        return transport_->wait_readable(*this);
+      case Transport::Status::end:
+      case Transport::Status::failed:
+        return fail(CloseReason::handshake_failed);
+    }
+  }
+  void on_readable() override {
+    const std::shared_ptr<Race> keep = shared_from_this();
+    if (!over_) shake_hands();
+  }
+  void on_writable() override { on_readable(); }
+
+  void on_too_late() { fail(CloseReason::connect_timeout); }
+  void fail(CloseReason reason) { finish({.transport = nullptr, .reason = reason}); }
+  void finish(Dialer::Result result) {
+    if (over_) return;
+    const Dialer::Done done = std::move(done_);
+    cancel();
+    done(std::move(result));
+  }
+
+  Loop& loop_;
+  const DialerOptions options_;
+  const std::string host_;
+  const std::uint16_t port_;
+  const TlsSettings* const tls_;
+  Dialer::Done done_;
+  Clock patience_;
+  Clock stagger_;
+  std::vector<std::string> addresses_;
+  std::vector<Socket> sockets_;  // of the addresses that were tried
+  std::size_t running_ = 0;
+  std::unique_ptr<Transport> transport_;  // whose handshake is under way
+  bool over_ = false;
+};
+
+class RaceDial final : public Dialer::Dial {
+ public:
+  explicit RaceDial(std::shared_ptr<Race> race) : race_(std::move(race)) {}
+  ~RaceDial() override { race_->cancel(); }
+
+ private:
+  std::shared_ptr<Race> race_;
+};
+
+}  // namespace
+
+std::unique_ptr<Resolver> make_system_resolver(Loop& loop) {
+  return std::make_unique<SystemResolver>(loop);
+}
+
+std::optional<std::string> find_error(const DialerOptions& options) {
+  using std::chrono::milliseconds;
+  if (options.connect_timeout < milliseconds(1) ||
+      options.connect_timeout > std::chrono::minutes(5)) {
+    return "connect_timeout is 1 ms to 5 min";
+  }
+  if (options.stagger < milliseconds(10) || options.stagger > std::chrono::seconds(2)) {
+    return "stagger is 10 ms to 2 s";
+  }
+  if (options.max_addresses < 1 || options.max_addresses > 64) return "max_addresses is 1 to 64";
+  return std::nullopt;
+}
+
+std::vector<std::string> interleave(const std::vector<std::string>& addresses, std::size_t most) {
+  std::vector<std::string> ordered;
+  if (addresses.empty()) return ordered;
+  bool v6 = is_v6(addresses.front());
+  std::size_t next[2] = {0, 0};  // of each family
+  const auto find_next = [&](bool family) {
+    std::size_t& at = next[family ? 1 : 0];
+    while (at < addresses.size() && is_v6(addresses[at]) != family) ++at;
+    return at;
+  };
+  while (ordered.size() < most) {
+    if (find_next(v6) == addresses.size()) v6 = !v6;  // The other family alone is left.
+    if (find_next(v6) == addresses.size()) break;
+    ordered.push_back(addresses[next[v6 ? 1 : 0]++]);
+    v6 = !v6;
+  }
+  return ordered;
+}
+
+Dialer::Dialer(Loop& loop, const DialerOptions& options, Resolver* resolver)
+    : loop_(loop), options_(options), resolver_(resolver) {
+  DAMPER_CHECK(!find_error(options));
+}
+
+Dialer::~Dialer() = default;
+
+std::unique_ptr<Dialer::Dial> Dialer::dial(const std::string& host, std::uint16_t port,
+                                           const TlsSettings* tls, Done done) {
+  auto race = std::make_shared<Race>(loop_, options_, host, port, tls, std::move(done));
+  error_code error;
+  (void)asio::ip::make_address(host, error);
+  Resolver* resolver = nullptr;
+  if (error) {
+    if (resolver_ == nullptr) {
+      own_resolver_ = make_system_resolver(loop_);
+      resolver_ = own_resolver_.get();
+    }
+    resolver = resolver_;
+  }
+  race->start(resolver);
+  return std::make_unique<RaceDial>(std::move(race));
+}
+
+}  // namespace damper::http

@@ -1,0 +1,166 @@
+#include "damper/http/net/socket_connection.h"
+
+#include <utility>
+
+namespace damper::http {
+namespace {
+
+constexpr Duration kLingerTime = std::chrono::seconds(1);
+constexpr std::uint32_t kLingerBytes = 1024 * 1024;
+constexpr int kMostSends = 8;  // of a turn
+
+// Whether the peer should see at once that this is no orderly end.
+bool is_abrupt(CloseReason reason) {
+  switch (reason) {
+    case CloseReason::reset:
+    case CloseReason::write_timeout:
+    case CloseReason::flood:
+    case CloseReason::cancelled:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+SocketConnection::SocketConnection(Loop& loop, std::unique_ptr<Transport> transport, Owner& owner,
+                                   Side side)
+    : Loop::Timer(loop),
+      Loop::TurnEnd(loop),
+      transport_(std::move(transport)),
+      owner_(owner),
+      side_(side) {}
+
+SocketConnection::~SocketConnection() {
+  if (state_ == State::closed) return;
+  state_ = State::closed;
+  if (codec_) codec_->abort(CloseReason::cancelled);
+  transport_->close();
+}
+
+void SocketConnection::start(std::unique_ptr<Connection> codec, std::string_view first) {
+  codec_ = std::move(codec);
+  if (!first.empty()) codec_->receive(first, loop().now());
+  ask_turn_end();
+}
+
+void SocketConnection::drain() {
+  if (state_ != State::open) return;
+  codec_->drain();
+  ask_turn_end();
+}
+
+void SocketConnection::abort(CloseReason reason) {
+  if (state_ == State::closed) return;
+  if (!codec_->is_over()) codec_->abort(reason);
+  state_ = State::broken;
+  ask_turn_end();
+}
+
+void SocketConnection::on_readable() {
+  reading_ = false;
+  ask_turn_end();
+  if (state_ == State::lingering) return;
+  if (state_ != State::open || input_ended_ || !codec_->wants_input()) return;
+  const std::span<char> scratch = loop().scratch();
+  const Transport::Moved moved = transport_->recv(scratch);
+  switch (moved.status) {
+    case Transport::Status::ok:
+      codec_->receive({scratch.data(), moved.bytes}, loop().now());
+      break;
+    case Transport::Status::again:
+      break;
+    case Transport::Status::end:
+      input_ended_ = true;
+      codec_->on_end_of_input(loop().now());
+      break;
+    case Transport::Status::failed:
+      abort(CloseReason::reset);
+      break;
+  }
+}
+
+void SocketConnection::on_writable() {
+  writing_ = false;
+  ask_turn_end();
+}
+
+void SocketConnection::on_timer(Instant now) {
+  if (state_ == State::lingering) {
+    state_ = State::broken;
+  } else {
+    codec_->on_timer(now);
+  }
+  ask_turn_end();
+}
+
+void SocketConnection::on_turn_end() {
+  if (state_ == State::open) flush();
+  if (state_ == State::open) {
+    if (codec_->is_over() && (codec_->output().empty() || is_abrupt(codec_->reason()))) {
+      if (!should_linger()) return close(is_abrupt(codec_->reason()));
+      state_ = State::lingering;
+      transport_->shut_down_send();
+      arm(add(loop().now(), kLingerTime));
+    } else {
+      arm(codec_->deadline());
+    }
+  } else if (state_ == State::lingering && !reading_) {
+    if (!discard()) return close(false);
+  }
+  if (state_ == State::broken) return close(true);
+
+  if (!reading_ && !input_ended_ && (state_ == State::lingering || codec_->wants_input())) {
+    reading_ = true;
+    transport_->wait_readable(*this);
+  }
+  if (state_ == State::open) owner_.on_turned(*this);
+}
+
+// Sends what there is, as far as the kernel takes it.
+void SocketConnection::flush() {
+  for (int sends = 0; !writing_; ++sends) {
+    const std::string_view output = codec_->output();
+    if (output.empty()) return;
+    if (sends == kMostSends) return ask_turn_end();  // The others have their turn, too.
+    const Transport::Moved moved = transport_->send(output);
+    switch (moved.status) {
+      case Transport::Status::ok:
+        codec_->sent(moved.bytes, loop().now());
+        if (state_ != State::open) return;
+        break;
+      case Transport::Status::again:
+        writing_ = true;
+        return transport_->wait_writable(*this);
+      case Transport::Status::end:
+      case Transport::Status::failed:
+        return abort(CloseReason::reset);
+    }
+  }
+}
+
+bool SocketConnection::should_linger() const noexcept {
+  if (side_ == Side::client || input_ended_) return false;
+  const CloseReason reason = codec_->reason();
+  return !is_abrupt(reason) && reason != CloseReason::idle_timeout &&
+         reason != CloseReason::head_timeout && reason != CloseReason::body_timeout;
+}
+
+// Reads and forgets. False when the peer has come to its end, or to ours.
+bool SocketConnection::discard() {
+  const std::span<char> scratch = loop().scratch();
+  const Transport::Moved moved = transport_->recv(scratch);
+  if (moved.status == Transport::Status::again) return true;
+  lingered_bytes_ += static_cast<std::uint32_t>(moved.bytes);
+  return moved.status == Transport::Status::ok && lingered_bytes_ <= kLingerBytes;
+}
+
+void SocketConnection::close(bool reset) {
+  state_ = State::closed;
+  cancel();
+  transport_->close(reset);
+  owner_.on_closed(*this, codec_->reason());  // Perhaps there is no *this any more.
+}
+
+}  // namespace damper::http

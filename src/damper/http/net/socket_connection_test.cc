@@ -1,0 +1,255 @@
+// Also the test of ready_socket and tcp_transport: real sockets, one loop, a codec that echoes.
+#include "damper/http/net/socket_connection.h"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "damper/http/net/net_testing.h"
+#include "damper/http/net/tcp_transport.h"
+
+namespace damper::http {
+namespace {
+
+using std::chrono::milliseconds;
+
+// Sends back what comes, in order. "quit" ends it after what is to be sent; `limit` is how much it
+// takes before it wants no more.
+class Echo final : public Connection {
+ public:
+  explicit Echo(ConnectionOwner& owner) : owner_(owner) {}
+
+  void receive(std::string_view bytes, Instant) override {
+    received += bytes.size();
+    output_ += bytes;
+    if (output_.ends_with("quit")) end(CloseReason::finished);
+  }
+  void on_end_of_input(Instant) override { end(CloseReason::finished); }
+  void abort(CloseReason reason) override {
+    output_.clear();
+    end(reason);
+  }
+  std::string_view output() override { return hold ? std::string_view{} : output_; }
+  void sent(std::size_t bytes, Instant) override {
+    ++sends;
+    output_.erase(0, bytes);
+  }
+  bool wants_input() const noexcept override { return !over_ && output_.size() < limit; }
+  Instant deadline() const noexcept override { return deadline_at; }
+  void on_timer(Instant) override { abort(CloseReason::idle_timeout); }
+  void drain() override { end(CloseReason::draining); }
+  bool is_over() const noexcept override { return over_; }
+  CloseReason reason() const noexcept override { return reason_; }
+  bool can_open() const noexcept override { return false; }
+  std::uint32_t streams() const noexcept override { return 0; }
+  Stream& open(StreamUser&, Instant) override { std::abort(); }
+
+  void say(std::string_view bytes) {
+    output_ += bytes;
+    owner_.on_change(*this);
+  }
+
+  std::size_t received = 0;
+  std::size_t sends = 0;
+  std::size_t limit = 1 << 20;
+  bool hold = false;
+  Instant deadline_at = kNever;
+
+ private:
+  void end(CloseReason reason) {
+    if (!std::exchange(over_, true)) reason_ = reason;
+  }
+  ConnectionOwner& owner_;
+  std::string output_;
+  bool over_ = false;
+  CloseReason reason_ = CloseReason::finished;
+};
+
+class SocketConnectionTest : public testing::Test, public SocketConnection::Owner {
+ protected:
+  SocketConnectionTest() : pair_(connect_pair(loop_)), peer_(std::move(pair_.client)) {
+    start(SocketConnection::Side::server);
+  }
+
+  void start(SocketConnection::Side side) {
+    connection_ = std::make_unique<SocketConnection>(
+        loop_, std::make_unique<TcpTransport>(std::move(pair_.server)), *this, side);
+    auto echo = std::make_unique<Echo>(*connection_);
+    echo_ = echo.get();
+    connection_->start(std::move(echo));
+  }
+
+  void on_closed(SocketConnection& connection, CloseReason reason) override {
+    EXPECT_EQ(&connection, connection_.get());
+    EXPECT_FALSE(closed_);
+    closed_ = reason;
+    received_ = echo_->received;
+    connection_.reset();
+  }
+
+  // What the peer can read, until the loop has nothing more to do or `enough` has come.
+  std::string read(std::size_t enough) {
+    std::string got;
+    char buffer[65536];
+    boost::system::error_code failed;
+    peer_.non_blocking(true);
+    const Instant start = run::now();
+    while (got.size() < enough && run::now() < add(start, std::chrono::seconds(5))) {
+      loop_.context().restart();
+      turn();
+      const std::size_t count = peer_.read_some(boost::asio::buffer(buffer), failed);
+      got.append(buffer, count);
+      if (failed && failed != boost::asio::error::would_block) break;
+    }
+    error_ = failed;
+    return got;
+  }
+  void write(std::string_view bytes) {
+    EXPECT_EQ(::send(peer_.native_handle(), bytes.data(), bytes.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(bytes.size()));
+  }
+  // Runs the loop for a millisecond.
+  void turn(Duration length = milliseconds(1)) {
+    class Stop final : public Loop::Timer {
+     public:
+      using Loop::Timer::Timer;
+      void on_timer(Instant) override { loop().stop(); }
+    } stop(loop_);
+    stop.arm(add(run::now(), length));
+    loop_.run();
+  }
+
+  Loop loop_;
+  SocketPair pair_;
+  Socket peer_;
+  std::unique_ptr<SocketConnection> connection_;
+  Echo* echo_ = nullptr;
+  std::optional<CloseReason> closed_;
+  std::size_t received_ = 0;
+  boost::system::error_code error_;
+};
+
+TEST_F(SocketConnectionTest, WhatComesGoesToTheCodecAndWhatItSaysGoesOut) {
+  write("hello");
+  EXPECT_EQ(read(5), "hello");
+  write("again");
+  EXPECT_EQ(read(5), "again");
+  EXPECT_EQ(echo_->sends, 2U);
+  EXPECT_EQ(connection_->transport().peer(),
+            "127.0.0.1:" + std::to_string(peer_.local_endpoint().port()));
+}
+
+TEST_F(SocketConnectionTest, WhatATurnWroteIsSentAtOnce) {
+  echo_->say("one ");
+  echo_->say("two ");
+  echo_->say("three");
+  EXPECT_EQ(read(13), "one two three");
+  EXPECT_EQ(echo_->sends, 1U);
+}
+
+TEST_F(SocketConnectionTest, AnEndOfThePeersIsTheEnd) {
+  write("bye");
+  EXPECT_EQ(read(3), "bye");
+  peer_.close();
+  Watchdog watchdog(loop_);
+  while (!closed_) turn();
+  EXPECT_EQ(closed_, CloseReason::finished);
+}
+
+TEST_F(SocketConnectionTest, AResetOfThePeersIsAReset) {
+  peer_.set_option(boost::asio::socket_base::linger(true, 0));
+  peer_.close();
+  Watchdog watchdog(loop_);
+  while (!closed_) turn();
+  EXPECT_EQ(closed_, CloseReason::reset);
+}
+
+TEST_F(SocketConnectionTest, AServerThatClosesFirstLetsThePeerReadTheLastAnswer) {
+  write("quit");
+  turn();
+  write(std::string(100000, 'x'));  // Too late; unread bytes would make the kernel reset.
+  EXPECT_EQ(read(100), "quit");
+  EXPECT_EQ(error_, boost::asio::error::eof);
+  EXPECT_FALSE(closed_);
+  peer_.close();
+  Watchdog watchdog(loop_);
+  while (!closed_) turn();
+  EXPECT_EQ(closed_, CloseReason::finished);
+  EXPECT_EQ(received_, 4U);
+}
+
+TEST_F(SocketConnectionTest, ItDoesNotLingerForAPeerWhoNeverStops) {
+  write("quit");
+  EXPECT_EQ(read(4), "quit");
+  Watchdog watchdog(loop_);
+  const std::string junk(100000, 'x');
+  while (!closed_) {
+    (void)::send(peer_.native_handle(), junk.data(), junk.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    turn();
+  }
+  EXPECT_EQ(closed_, CloseReason::finished);
+}
+
+TEST_F(SocketConnectionTest, NothingIsReadWhileTheCodecWantsNoInput) {
+  echo_->limit = 10;
+  echo_->hold = true;
+  write("0123456789");
+  turn();
+  write("more");
+  turn();
+  turn();
+  EXPECT_EQ(echo_->received, 10U);
+  echo_->hold = false;
+  echo_->say("");
+  EXPECT_EQ(read(14), "0123456789more");
+}
+
+TEST_F(SocketConnectionTest, NothingIsReadOnceTheCodecWantsNoMoreInput) {
+  turn();  // It waits for input now.
+  echo_->limit = 0;
+  write("too much");
+  turn();
+  EXPECT_EQ(echo_->received, 0U);
+  echo_->limit = 100;
+  echo_->say("");
+  EXPECT_EQ(read(8), "too much");
+}
+
+TEST_F(SocketConnectionTest, MoreThanTheKernelTakesGoesOutBitByBit) {
+  const std::string much(8 << 20, 'm');
+  echo_->say(much);
+  turn();
+  EXPECT_FALSE(echo_->output().empty());
+  EXPECT_EQ(read(much.size()).size(), much.size());
+  EXPECT_TRUE(echo_->output().empty());
+}
+
+TEST_F(SocketConnectionTest, TheDeadlineOfTheCodecIsKept) {
+  echo_->deadline_at = add(run::now(), milliseconds(5));
+  echo_->say("");
+  Watchdog watchdog(loop_);
+  while (!closed_) turn();
+  EXPECT_EQ(closed_, CloseReason::idle_timeout);
+}
+
+TEST_F(SocketConnectionTest, AnAbortIsSeenByThePeerAtOnce) {
+  connection_->abort(CloseReason::cancelled);
+  EXPECT_EQ(read(1), "");
+  EXPECT_EQ(error_, boost::asio::error::connection_reset);
+  EXPECT_EQ(closed_, CloseReason::cancelled);
+}
+
+TEST_F(SocketConnectionTest, ItMayGoWithWaitsUnderWay) {
+  turn();
+  connection_.reset();
+  turn();
+  EXPECT_EQ(read(1), "");
+  EXPECT_EQ(error_, boost::asio::error::eof);
+}
+
+}  // namespace
+}  // namespace damper::http

@@ -1,0 +1,43 @@
+#ifndef DAMPER_HTTP_NET_TCP_TRANSPORT_H_
+#define DAMPER_HTTP_NET_TCP_TRANSPORT_H_
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "damper/http/net/ready_socket.h"
+#include "damper/http/net/transport.h"
+
+namespace damper::http {
+
+// A TcpTransport is a plain TCP connection.
+//
+// Thread safety: none. Cost: one block of memory for the socket, none for a wait.
+class TcpTransport final : public Transport {
+ public:
+  // REQUIRES: the socket is connected, and of the loop that this is used on.
+  explicit TcpTransport(Socket socket) : socket_(std::move(socket)) {}
+
+  Status try_handshake() override { return Status::ok; }
+  Moved recv(std::span<char> into) override { return socket_.recv(into); }
+  Moved send(std::string_view bytes) override { return socket_.send(bytes); }
+  void wait_readable(Waiter& waiter) override {
+    socket_.wait(ReadySocket::Direction::read, ReadySocket::Direction::read, waiter);
+  }
+  void wait_writable(Waiter& waiter) override {
+    socket_.wait(ReadySocket::Direction::write, ReadySocket::Direction::write, waiter);
+  }
+  void shut_down_send() noexcept override { socket_.shut_down_send(); }
+  void close(bool reset) noexcept override { socket_.close(reset); }
+  [[nodiscard]] Protocol protocol() const noexcept override { return Protocol::unknown; }
+  [[nodiscard]] std::string peer() const override { return socket_.peer(); }
+
+ private:
+  ReadySocket socket_;
+};
+
+}  // namespace damper::http
+
+#endif  // DAMPER_HTTP_NET_TCP_TRANSPORT_H_

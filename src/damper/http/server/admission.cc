@@ -1,0 +1,165 @@
+#include "damper/http/server/admission.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "damper/base/check.h"
+#include "damper/base/random.h"
+
+namespace damper::http {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+
+const AdmissionOptions& checked(const AdmissionOptions& options) {
+  DAMPER_CHECK(!find_error(options));
+  return options;
+}
+
+// One draw for each of several answers.
+double next_draw(double& draw) { return draw = another_draw(draw); }
+
+}  // namespace
+
+std::optional<std::string> find_error(const AdmissionOptions& options) {
+  if (auto error = admit::find_error(options.limit)) return "limit: " + *error;
+  if (auto error = admit::find_error(options.queue)) return "queue: " + *error;
+  if (options.longest_wait < milliseconds(1) || options.longest_wait > hours(1)) {
+    return "longest_wait must be from 1 ms to 1 h";
+  }
+  return std::nullopt;
+}
+
+Admission::Admission(const AdmissionOptions& options)
+    : options_(checked(options)), limit_(options.limit), queue_(options.queue) {}
+
+Verdict Admission::late(const Item& item, Instant now) const noexcept {
+  if (now >= item.deadline_) return Verdict::deadline_passed;
+  if (between(now, item.deadline_) < options_.queue.needed) return Verdict::deadline_too_close;
+  return Verdict::none;
+}
+
+void Admission::refuse(Item& item, Verdict verdict, Duration retry_after, Refusals& refusals) {
+  leave(item);
+  tally_.count(verdict, item.criticality_);
+  refusals.push_back({&item, verdict, retry_after});
+}
+
+void Admission::leave(Item& item) {
+  if (item.waits()) (void)leaving_.cancel(item.timer_);
+  item.state_ = Item::State::outside;
+}
+
+void Admission::run(Item& item, Instant now, Duration waited) {
+  leave(item);
+  item.state_ = Item::State::running;
+  item.since_ = now;
+  tally_.count(Verdict::success, item.criticality_);
+  tally_.waits.record(waited, now);
+}
+
+Admission::Answer Admission::offer(Item& item, Instant now, double draw, Refusals& refusals) {
+  DAMPER_CHECK(item.state_ == Item::State::outside);
+  if (const Verdict verdict = late(item, now); verdict != Verdict::none) {
+    refuse(item, verdict, Duration{0}, refusals);
+    return Answer::refused;
+  }
+  if (queue_.depth() == 0 && limit_.try_acquire()) {
+    run(item, now, Duration{0});
+    return Answer::runs;
+  }
+  auto pushed = queue_.push(&item, item.criticality_, item.deadline_, now, draw);
+  if (pushed.evicted) {
+    Item& evicted = *pushed.evicted->item;
+    const Verdict verdict = late(evicted, now);
+    if (verdict == Verdict::none) {
+      refuse(evicted, Verdict::shed, queue_.retry_after(next_draw(draw)), refusals);
+    } else {
+      refuse(evicted, verdict, Duration{0}, refusals);
+    }
+  }
+  if (!pushed.accepted()) {
+    refuse(item, pushed.verdict, pushed.retry_after, refusals);
+    return Answer::refused;
+  }
+  item.state_ = Item::State::waiting;
+  item.since_ = now;
+  item.place_ = pushed.place;
+  const Instant last = add(item.deadline_, -options_.queue.needed);
+  item.timer_ = leaving_.schedule(std::min(last, add(now, options_.longest_wait)),
+                                  {.detail = std::bit_cast<std::uintptr_t>(&item)});
+  publish(now);
+  return Answer::waits;
+}
+
+Admission::Item* Admission::try_next(Instant now, double draw, Refusals& refusals) {
+  if (queue_.depth() == 0 || !limit_.try_acquire()) return nullptr;
+  const std::optional<Item*> next = queue_.pop(now, [&](Queue::Dropped&& dropped) {
+    const Verdict verdict = late(*dropped.item, now);
+    refuse(*dropped.item, verdict != Verdict::none ? verdict : dropped.verdict(),
+           dropped.reason == admit::ShedReason::expired ? Duration{0}
+                                                        : queue_.retry_after(next_draw(draw)),
+           refusals);
+  });
+  publish(now);
+  if (!next) {
+    limit_.release_ignored();
+    return nullptr;
+  }
+  run(**next, now, between((*next)->since_, now));
+  return *next;
+}
+
+void Admission::on_finished(Item& item, Instant now, bool abandoned) {
+  DAMPER_CHECK(item.runs());
+  item.state_ = Item::State::outside;
+  const bool overran = now >= item.deadline_;
+  if (overran) tally_.overruns.fetch_add(1, std::memory_order_relaxed);
+  tally_.works.record(between(item.since_, now), now);
+  if (abandoned && !overran) {
+    limit_.release_ignored();
+  } else {
+    limit_.release(item.since_, now, overran);
+  }
+}
+
+bool Admission::try_withdraw(Item& item, Instant now) {
+  if (!item.waits()) return false;
+  (void)queue_.withdraw(item.criticality_, item.place_);
+  leave(item);
+  tally_.count(Verdict::cancelled, item.criticality_);
+  publish(now);
+  return true;
+}
+
+void Admission::expire(Instant now, double draw, Refusals& refusals) {
+  while (const auto due = leaving_.pop(now)) {
+    Item& item = *std::bit_cast<Item*>(static_cast<std::uintptr_t>(due->event.detail));
+    (void)queue_.withdraw(item.criticality_, item.place_);
+    // At the last instant at which it could have been run, it is late.
+    const bool waited_too_long = late(item, add(now, Duration{1})) == Verdict::none;
+    if (waited_too_long) {
+      refuse(item, Verdict::shed, queue_.retry_after(next_draw(draw)), refusals);
+    } else {
+      refuse(item, now >= item.deadline_ ? Verdict::deadline_passed : Verdict::deadline_too_close,
+             Duration{0}, refusals);
+    }
+  }
+  publish(now);
+}
+
+void Admission::drain(Instant now, double draw, Refusals& refusals) {
+  queue_.drain(now, [&](Queue::Dropped&& dropped) {
+    refuse(*dropped.item, Verdict::shed, queue_.retry_after(next_draw(draw)), refusals);
+  });
+  publish(now);
+}
+
+void Admission::publish(Instant now) {
+  tally_.depth.store(queue_.depth(), std::memory_order_relaxed);
+  const Duration age = queue_.oldest_age(now);
+  tally_.oldest.store(queue_.depth() == 0 ? kNever : add(now, -age), std::memory_order_relaxed);
+}
+
+}  // namespace damper::http

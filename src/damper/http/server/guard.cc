@@ -1,0 +1,175 @@
+#include "damper/http/server/guard.h"
+
+#include <utility>
+#include <vector>
+
+#include "damper/base/check.h"
+#include "damper/http/server/guard_refusal.h"
+
+namespace damper::http {
+
+// A Visit is a request at the guard: the exchange that the handler sees, around the server's own.
+class Guard::Visit final : public Exchange,
+                           public Admission::Item,
+                           public std::enable_shared_from_this<Visit> {
+ public:
+  Visit(Guard& guard, ExchangePtr outer, std::shared_ptr<const Handler> inner,
+        run::Inherited inherited)
+      : Item(inherited.criticality, inherited.deadline.at()),
+        guard_(guard.self_),
+        outer_(std::move(outer)),
+        inner_(std::move(inner)) {
+    request_ = std::move(outer_->request());
+    outer_->request().method = request_.method;  // A server answers HEAD without a body.
+    arrived_ = outer_->arrived();
+    inherited_ = std::move(inherited);
+  }
+  Visit(const Visit&) = delete;
+  Visit& operator=(const Visit&) = delete;
+  ~Visit() override { finish(); }  // If nobody has answered, the server will.
+
+  void respond(Response response) override {
+    const std::shared_ptr<Visit> alive = shared_from_this();
+    outer_->respond(std::move(response));
+    finish();
+  }
+  [[nodiscard]] bool is_over() const noexcept override { return outer_->is_over(); }
+  void on_cancel(std::function<void()> give_up) override {
+    if (gone_) return give_up();
+    give_up_.push_back(std::move(give_up));
+  }
+
+  // Keeps itself while it waits: nobody else does.
+  void wait() { self_ = shared_from_this(); }
+  [[nodiscard]] std::shared_ptr<Visit> stop_waiting() { return std::exchange(self_, nullptr); }
+
+  void listen_for_the_caller() {
+    outer_->on_cancel([weak = weak_from_this()] {
+      if (const auto visit = weak.lock()) visit->on_gone();
+    });
+  }
+  void call_handler() {
+    try {
+      (*inner_)(shared_from_this());
+    } catch (...) {
+      respond({.status = 500, .fields = {}, .body = {}, .trailers = {}});
+    }
+  }
+  [[nodiscard]] bool gone() const noexcept { return gone_; }
+
+ private:
+  void finish() {
+    Guard* guard = *guard_;
+    if (runs() && guard != nullptr) guard->on_finished(*this);
+  }
+  void on_gone() {
+    gone_ = true;
+    if (Guard* guard = *guard_) guard->on_gone(*this);
+    for (const auto& give_up : std::exchange(give_up_, {})) give_up();
+  }
+
+  const std::shared_ptr<Guard* const> guard_;  // nullptr inside: it is gone
+  const ExchangePtr outer_;
+  const std::shared_ptr<const Handler> inner_;
+  std::vector<std::function<void()>> give_up_;
+  std::shared_ptr<Visit> self_;
+  bool gone_ = false;
+};
+
+std::optional<std::string> find_error(const GuardOptions& options) {
+  if (auto error = find_error(options.admission)) return "admission: " + *error;
+  if (auto error = find_error(options.arrival)) return "arrival: " + *error;
+  if (options.overload_status != 503 && options.overload_status != 429) {
+    return "overload_status must be 503 or 429";
+  }
+  return std::nullopt;
+}
+
+Guard::Guard(const GuardOptions& options, GuardClock& clock)
+    : options_((DAMPER_CHECK(!find_error(options)), options)),
+      clock_(clock),
+      admission_(options.admission) {}
+
+Guard::~Guard() {
+  Admission::Refusals refusals;
+  admission_.drain(clock_.now(), clock_.draw(), refusals);
+  tell(refusals);
+  *self_ = nullptr;
+}
+
+void Guard::handle(ExchangePtr exchange, std::shared_ptr<const Handler> inner) {
+  if (exchange->is_over()) return;
+  const Instant now = clock_.now();
+  const Instant arrived = exchange->arrived();
+  const UnixTime wall =
+      clock_.wall_now() - std::chrono::floor<std::chrono::milliseconds>(between(arrived, now));
+  auto visit = std::make_shared<Visit>(
+      *this, exchange, std::move(inner),
+      read_arrival(exchange->request().fields.view(), {arrived, wall}, options_.arrival));
+  exchange->inherited() = visit->inherited();
+  Admission::Refusals refusals;
+  switch (admission_.offer(*visit, now, clock_.draw(), refusals)) {
+    case Admission::Answer::runs:
+      visit->listen_for_the_caller();
+      visit->call_handler();
+      break;
+    case Admission::Answer::waits:
+      visit->wait();
+      visit->listen_for_the_caller();
+      clock_.set_alarm(admission_.wake());
+      break;
+    case Admission::Answer::refused:
+      break;
+  }
+  tell(refusals);
+}
+
+void Guard::on_finished(Visit& visit) {
+  admission_.on_finished(visit, clock_.now(), visit.gone());
+  pump();
+}
+
+void Guard::on_gone(Visit& visit) {
+  if (!admission_.try_withdraw(visit, clock_.now())) return;
+  (void)visit.stop_waiting();
+  clock_.set_alarm(admission_.wake());
+}
+
+// Runs whoever can be run now. A handler that answers at once comes back here: the loop that is
+// under way goes on with the place that it left.
+void Guard::pump() {
+  if (pumping_) return;
+  pumping_ = true;
+  Admission::Refusals refusals;
+  while (Admission::Item* item = admission_.try_next(clock_.now(), clock_.draw(), refusals)) {
+    static_cast<Visit*>(item)->stop_waiting()->call_handler();
+  }
+  pumping_ = false;
+  tell(refusals);
+  clock_.set_alarm(admission_.wake());
+}
+
+void Guard::on_alarm() {
+  Admission::Refusals refusals;
+  admission_.expire(clock_.now(), clock_.draw(), refusals);
+  tell(refusals);
+  pump();
+}
+
+void Guard::tell(Admission::Refusals& refusals) {
+  for (const Admission::Refusal& refused : refusals) {
+    auto* visit = static_cast<Visit*>(refused.item);
+    const std::shared_ptr<Visit> alive = visit->shared_from_this();
+    (void)visit->stop_waiting();
+    visit->respond(
+        refusal(refused.verdict, refused.retry_after, options_.overload_status, clock_.draw()));
+  }
+  refusals.clear();
+}
+
+Handler guarded(Handler inner, Guard& guard) {
+  return [handler = std::make_shared<const Handler>(std::move(inner)),
+          &guard](ExchangePtr exchange) { guard.handle(std::move(exchange), handler); };
+}
+
+}  // namespace damper::http

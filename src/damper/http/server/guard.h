@@ -1,0 +1,87 @@
+#ifndef DAMPER_HTTP_SERVER_GUARD_H_
+#define DAMPER_HTTP_SERVER_GUARD_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "damper/base/instant.h"
+#include "damper/base/unix_time.h"
+#include "damper/http/server/admission.h"
+#include "damper/http/server/guard_arrival.h"
+#include "damper/http/server/handler.h"
+
+namespace damper::http {
+
+struct GuardOptions {
+  std::string name = "server";  // in the metrics
+  AdmissionOptions admission{};
+  ArrivalOptions arrival{};
+  int overload_status = 503;  // 503 or 429
+};
+
+[[nodiscard]] std::optional<std::string> find_error(const GuardOptions& options);
+
+// The outside world of a Guard: time, draws and one alarm. See LoopGuard for the real one.
+class GuardClock {
+ public:
+  virtual ~GuardClock() = default;
+  [[nodiscard]] virtual Instant now() noexcept = 0;
+  [[nodiscard]] virtual UnixTime wall_now() noexcept = 0;
+  [[nodiscard]] virtual double draw() noexcept = 0;
+  // Calls Guard::on_alarm at `due`, once; an earlier request is forgotten. kNever: not at all.
+  virtual void set_alarm(Instant due) = 0;
+};
+
+// A Guard stands before the handlers of a server and says no in time.
+//
+// Why: an overloaded server that accepts everything finishes nothing in time. A refusal at the door
+// costs little, and its caller knows at once.
+// Model: a request is read as it arrives (read_arrival): its deadline counts from its first byte.
+// One whose deadline has passed is answered 504 before any work (traps D1, D3). Then Admission:
+// run, wait, or refused with Retry-After. What is run sees Exchange::inherited(), so that calls
+// inside it have the caller's remaining deadline. Its place is free again when it has answered and,
+// if nobody answers, when the last handler lets go of the exchange. A caller that goes away in the
+// queue gives up its place at once; one that goes away during the work is told to the handler
+// (on_cancel), and the place is taken for as long as the work goes on. A handler that throws is
+// answered 500. Invariants:
+//   (1) The handler is called once for a request that is run, and never for one that is refused.
+//   (2) It is not called after the deadline, nor for a caller that has gone away.
+//   (3) As many places are given back as were taken.
+// Thread safety: none; all on the loop's thread. One Guard a loop; metrics may be read by any
+// thread. Cost: two allocations a request.
+class Guard {
+ public:
+  // REQUIRES: !find_error(options). The clock outlives the guard. Exchanges may outlive it.
+  Guard(const GuardOptions& options, GuardClock& clock);
+  Guard(const Guard&) = delete;
+  Guard& operator=(const Guard&) = delete;
+  ~Guard();  // Those that wait are refused.
+
+  void handle(ExchangePtr exchange, std::shared_ptr<const Handler> inner);
+  void on_alarm();
+
+  [[nodiscard]] const Admission& admission() const noexcept { return admission_; }
+  [[nodiscard]] const std::string& name() const noexcept { return options_.name; }
+
+ private:
+  class Visit;
+
+  void on_finished(Visit& visit);
+  void on_gone(Visit& visit);
+  void tell(Admission::Refusals& refusals);
+  void pump();
+
+  const GuardOptions options_;
+  GuardClock& clock_;
+  Admission admission_;
+  bool pumping_ = false;
+  const std::shared_ptr<Guard*> self_ = std::make_shared<Guard*>(this);  // for visits
+};
+
+// The middleware: `server.route(guarded(handler, guard))`. The guard outlives it.
+[[nodiscard]] Handler guarded(Handler inner, Guard& guard);
+
+}  // namespace damper::http
+
+#endif  // DAMPER_HTTP_SERVER_GUARD_H_

@@ -1,0 +1,69 @@
+#include "damper/http/server/guard_gate.h"
+
+#include "damper/base/check.h"
+#include "damper/http/server/guard_refusal.h"
+#include "damper/run/clock.h"
+
+namespace damper::http {
+
+std::optional<std::string> find_error(const GateOptions& options) {
+  using std::chrono::hours;
+  if (auto error = admit::find_error(options.limit)) return "limit: " + *error;
+  if (auto error = find_error(options.arrival)) return "arrival: " + *error;
+  if (options.needed <= Duration{0} || options.needed > hours(1)) {
+    return "needed must be over 0 and at most 1 h";
+  }
+  if (options.retry_after <= Duration{0} || options.retry_after > hours(24)) {
+    return "retry_after must be over 0 and at most 24 h";
+  }
+  if (options.overload_status != 503 && options.overload_status != 429) {
+    return "overload_status must be 503 or 429";
+  }
+  return std::nullopt;
+}
+
+Gate::Gate(const GateOptions& options)
+    : options_((DAMPER_CHECK(!find_error(options)), options)), limit_(options.limit) {}
+
+Gate::Ticket Gate::try_enter(std::span<const Field> fields, Instant arrived) {
+  const Instant now = run::now();
+  const auto wall = std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now() -
+                                                                  between(arrived, now));
+  return try_enter(fields, {arrived, wall}, now, run::draw());
+}
+
+Gate::Ticket::Ticket(Gate& gate, std::span<const Field> fields, const ArrivalTime& time,
+                     Instant now, double draw)
+    : gate_(gate), inherited_(read_arrival(fields, time, gate.options_.arrival)), started_(now) {
+  if (inherited_.deadline.passed(now)) {
+    verdict_ = Verdict::deadline_passed;
+  } else if (inherited_.deadline.remaining(now) < gate.options_.needed) {
+    verdict_ = Verdict::deadline_too_close;
+  } else if (!gate.limit_.try_acquire()) {
+    verdict_ = Verdict::limited;
+    retry_after_ = retry_after_seconds(gate.options_.retry_after, draw);
+  } else {
+    scope_.emplace(inherited_.deadline, inherited_.owned_above);
+  }
+  gate.tally_.count(verdict_ == Verdict::none ? Verdict::success : verdict_,
+                    inherited_.criticality);
+}
+
+Gate::Ticket::~Ticket() {
+  if (!*this) return;
+  const Instant now = run::now();
+  const bool overran = inherited_.deadline.passed(now);
+  if (overran) gate_.tally_.overruns.fetch_add(1, std::memory_order_relaxed);
+  gate_.tally_.works.record(between(started_, now), now);
+  if (abandoned_ && !overran) {
+    gate_.limit_.release_ignored();
+  } else {
+    gate_.limit_.release(started_, now, overran);
+  }
+}
+
+int Gate::Ticket::status() const noexcept {
+  return refusal_status(verdict_, gate_.options_.overload_status);
+}
+
+}  // namespace damper::http

@@ -1,0 +1,32 @@
+#ifndef DAMPER_HTTP_SERVER_GUARD_REFUSAL_H_
+#define DAMPER_HTTP_SERVER_GUARD_REFUSAL_H_
+
+#include <chrono>
+#include <string_view>
+
+#include "damper/base/instant.h"
+#include "damper/base/verdict.h"
+#include "damper/http/codec/message.h"
+
+namespace damper::http {
+
+// Says why a guard refused, in the words of base/verdict.h.
+inline constexpr std::string_view kVerdictHeader = "damper-verdict";
+
+// The status of a refusal: 504 for a deadline; otherwise `overload`, which is 503, or 429 where
+// clients treat that one better.
+[[nodiscard]] constexpr int refusal_status(Verdict verdict, int overload) noexcept {
+  return verdict == Verdict::deadline_passed || verdict == Verdict::deadline_too_close ? 504
+                                                                                       : overload;
+}
+
+// The value of Retry-After: whole seconds, at least 1, never earlier than `wait`, and up to a
+// second later by the draw: who was refused together does not come back together.
+[[nodiscard]] std::chrono::seconds retry_after_seconds(Duration wait, double draw) noexcept;
+
+// A refusal, without a body: a 504 says nothing of when to come back, since its caller is gone.
+[[nodiscard]] Response refusal(Verdict verdict, Duration retry_after, int overload, double draw);
+
+}  // namespace damper::http
+
+#endif  // DAMPER_HTTP_SERVER_GUARD_REFUSAL_H_

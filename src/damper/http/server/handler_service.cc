@@ -1,0 +1,239 @@
+#include "damper/http/server/handler_service.h"
+
+#include <boost/asio/post.hpp>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "damper/base/check.h"
+#include "damper/observe/registry.h"
+
+namespace damper::http {
+namespace {
+
+Response plain(int status, std::string body) {
+  Response response;
+  response.status = status;
+  response.fields.add("content-type", "text/plain");
+  response.body = std::move(body);
+  return response;
+}
+
+bool has_no_body(int status) { return status == 204 || status == 304; }
+
+}  // namespace
+
+struct HandlerService::Shared {
+  Loop& loop;
+  Handler handler;
+  HandlerServiceOptions options;
+  ServerMetrics* metrics;
+};
+
+// One request. Its stream holds it, and so do the handlers, through the ExchangePtr that dispatch()
+// makes; it goes when both have let go. The ExchangePtr's control block lies within: its memory is
+// given back when the handlers are done with it, weak pointers included.
+class HandlerService::Incoming final : public Exchange, public StreamUser {
+ public:
+  Incoming(std::shared_ptr<Shared> shared, Stream& stream)
+      : shared_(std::move(shared)), stream_(&stream) {
+    arrived_ = stream.began();
+  }
+
+  void respond(Response response) override;
+  [[nodiscard]] bool is_over() const noexcept override { return answered_ || stream_ == nullptr; }
+  void on_cancel(std::function<void()> give_up) override;
+
+  void on_head(const Head& head, bool end) override;
+  void on_data(std::string_view bytes) override;
+  void on_end(std::span<const Field>) override;
+  void on_writable() override { send_rest(); }
+  void on_close(CloseReason reason) override;
+
+ private:
+  template <class T>
+  struct Within {
+    using value_type = T;
+    explicit Within(Incoming& at) noexcept : incoming(&at) {}
+    template <class U>
+    Within(const Within<U>& other) noexcept : incoming(other.incoming) {}
+    T* allocate(std::size_t count) {
+      static_assert(sizeof(T) <= kBlock && alignof(T) <= alignof(std::max_align_t));
+      DAMPER_CHECK(count == 1);
+      ++incoming->holders_;
+      return reinterpret_cast<T*>(incoming->block_);
+    }
+    void deallocate(T*, std::size_t) noexcept { incoming->on_handlers_gone(); }
+    bool operator==(const Within&) const = default;
+    Incoming* incoming;
+  };
+  static constexpr std::size_t kBlock = 64;
+
+  void dispatch();
+  void refuse(int status);
+  void send_rest();
+  void let_go() noexcept {
+    if (--holders_ == 0) delete this;
+  }
+  // The handlers' last pointer is gone, and with on_handlers_gone() its memory. Both may come on
+  // any thread: a worker that has handed its answer over may be the last to forget the exchange.
+  void on_unanswered();
+  void on_handlers_gone() noexcept;
+
+  std::shared_ptr<Shared> shared_;
+  Stream* stream_;
+  int holders_ = 1;        // the stream, and the handlers
+  bool answered_ = false;  // or being so
+  bool refused_ = false;   // The rest of the request is of no interest.
+  std::function<void()> give_up_;
+  Response response_;  // while it is being sent
+  std::size_t sent_ = 0;
+  alignas(std::max_align_t) std::byte block_[kBlock];
+};
+
+void HandlerService::Incoming::on_head(const Head& head, bool end) {
+  request_ = Request::from(head);
+  if (head.content_length.value_or(0) > shared_->options.max_request_body) return refuse(413);
+  if (end) return dispatch();
+}
+
+void HandlerService::Incoming::on_data(std::string_view bytes) {
+  if (!refused_) {
+    if (bytes.size() > shared_->options.max_request_body - request_.body.size()) {
+      refuse(413);
+    } else {
+      request_.body.append(bytes);
+    }
+  }
+  if (stream_ != nullptr) stream_->consumed(bytes.size());
+}
+
+void HandlerService::Incoming::on_end(std::span<const Field>) {
+  if (!refused_) dispatch();
+}
+
+void HandlerService::Incoming::refuse(int status) {
+  refused_ = true;
+  request_.body = {};
+  respond(plain(status, "too large\n"));
+}
+
+void HandlerService::Incoming::dispatch() {
+  ExchangePtr exchange(
+      this, [](Incoming* incoming) { incoming->on_unanswered(); }, Within<Incoming>(*this));
+  try {
+    shared_->handler(std::move(exchange));
+  } catch (...) {
+    // The exchange was let go of on the way here.
+  }
+}
+
+void HandlerService::Incoming::on_unanswered() {
+  if (!shared_->loop.is_here()) {
+    return boost::asio::post(shared_->loop.context(), [this] { on_unanswered(); });
+  }
+  give_up_ = {};
+  respond(plain(500, "no answer\n"));
+}
+
+void HandlerService::Incoming::on_handlers_gone() noexcept {
+  if (shared_->loop.is_here()) return let_go();
+  // Also when the loop goes without having run it.
+  struct LetGo {
+    void operator()(Incoming* incoming) const noexcept { incoming->let_go(); }
+  };
+  boost::asio::post(shared_->loop.context(), [last = std::unique_ptr<Incoming, LetGo>(this)] {});
+}
+
+void HandlerService::Incoming::respond(Response response) {
+  if (is_over()) return;
+  answered_ = true;
+  give_up_ = {};
+  if (response.status < 200 || response.status > 599) {
+    response = plain(500, "the handler's status is none\n");
+  }
+  if (shared_->metrics != nullptr) {
+    shared_->metrics->on_answered(response.status, between(arrived_, shared_->loop.now()));
+  }
+  if (request_.method == "HEAD" || has_no_body(response.status)) {
+    return stream_->send_head(response.head(), true);
+  }
+  response_ = std::move(response);
+  const bool end = response_.body.empty() && response_.trailers.size() == 0;
+  stream_->send_head(response_.head(), end);
+  if (!end) send_rest();
+}
+
+void HandlerService::Incoming::send_rest() {
+  if (stream_ == nullptr || !answered_) return;
+  const bool trailers = response_.trailers.size() > 0;
+  const std::string_view rest = std::string_view(response_.body).substr(sent_);
+  if (!rest.empty()) {
+    const std::size_t taken = stream_->send_data(rest, !trailers);
+    sent_ += taken;
+    if (taken < rest.size()) return;
+  } else if (!trailers) {
+    return;  // All was said before.
+  }
+  if (trailers) {
+    const FieldList last = std::exchange(response_.trailers, {});
+    stream_->send_trailers(last.view());
+  }
+}
+
+void HandlerService::Incoming::on_cancel(std::function<void()> give_up) {
+  if (answered_) return;
+  if (stream_ == nullptr) return give_up();
+  if (!give_up_) {
+    give_up_ = std::move(give_up);
+  } else {
+    give_up_ = [first = std::move(give_up_), second = std::move(give_up)] {
+      first();
+      second();
+    };
+  }
+}
+
+void HandlerService::Incoming::on_close(CloseReason) {
+  stream_ = nullptr;
+  if (!answered_) {
+    if (shared_->metrics != nullptr) shared_->metrics->on_cancelled();
+    if (const auto give_up = std::exchange(give_up_, {})) give_up();
+  }
+  let_go();
+}
+
+HandlerService::HandlerService(Loop& loop, Handler handler, const HandlerServiceOptions& options,
+                               ServerMetrics* metrics)
+    : shared_(std::make_shared<Shared>(Shared{loop, std::move(handler), options, metrics})) {}
+
+HandlerService::~HandlerService() = default;
+
+StreamUser& HandlerService::on_request(Stream& stream) { return *new Incoming(shared_, stream); }
+
+Handler answer_with(std::function<Response(const Request&)> answer) {
+  return [answer = std::move(answer)](const ExchangePtr& exchange) {
+    try {
+      exchange->respond(answer(exchange->request()));
+    } catch (...) {
+      exchange->respond(plain(500, "the handler failed\n"));
+    }
+  };
+}
+
+Handler make_metrics_handler(const observe::Registry& registry) {
+  return answer_with([&registry](const Request& request) {
+    if (request.method != "GET" && request.method != "HEAD") {
+      Response refused = plain(405, "GET alone\n");
+      refused.fields.add("allow", "GET, HEAD");
+      return refused;
+    }
+    Response response;
+    response.fields.add("content-type", observe::kExpositionType);
+    response.body = registry.expose();
+    return response;
+  });
+}
+
+}  // namespace damper::http

@@ -1,0 +1,111 @@
+#ifndef DAMPER_HTTP_SERVER_SERVER_H_
+#define DAMPER_HTTP_SERVER_SERVER_H_
+
+#include <boost/asio/basic_socket_acceptor.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "damper/base/instant.h"
+#include "damper/http/codec/connection.h"
+#include "damper/http/net/loop.h"
+#include "damper/http/net/ready_socket.h"
+#include "damper/http/net/tls_settings.h"
+#include "damper/http/net/transport.h"
+#include "damper/http/server/server_metrics.h"
+
+namespace damper::http {
+
+struct ServerOptions {
+  std::string address = "127.0.0.1";     // an IP address; who wants the world says "0.0.0.0"
+  std::uint16_t port = 0;                // 0: any; see Server::port()
+  int adopt_fd = -1;                     // a listening socket to take over instead
+  bool reuse_port = false;               // one server a loop, all on one port: the kernel spreads
+  int backlog = 1024;                    // 1 to 65535
+  std::size_t max_connections = 10'000;  // 1 to 1,000,000; one more is closed at once
+  std::optional<TlsSettings> tls{};      // without: plain TCP
+  ConnectionLimits limits{};
+};
+
+[[nodiscard]] std::optional<std::string> find_error(const ServerOptions& options);
+
+// A Server accepts connections on one loop and hands the requests on them to a sink.
+//
+//   HandlerService service(loop, handler);
+//   Server server(loop, options, service);
+//   if (const auto error = server.listen()) ...
+//   loop.run();
+//
+// Model: a new connection is greeted first (TLS, then which protocol its first bytes are; ALPN
+// says it where there is TLS), within limits.head_timeout. Then a SocketConnection serves it.
+// Invariants:
+//   (1) At most max_connections at once, those being greeted included.
+//   (2) Every connection that was accepted is counted, and counted again with a CloseReason when it
+//       ends: a failed handshake, a stranger's protocol, one too many.
+//   (3) Without file descriptors it waits a little, rather than ask again and again.
+// Lifetime: the loop, the sink and the metrics outlive it. When it goes, connections are closed and
+// streams hear `cancelled`.
+// Thread safety: none; all on the loop's thread.
+class Server {
+ public:
+  // REQUIRES: !find_error(options).
+  Server(Loop& loop, ServerOptions options, RequestSink& sink, ServerMetrics* metrics = nullptr);
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+  ~Server();
+
+  // Starts to accept. One sentence says why not.
+  [[nodiscard]] std::optional<std::string> listen();
+  [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
+  [[nodiscard]] std::size_t connections() const noexcept { return connections_; }
+
+  // Accepts no more, and ends the connections: idle ones now, the others when their requests under
+  // way are answered, all of them `within` so long. `done` is called once, when there are none.
+  void drain(Duration within, std::function<void()> done = {});
+
+ private:
+  class Greeting;
+  class Served;
+  class Patience;
+  // A place in the list of what is open.
+  struct Place {
+    Place* before = this;
+    Place* after = this;
+  };
+  using Acceptor = boost::asio::basic_socket_acceptor<boost::asio::ip::tcp,
+                                                      boost::asio::io_context::executor_type>;
+
+  [[nodiscard]] std::optional<std::string> open();
+  void wait();
+  void accept_some();
+  void greet(int fd);
+  void serve(std::unique_ptr<Transport> transport, Protocol protocol, std::string_view first);
+  void add(Place& list, Place& place) noexcept;
+  void remove(Place& place, CloseReason reason) noexcept;
+  void on_patience_over();
+  void end_drain();
+
+  Loop& loop_;
+  const ServerOptions options_;
+  RequestSink& sink_;
+  ServerMetrics* const metrics_;
+  Acceptor acceptor_;
+  std::uint16_t port_ = 0;
+  Place greetings_;
+  Place served_;
+  std::size_t connections_ = 0;
+  bool draining_ = false;
+  std::function<void()> drained_;
+  std::unique_ptr<Patience> patience_;  // until descriptors may be there, or a drain's end
+  std::shared_ptr<const bool> alive_;   // for waits under way
+};
+
+}  // namespace damper::http
+
+#endif  // DAMPER_HTTP_SERVER_SERVER_H_
