@@ -73,7 +73,6 @@ void keep_under_way(benchmark::State& state, Loop& loop, Begin begin) {
       }
     };
     more();
-    loop.context().restart();
     loop.run();
   }
   state.SetItemsProcessed(state.iterations() * kBatch);

@@ -38,7 +38,7 @@ Seen play(bool hedged) {
                   http::GuardedClientOptions{.endpoints = {slow.url(), second.url(), third.url()},
                                              .replicas = {.latency_half_life = 1ms}});
   clients.set_timeout(2s);
-  clients.load().play(100, scaled(2s));  // Latencies become known, connections are made.
+  clients.load().play(200, scaled(1s));  // Latencies become known, connections are made.
   const auto waited_for = [&] {
     return std::ranges::count_if(clients.load().samples(),
                                  [](const Load::Sample& call) { return call.took > 150ms; });
@@ -51,7 +51,7 @@ Seen play(bool hedged) {
     return sum;
   };
   const std::int64_t before = requests();
-  clients.load().play(500, scaled(7s));
+  clients.load().play(600, scaled(5s));
   Seen seen;
   seen.summary = clients.load().summary();
   seen.requests = requests() - before;

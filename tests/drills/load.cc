@@ -19,13 +19,11 @@ void Load::play_on(double rate_per_second, Duration length) {
   begun_ = 0;
   playing_ = true;
   arm(started_);
-  loop().context().restart();
   loop().run();  // Until on_timer() stops it.
 }
 
 void Load::settle() {
   if (under_way_ == 0) return;
-  loop().context().restart();
   loop().run();  // Until the last one stops it.
 }
 
@@ -63,7 +61,6 @@ double Load::saturate(int width, Duration length) {
   rate_ = 1;
   for (int i = 0; i < width; ++i) begin_one();
   arm(until_);
-  loop().context().restart();
   loop().run();
   const double took = std::chrono::duration<double>(run::now() - started_).count();
   const auto good = std::count_if(samples_.begin() + static_cast<std::ptrdiff_t>(before),

@@ -15,9 +15,6 @@ Outcome classify_curl(CURLcode code, bool sent) noexcept {
     case CURLE_QUIC_CONNECT_ERROR:
     case CURLE_PROXY:
     case CURLE_INTERFACE_FAILED:
-      return Outcome::unavailable;
-    case CURLE_OPERATION_TIMEDOUT:
-      return sent ? Outcome::timeout : Outcome::unavailable;
     case CURLE_GOT_NOTHING:
     case CURLE_SEND_ERROR:
     case CURLE_RECV_ERROR:
@@ -29,6 +26,8 @@ Outcome classify_curl(CURLcode code, bool sent) noexcept {
     case CURLE_SSL_SHUTDOWN_FAILED:
     case CURLE_AGAIN:
       return sent ? Outcome::transient : Outcome::unavailable;
+    case CURLE_OPERATION_TIMEDOUT:
+      return sent ? Outcome::timeout : Outcome::unavailable;
     case CURLE_NO_CONNECTION_AVAILABLE:
       return Outcome::overload;
     case CURLE_ABORTED_BY_CALLBACK:
@@ -39,7 +38,7 @@ Outcome classify_curl(CURLcode code, bool sent) noexcept {
 }
 
 bool request_was_sent(CURL* handle) noexcept {
-  long bytes = 0;
+  long bytes = 0;  // of all requests of the transfer
   if (curl_easy_getinfo(handle, CURLINFO_REQUEST_SIZE, &bytes) != CURLE_OK) return true;
   return bytes > 0;
 }

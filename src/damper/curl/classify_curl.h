@@ -7,12 +7,14 @@
 
 namespace damper::curl {
 
-// The outcome that a CURLcode stands for. `sent`: whether any byte of the request can have left.
+// The outcome that a CURLcode stands for. `sent`: whether any byte of the request can have left,
+// or of one that was redirected to it.
 //
 // Why: CURLE_OPERATION_TIMEDOUT is the same code for a host that does not answer to SYN and for an
-// order that was placed and whose receipt is late. The first may always be repeated.
+// order that was placed and whose receipt is late. The first may always be repeated. Likewise
+// CURLE_COULDNT_CONNECT: under CURLOPT_FOLLOWLOCATION it may be the receipt's host that refuses.
 //
-//   resolving, connecting, TLS handshake                    unavailable: nothing has left
+//   resolving, connecting, TLS handshake                    transient, or unavailable if not sent
 //   a timeout                                               timeout, or unavailable if not sent
 //   reset, cut short, HTTP/2 and HTTP/3 errors, nonsense    transient, or unavailable if not sent
 //   no connection free                                      overload
@@ -22,7 +24,8 @@ namespace damper::curl {
 // connection. CURLE_HTTP_RETURNED_ERROR is for classify_http; here it is permanent.
 [[nodiscard]] decide::Outcome classify_curl(CURLcode code, bool sent) noexcept;
 
-// Whether the last transfer of the handle can have sent any of its request.
+// Whether the last transfer of the handle can have sent any of its request, to its first host or to
+// one that it was redirected to.
 [[nodiscard]] bool request_was_sent(CURL* handle) noexcept;
 
 }  // namespace damper::curl

@@ -24,6 +24,14 @@ TEST(ClassifyCurl, WhatMayHaveHappenedIsNot) {
   }
 }
 
+TEST(ClassifyCurl, ARedirectThatLeadsNowhereCameAfterARequest) {
+  for (const CURLcode code :
+       {CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY, CURLE_COULDNT_CONNECT,
+        CURLE_SSL_CONNECT_ERROR, CURLE_PROXY, CURLE_INTERFACE_FAILED}) {
+    EXPECT_EQ(classify_curl(code, true), Outcome::transient) << code;
+  }
+}
+
 TEST(ClassifyCurl, TheRest) {
   EXPECT_EQ(classify_curl(CURLE_OK, true), Outcome::success);
   EXPECT_EQ(classify_curl(CURLE_ABORTED_BY_CALLBACK, true), Outcome::cancelled);

@@ -11,6 +11,7 @@
 #include "damper/decide/layering.h"
 #include "damper/decide/retry_after.h"
 #include "damper/run/blocking.h"
+#include "damper/run/scope.h"
 #include "damper/schedule/deadline_header.h"
 
 namespace damper::curl {
@@ -54,23 +55,33 @@ void append(List& list, const std::string& line) {
 constexpr std::array<std::string_view, 3> kOurs = {
     schedule::kRequestDeadlineHeader, decide::kRetryOwnerHeader, decide::kAttemptHeader};
 
-// The request's own headers and ours.
+// The request's own headers and ours. REQUIRES: inside of the attempt.
 List headers_for(const Attempt& attempt, const PerformOptions& options, bool owns) {
+  const bool owned = run::Scope::owned_above();  // by us, or by somebody whom this process knows
   List list;
   for (const curl_slist* own = options.headers; own != nullptr; own = own->next) {
     const bool ours = std::any_of(kOurs.begin(), kOurs.end(), [&](std::string_view name) {
       return value_of(own->data, name).has_value();
     });
-    // Where a layer above retries, its word is passed on.
-    const bool passed_on = !owns && !value_of(own->data, schedule::kRequestDeadlineHeader);
+    // Where a layer retries that only the request's headers know, its word is passed on.
+    const auto owner = value_of(own->data, decide::kRetryOwnerHeader);
+    const bool passed_on = !owned && !value_of(own->data, schedule::kRequestDeadlineHeader) &&
+                           (!owner || decide::valid_owner(*owner));
     if (!ours || passed_on) append(list, own->data);
   }
   append(list, std::string(schedule::kRequestDeadlineHeader) + ": " +
                    schedule::format_request_deadline(attempt.timeout()));
-  if (owns && decide::valid_owner(options.owner)) {
-    append(list, std::string(decide::kRetryOwnerHeader) + ": " + options.owner);
-    append(list, std::string(decide::kAttemptHeader) + ": " +
-                     decide::format_attempt({.owned_above = false}, attempt.number()));
+  const auto add = [&list](std::string_view name, std::string_view value) {
+    append(list, std::string(name).append(": ").append(value));
+  };
+  if (owned) {
+    add(decide::kRetryOwnerHeader,
+        owns ? run::owner_name(options.owner) : run::Scope::retry_owner());
+    add(decide::kAttemptHeader,
+        decide::format_attempt({.owned_above = !owns, .attempt = run::Scope::retry_attempt()},
+                               attempt.number()));
+  } else if (options.owned_above && find(list.get(), decide::kRetryOwnerHeader).empty()) {
+    add(decide::kRetryOwnerHeader, run::owner_name({}));  // Somebody whom nobody has named.
   }
   return list;
 }
@@ -167,7 +178,7 @@ CallResult<long> perform(Dependency& dependency, const PerformOptions& options, 
   auto operation = [&](const Attempt& attempt) {
     return attempt_curl(handle, attempt, options, call.owns_retries());
   };
-  return run::drive<long>(call, first, call_options, operation);
+  return run::drive<long>(call, first, dependency.name(), call_options, operation);
 }
 
 }  // namespace damper::curl

@@ -41,14 +41,14 @@ struct PerformOptions {
 //                                       handle);
 //
 // Model: each attempt gets x-request-deadline with the time that is left for it, and, where this
-// call owns the retries, damper-retry-owner and damper-attempt, besides `headers`; those of the
-// same names in `headers` are left out. Retry-After and RateLimit-Reset are read from the answer.
-// Without a method, a key or your word a request is repeated only if it surely never left. The
-// options CURLOPT_HTTPHEADER, _TIMEOUT_MS, _CONNECTTIMEOUT_MS, _NOSIGNAL, _NOPROGRESS,
-// _XFERINFOFUNCTION and _XFERINFODATA of the handle are used, and set back to their defaults, with
-// `headers` as CURLOPT_HTTPHEADER.
-// A handle makes one transfer at a time: the policy's hedging is not used here.
-// Thread safety: as the handle's: one thread at a time.
+// call or one around it owns the retries, the owner's damper-retry-owner and damper-attempt,
+// besides `headers`; those of the same names in `headers` are left out. Retry-After and
+// RateLimit-Reset are read from the answer. Without a method, a key or your word a request is
+// repeated only if it surely never left. The options CURLOPT_HTTPHEADER, _TIMEOUT_MS,
+// _CONNECTTIMEOUT_MS, _NOSIGNAL, _NOPROGRESS, _XFERINFOFUNCTION and _XFERINFODATA of the handle are
+// used, and set back to their defaults, with `headers` as CURLOPT_HTTPHEADER. A handle makes one
+// transfer at a time: the policy's hedging is not used here. Thread safety: as the handle's: one
+// thread at a time.
 [[nodiscard]] CallResult<long> perform(Dependency& dependency, const PerformOptions& options,
                                        CURL* handle);
 

@@ -26,8 +26,9 @@ class ScriptServer {
  public:
   explicit ScriptServer(
       std::vector<std::string> script, std::function<void()> on_hang = [] {})
-      : script_(std::move(script)), on_hang_(std::move(on_hang)) {
-    listener_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+      : script_(std::move(script)),
+        on_hang_(std::move(on_hang)),
+        listener_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -143,6 +144,71 @@ TEST(CurlPerform, EachAttemptSaysWhoseItIsAndHowLongItHasAndKeepsTheUsersHeaders
     ASSERT_NE(at, std::string::npos);
     EXPECT_LE(std::stoi(requests[i].substr(at + 20)), 5000);
   }
+}
+
+TEST(CurlPerform, InsideOfACallThatRetriesItSaysWhoDoes) {
+  ScriptServer server({kBusy, kOk});
+  Dependency outer("checkout", quick());
+  Dependency inner("billing", quick());
+  Transfer transfer(server.url);
+  const auto result = call(outer, {.idempotent = true}, [&](const Attempt&) {
+    const auto answer = perform(inner, {.method = "GET"}, transfer.handle.get());
+    EXPECT_EQ(answer.attempts(), 1U);
+    return answer ? decide::Outcome::success : answer.failure()->report.outcome;
+  });
+  ASSERT_TRUE(result);
+  const auto& requests = server.requests();
+  ASSERT_EQ(requests.size(), 2U);
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_NE(requests[i].find("damper-retry-owner: checkout\r\n"), std::string::npos);
+    EXPECT_NE(requests[i].find("damper-attempt: " + std::to_string(i + 1) + "\r\n"),
+              std::string::npos);
+  }
+}
+
+TEST(CurlPerform, SomebodyAboveWithoutANameIsToldOfAllTheSame) {
+  ScriptServer server({kOk, kOk, kOk});
+  Dependency dependency("d", quick());
+  Transfer transfer(server.url);
+  const std::unique_ptr<curl_slist, decltype(&curl_slist_free_all)> edge(
+      curl_slist_append(nullptr, "damper-retry-owner: edge"), &curl_slist_free_all);
+  ASSERT_TRUE(perform(dependency, {.method = "GET", .owned_above = true}, transfer.handle.get()));
+  ASSERT_TRUE(perform(dependency, {.method = "GET", .owned_above = true, .headers = edge.get()},
+                      transfer.handle.get()));
+  ASSERT_TRUE(perform(dependency, {.method = "POST"}, transfer.handle.get()));  // Nobody retries.
+  const auto& requests = server.requests();
+  ASSERT_EQ(requests.size(), 3U);
+  EXPECT_NE(requests[0].find("damper-retry-owner: damper\r\n"), std::string::npos);
+  EXPECT_NE(requests[1].find("damper-retry-owner: edge\r\n"), std::string::npos);
+  EXPECT_EQ(requests[1].find("damper-retry-owner: damper\r\n"), std::string::npos);
+  EXPECT_EQ(requests[2].find("damper-retry-owner"), std::string::npos);
+}
+
+TEST(CurlPerform, APostThatWasDoneIsNotSentAgainWhenItsRedirectLeadsNowhere) {
+  ScriptServer server(
+      {"HTTP/1.1 303 See\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n"
+       "Connection: close\r\n\r\n",
+       kOk});
+  Dependency dependency("d", quick());
+  Transfer transfer(server.url);
+  curl_easy_setopt(transfer.handle.get(), CURLOPT_POSTFIELDS, "x=1");
+  curl_easy_setopt(transfer.handle.get(), CURLOPT_FOLLOWLOCATION, 1L);
+  const auto result = perform(dependency, {.method = "POST"}, transfer.handle.get());
+  EXPECT_EQ(result.verdict(), Verdict::not_idempotent);
+  ASSERT_NE(result.failure(), nullptr);
+  EXPECT_EQ(result.failure()->report.outcome, decide::Outcome::transient);
+  EXPECT_EQ(server.requests().size(), 1U);
+}
+
+TEST(CurlPerform, WhatTheLastTransferSentIsNotTakenForThisOnes) {
+  ScriptServer server({kOk});
+  Dependency dependency("d", quick());
+  Transfer transfer(server.url);
+  ASSERT_TRUE(perform(dependency, {.method = "GET"}, transfer.handle.get()));
+  curl_easy_setopt(transfer.handle.get(), CURLOPT_URL, "http://127.0.0.1:1/");
+  const auto result = perform(dependency, {.method = "POST"}, transfer.handle.get());
+  EXPECT_EQ(result.verdict(), Verdict::attempts_spent);
+  EXPECT_EQ(result.failure()->report.outcome, decide::Outcome::unavailable);
 }
 
 TEST(CurlPerform, APostIsSentOnceUnlessItHasAKeyOrNeverLeft) {

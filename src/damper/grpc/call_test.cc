@@ -161,6 +161,17 @@ TEST(GrpcCall, TheServerIsToldWhichAttemptItIsAndWhoRetries) {
   (void)call(dependency, {.idempotent = true}, greet(server));
   EXPECT_EQ(seen, (std::vector<std::string>{"- billing 1 ", "1 billing 2 ", "2 billing 3 "}));
 
+  seen.clear();  // A call around it retries.
+  Dependency checkout("checkout", quick_policy());
+  (void)damper::call(checkout, {.idempotent = true}, [&](const Attempt&) {
+    return call(dependency, {.idempotent = true}, greet(server)).failure()->report.outcome;
+  });
+  EXPECT_EQ(seen, (std::vector<std::string>{"- checkout 1 ", "- checkout 2 ", "- checkout 3 "}));
+
+  seen.clear();  // Somebody who is not known by name.
+  (void)call(dependency, {.idempotent = true, .owned_above = true}, greet(server));
+  EXPECT_EQ(seen, (std::vector<std::string>{"- damper 1 "}));
+
   seen.clear();  // Somebody above retries: what it said is passed on.
   const run::Inherited request{
       .owned_above = {.retries = true, .unsent = true}, .retry_owner = "edge", .attempt = 4};

@@ -10,7 +10,6 @@
 #include "damper/decide/layering.h"
 #include "damper/decide/retry_after.h"
 #include "damper/run/clock.h"
-#include "damper/run/inherited.h"
 #include "damper/run/scope.h"
 
 namespace damper::grpc {
@@ -35,12 +34,8 @@ gpr_timespec deadline_of(const Attempt& attempt) {
 
 Owner::Owner(const Dependency& dependency, const Options& options)
     : above(options.owned_above || run::Scope::owned_above()) {
-  if (!above) {
-    if (decide::valid_owner(dependency.name())) name = dependency.name();
-  } else if (const run::Inherited* inherited = run::Scope::inherited()) {
-    name = inherited->retry_owner;
-    attempt = inherited->attempt;
-  }
+  name = run::owner_name(above ? run::Scope::retry_owner() : dependency.name());
+  attempt = run::Scope::retry_attempt();
 }
 
 void prepare(::grpc::ClientContext& context, const Attempt& attempt, const Owner& owner) {
@@ -51,7 +46,7 @@ void prepare(::grpc::ClientContext& context, const Attempt& attempt, const Owner
   if (attempt.number() > 1) {
     add(decide::kGrpcPreviousAttemptsHeader, std::to_string(attempt.number() - 1));
   }
-  if (!run::Scope::owned_above() || owner.name.empty()) return;  // Nobody retries.
+  if (!owner.above && !run::Scope::owned_above()) return;  // Nobody retries.
   add(decide::kRetryOwnerHeader, owner.name);
   add(decide::kAttemptHeader,
       decide::format_attempt({.owned_above = owner.above, .attempt = owner.attempt},

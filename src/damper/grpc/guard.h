@@ -26,7 +26,7 @@ struct Owner {
   Owner(const Dependency& dependency, const Options& options);
 
   bool above = false;         // somebody above us does
-  std::string name;           // empty: nobody has said
+  std::string name;           // "damper" where nobody has said one that can be sent
   std::uint32_t attempt = 1;  // of the one above
 };
 

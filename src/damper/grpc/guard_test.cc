@@ -34,16 +34,26 @@ TEST(GrpcGuard, WhoRetriesIsTakenFromAboveIfSomebodyDoes) {
   Dependency dependency("billing");
   EXPECT_EQ(Owner(dependency, {}).name, "billing");
   EXPECT_FALSE(Owner(dependency, {}).above);
-  EXPECT_EQ(Owner(dependency, {.owned_above = true}).name, "");  // Nobody has said who.
+  EXPECT_EQ(Owner(dependency, {.owned_above = true}).name, "damper");  // Nobody has said who.
   const run::Inherited request{.owned_above = {.retries = true}, .retry_owner = "edge"};
   const run::Scope inside(request);
   EXPECT_EQ(Owner(dependency, {}).name, "edge");
   EXPECT_TRUE(Owner(dependency, {}).above);
 }
 
-TEST(GrpcGuard, ANameThatCannotBeAHeaderIsNotSent) {
+TEST(GrpcGuard, WhoRetriesIsACallAroundItIfThereIsOne) {
+  Dependency outer("checkout");
+  Dependency dependency("billing");
+  (void)damper::call(outer, {.idempotent = true}, [&](const Attempt&) {
+    EXPECT_EQ(Owner(dependency, {}).name, "checkout");
+    EXPECT_TRUE(Owner(dependency, {}).above);
+    return decide::Outcome::success;
+  });
+}
+
+TEST(GrpcGuard, ANameThatCannotBeAHeaderIsReplaced) {
   Dependency dependency("not a name");
-  EXPECT_EQ(Owner(dependency, {}).name, "");
+  EXPECT_EQ(Owner(dependency, {}).name, "damper");
 }
 
 TEST(GrpcGuard, AStatusIsClassified) {

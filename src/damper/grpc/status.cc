@@ -28,8 +28,8 @@ class Category final : public std::error_category {
 }  // namespace
 
 const std::error_category& category() noexcept {
-  static const Category category;
-  return category;
+  static const Category kCategory;
+  return kCategory;
 }
 
 StatusError::StatusError(const ::grpc::Status& status)

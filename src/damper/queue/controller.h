@@ -71,6 +71,7 @@ class Controller final : private queue::ReconcileWork {
               options.sink != nullptr ? &events_ : nullptr),
         loop_(*this, {.workers = options.workers,
                       .owns_retries = options.owns_retries,
+                      .name = &name_,
                       .wants_stop = kTakesTurn<Function>}) {
     auto shared = std::make_shared<Function>(std::move(reconcile));  // It may only be movable.
     reconcile_ = [shared](const Key& key, const Turn& turn) -> Reconcile {

@@ -197,6 +197,7 @@ TEST(Controller, AGuardedCallInsideInheritsTheDeadlineAndLeavesRetryingToTheCont
     std::string why;
     Controller<std::string> controller(options, [&](const std::string&, const Turn& turn) {
       EXPECT_EQ(run::Scope::deadline().at(), turn.deadline());
+      EXPECT_EQ(run::Scope::retry_owner(), owns_retries ? options.name : "");
       const auto result = call(api, {.idempotent = true}, [&](const Attempt& attempt) {
         EXPECT_LE(attempt.deadline(), turn.deadline());
         return Outcome::transient;

@@ -122,7 +122,8 @@ void ReconcileLoop::run(Worker& worker, const ReconcileWork::Run& run, Instant s
 
 Finish ReconcileLoop::run_guarded(Worker& worker, const ReconcileWork::Run& run) {
   const run::Scope inside(schedule::Deadline(run.deadline),
-                          {.retries = options_.owns_retries, .unsent = options_.owns_retries});
+                          {.retries = options_.owns_retries, .unsent = options_.owns_retries},
+                          {.name = options_.name, .attempt = run.attempt});
   try {
     if (!worker.stop) return work_.run(run, Turn(run.attempt, run.deadline, {}));
     const StopAt deadline(*worker.stop, run.deadline);

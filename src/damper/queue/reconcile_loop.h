@@ -8,6 +8,7 @@
 #include <mutex>
 #include <optional>
 #include <stop_token>
+#include <string>
 #include <thread>
 
 #include "damper/base/instant.h"
@@ -71,7 +72,8 @@ class ReconcileLoop {
   struct Options {
     int workers = 1;
     bool owns_retries = true;
-    bool wants_stop = false;  // the function looks at its stop token
+    const std::string* name = nullptr;  // whose retries they are, below; outlives the loop
+    bool wants_stop = false;            // the function looks at its stop token
   };
   // The work outlives it.
   ReconcileLoop(ReconcileWork& work, const Options& options);

@@ -147,12 +147,14 @@ TEST(ReconcileLoop, AllWorkersAreCalledOneAfterTheOther) {  // Invariant (1).
 }
 
 TEST(ReconcileLoop, ARunIsInsideAScopeThatOwnsTheRetriesIfItShould) {
+  const std::string name = "invoices";
   for (const bool owns : {true, false}) {
-    Plan plan({.workers = 1, .owns_retries = owns});
+    Plan plan({.workers = 1, .owns_retries = owns, .name = &name});
     plan.deadline = run::now() + 1h;
     std::latch ran(1);
     plan.function = [&](std::uint32_t, const Turn& turn) -> Finish {
       EXPECT_EQ(run::Scope::owned_above(), owns);
+      EXPECT_EQ(run::Scope::retry_owner(), owns ? "invoices" : "");
       EXPECT_EQ(run::Scope::unsent_owned_above(), owns);
       EXPECT_EQ(run::Scope::deadline().at(), plan.deadline);
       EXPECT_FALSE(turn.stop().stop_possible());  // Nobody wants it, nobody pays for it.

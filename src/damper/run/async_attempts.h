@@ -20,7 +20,6 @@
 #include <type_traits>
 #include <utility>
 
-#include "damper/decide/layering.h"
 #include "damper/engine/step.h"
 #include "damper/run/asio_error.h"
 #include "damper/run/async_driver.h"
@@ -43,13 +42,11 @@ using AwaitedValue = typename ValueOf<Awaited<Operation>>::type;
 // What the calls inside of a call's attempts inherit, but for the deadline, which is the attempt's.
 [[nodiscard]] inline Inherited inherited_by_attempts(const Dependency& dependency,
                                                      const engine::Call& call) {
-  Inherited inherited = Scope::inherited() != nullptr ? *Scope::inherited() : Inherited();
+  Inherited inherited = Scope::take_along();
   const Scope::Owns owns = owned_by(call);
-  if (owns.retries && decide::valid_owner(dependency.name())) {
-    inherited.retry_owner = dependency.name();
-  }
-  inherited.owned_above = {.retries = owns.retries || Scope::owned_above(),
-                           .unsent = owns.unsent || Scope::unsent_owned_above()};
+  if (owns.retries) inherited.retry_owner = owner_name(dependency.name());
+  inherited.owned_above.retries |= owns.retries;
+  inherited.owned_above.unsent |= owns.unsent;
   return inherited;
 }
 

@@ -196,6 +196,34 @@ TEST(AsyncCall, ACallInsideInheritsDeadlineAndOwner) {
   EXPECT_EQ(tried, 3);
 }
 
+TEST(AsyncCall, WhoRetriesAroundABlockingAttemptIsKnownInside) {
+  Dependency edge("edge", quick_policy());
+  Dependency inner("inner", quick_policy());
+  Dependency odd("not a name", quick_policy());
+  const auto owner_inside = [&] {
+    std::string owner;
+    run_here([&]() -> asio::awaitable<void> {
+      (void)co_await async_call(inner, {.idempotent = true},
+                                [&](Attempt) -> asio::awaitable<Outcome> {
+                                  owner = run::Scope::inherited()->retry_owner;
+                                  co_return Outcome::success;
+                                });
+    });
+    return owner;
+  };
+  const auto within = [&](Dependency& dependency) {
+    std::string owner;
+    (void)call(dependency, {.idempotent = true}, [&](const Attempt&) {
+      owner = owner_inside();
+      return Outcome::success;
+    });
+    return owner;
+  };
+  EXPECT_EQ(owner_inside(), "inner");
+  EXPECT_EQ(within(edge), "edge");
+  EXPECT_EQ(within(odd), "damper");
+}
+
 TEST(AsyncCall, ASpawnedCoroutineInheritsAsWell) {
   Dependency outer("outer", quick_policy());
   Dependency inner("inner", quick_policy());

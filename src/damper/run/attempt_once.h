@@ -3,6 +3,7 @@
 
 #include <concepts>
 #include <functional>
+#include <string>
 #include <type_traits>
 
 #include "damper/decide/outcome.h"
@@ -33,11 +34,13 @@ using OperationValue = typename ValueOf<std::invoke_result_t<Operation&, const A
   return {.retries = call.owns_retries(), .unsent = call.owns_unsent()};
 }
 
-// Runs one attempt, inside a Scope of its own; what it throws becomes its failure.
+// Runs one attempt, inside a Scope of its own; what it throws becomes its failure. `name` is the
+// dependency's, as whose attempt it is known below if its call owns the retries.
 template <class T, class Operation>
-[[nodiscard]] Result<T> attempt_once(Operation& operation, const Attempt& attempt,
-                                     Scope::Owns owns) {
-  const Scope inside(schedule::Deadline(attempt.deadline()), owns);
+[[nodiscard]] Result<T> attempt_once(Operation& operation, const Attempt& attempt, Scope::Owns owns,
+                                     const std::string& name) {
+  const Scope inside(schedule::Deadline(attempt.deadline()), owns,
+                     {.name = &name, .attempt = attempt.number()});
   try {
     if constexpr (std::same_as<std::invoke_result_t<Operation&, const Attempt&>, decide::Outcome>) {
       const decide::Outcome outcome = std::invoke(operation, attempt);

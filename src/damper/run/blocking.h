@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <stop_token>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -38,10 +39,11 @@ namespace run {
 }
 
 // The call's state machine, driven by this thread: attempts run here, waits park here. `step` is
-// the call's own, and changes with it.
+// the call's own, and changes with it; `name` is the dependency's.
 template <class T, class Operation>
 [[nodiscard]] CallResult<T> drive(engine::Call& call, const engine::Step& step,
-                                  const Options& options, Operation& operation) {
+                                  const std::string& name, const Options& options,
+                                  Operation& operation) {
   std::optional<Failure> last;
   while (!step.over()) {
     if (!step.sends) {
@@ -49,7 +51,7 @@ template <class T, class Operation>
       continue;
     }
     const Attempt attempt(step.attempt, options.stop);
-    Result<T> result = attempt_once<T>(operation, attempt, owned_by(call));
+    Result<T> result = attempt_once<T>(operation, attempt, owned_by(call), name);
     if (result) [[likely]] {
       (void)call.on_success(step.attempt.lane, now());
       return {*std::move(result), call.attempts()};
@@ -69,9 +71,9 @@ auto call_with(Dependency& dependency, const Options& options,
   const engine::Step& first =
       options.stop.stop_requested() ? call.on_cancel(started) : call.start(started, draw());
   if (call.may_hedge()) [[unlikely]] {
-    return drive_hedged<T>(call, first, options.stop, operation);
+    return drive_hedged<T>(call, first, dependency.name(), options.stop, operation);
   }
-  return drive<T>(call, first, options, operation);
+  return drive<T>(call, first, dependency.name(), options, operation);
 }
 
 }  // namespace run

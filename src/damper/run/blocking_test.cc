@@ -236,6 +236,8 @@ TEST(Blocking, OnlyTheOutermostOfNestedCallsRetries) {
   const auto result = call(edge, {.idempotent = true}, [&](const Attempt&) {
     const auto inner = call(store, {.idempotent = true}, [&](const Attempt&) {
       ++times;
+      EXPECT_EQ(run::Scope::retry_owner(), "edge");  // As the next process is told.
+      EXPECT_EQ(run::Scope::retry_attempt(), static_cast<std::uint32_t>(times));
       return Outcome::transient;
     });
     EXPECT_EQ(inner.verdict(), Verdict::layered);

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <optional>
 #include <stop_token>
+#include <string>
 #include <utility>
 
 #include "damper/engine/call.h"
@@ -96,8 +97,10 @@ class HedgedCall {
 template <class T, class Operation>
 class TypedHedgedCall final : public HedgedCall {
  public:
-  TypedHedgedCall(engine::Call& call, const std::stop_token& stop, Operation& operation)
-      : HedgedCall(call, stop), owns_(owned_by(call)), operation_(operation) {}
+  // The dependency's name outlives it.
+  TypedHedgedCall(engine::Call& call, const std::string& name, const std::stop_token& stop,
+                  Operation& operation)
+      : HedgedCall(call, stop), owns_(owned_by(call)), name_(name), operation_(operation) {}
 
   [[nodiscard]] CallResult<T> result(Verdict verdict, std::uint32_t attempts) {
     if (verdict == Verdict::success) return {**std::move(last_), attempts};
@@ -108,20 +111,22 @@ class TypedHedgedCall final : public HedgedCall {
 
  private:
   void run(const Attempt& attempt, Running& running) noexcept override {
-    Result<T> result = attempt_once<T>(operation_, attempt, owns_);
+    Result<T> result = attempt_once<T>(operation_, attempt, owns_, name_);
     const decide::Report report = result ? decide::Report{} : result.error().report;
     if (const auto turn = on_outcome(running, report)) last_.emplace(std::move(result));
   }
 
   const Scope::Owns owns_;
+  const std::string& name_;
   Operation& operation_;
   std::optional<Result<T>> last_;  // what came last, and was asked for
 };
 
 template <class T, class Operation>
 [[nodiscard]] CallResult<T> drive_hedged(engine::Call& call, const engine::Step& first,
-                                         const std::stop_token& stop, Operation& operation) {
-  TypedHedgedCall<T, Operation> hedged(call, stop, operation);
+                                         const std::string& name, const std::stop_token& stop,
+                                         Operation& operation) {
+  TypedHedgedCall<T, Operation> hedged(call, name, stop, operation);
   const Verdict verdict = hedged.drive(first);
   return hedged.result(verdict, call.attempts());
 }

@@ -63,6 +63,8 @@ TEST_F(Hedged, TheHedgeWinsAndTheLoserIsToldToStopAndWaitedFor) {  // Invariants
     if (attempt.hedge()) {
       helper = std::this_thread::get_id();
       EXPECT_EQ(attempt.number(), 2u);
+      EXPECT_EQ(run::Scope::retry_owner(), "test");
+      EXPECT_EQ(run::Scope::retry_attempt(), 2u);
       return 2;
     }
     told = until_stopped(attempt) == Outcome::cancelled;

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "damper/run/inherited.h"
 
 namespace damper::run {
@@ -15,9 +17,9 @@ TEST(Scope, OutsideOfEveryCallThereIsNoDeadlineAndNoOwner) {
 }
 
 TEST(Scope, TheInnermostSaysTheDeadlineAndAnyOfThemOwns) {
-  const Scope outer(schedule::Deadline(Instant{9s}), {.retries = true, .unsent = true});
+  const Scope outer(schedule::Deadline(Instant{9s}), {.retries = true, .unsent = true}, {});
   {
-    const Scope inner(schedule::Deadline(Instant{5s}), {});
+    const Scope inner(schedule::Deadline(Instant{5s}), {}, {});
     EXPECT_EQ(Scope::deadline().at(), Instant{5s});
     EXPECT_TRUE(Scope::owned_above());
   }
@@ -25,7 +27,7 @@ TEST(Scope, TheInnermostSaysTheDeadlineAndAnyOfThemOwns) {
 }
 
 TEST(Scope, WhoIsNotIdempotentStillOwnsWhatNeverLeft) {
-  const Scope outer(schedule::Deadline(), {.retries = false, .unsent = true});
+  const Scope outer(schedule::Deadline(), {.retries = false, .unsent = true}, {});
   EXPECT_FALSE(Scope::owned_above());
   EXPECT_TRUE(Scope::unsent_owned_above());
 }
@@ -53,10 +55,67 @@ TEST(Scope, WhatARequestSaysIsTakenAsItIs) {
 TEST(Scope, AGuardedCallBetweenLeavesWhatTheRequestSays) {
   const Inherited owned{.retry_owner = "edge"};
   const Scope request(owned);
-  const Scope attempt(schedule::Deadline(Instant{5s}), {.retries = true});
+  const Scope attempt(schedule::Deadline(Instant{5s}), {.retries = true}, {});
   ASSERT_NE(Scope::inherited(), nullptr);
   EXPECT_EQ(Scope::inherited()->retry_owner, "edge");
   EXPECT_EQ(Scope::deadline().at(), Instant{5s});
+}
+
+TEST(Scope, WhoRetriesIsKnownByNameHoweverDeep) {
+  const std::string billing = "billing";
+  const std::string ledger = "ledger";
+  EXPECT_EQ(Scope::retry_owner(), "");
+  EXPECT_EQ(Scope::retry_attempt(), 1u);
+  const Scope once(schedule::Deadline(), {}, {.name = &ledger, .attempt = 1});
+  EXPECT_EQ(Scope::retry_owner(), "");  // It does not retry.
+  const Scope owner(schedule::Deadline(), {.retries = true}, {.name = &billing, .attempt = 2});
+  EXPECT_EQ(Scope::retry_owner(), "billing");
+  const Scope inside(schedule::Deadline(), {}, {.name = &ledger, .attempt = 1});
+  EXPECT_EQ(Scope::retry_owner(), "billing");
+  EXPECT_EQ(Scope::retry_attempt(), 2u);
+  const Inherited nobody{};
+  const Scope request(nobody);  // Another request: nobody retries it.
+  EXPECT_EQ(Scope::retry_owner(), "");
+}
+
+TEST(Scope, WhoRetriesARequestIsWhoItSays) {
+  const std::string ledger = "ledger";
+  const Inherited edge{.owned_above = {.retries = true}, .retry_owner = "edge", .attempt = 3};
+  const Scope request(edge);
+  const Scope inside(schedule::Deadline(), {}, {.name = &ledger, .attempt = 1});
+  EXPECT_EQ(Scope::retry_owner(), "edge");
+  EXPECT_EQ(Scope::retry_attempt(), 3u);
+}
+
+TEST(Scope, AnOwnerWithoutANameThatCanBeSentIsDamper) {
+  const std::string odd = "not a name";
+  {
+    const Scope scope(schedule::Deadline(), {.retries = true}, {.name = &odd, .attempt = 2});
+    EXPECT_EQ(Scope::retry_owner(), "damper");
+    EXPECT_EQ(Scope::retry_attempt(), 2u);
+  }
+  {
+    const Scope scope(schedule::Deadline(), {.retries = true}, {});
+    EXPECT_EQ(Scope::retry_owner(), "damper");
+  }
+  const Inherited unsaid{.owned_above = {.retries = true}};
+  const Scope request(unsaid);
+  EXPECT_EQ(Scope::retry_owner(), "damper");
+}
+
+TEST(Scope, WhatIsTakenAlongSaysAllOfIt) {
+  const std::string billing = "billing";
+  const Inherited shed{.criticality = admit::Criticality::sheddable};
+  const Scope request(shed);
+  const Scope owner(schedule::Deadline(Instant{5s}), {.retries = true, .unsent = true},
+                    {.name = &billing, .attempt = 2});
+  const Inherited along = Scope::take_along();
+  EXPECT_EQ(along.deadline.at(), Instant{5s});
+  EXPECT_TRUE(along.owned_above.retries);
+  EXPECT_TRUE(along.owned_above.unsent);
+  EXPECT_EQ(along.retry_owner, "billing");
+  EXPECT_EQ(along.attempt, 2u);
+  EXPECT_EQ(along.criticality, admit::Criticality::sheddable);
 }
 
 TEST(Scope, OutsideLeavesTheInnermostAsFarAsTheyAreMeant) {

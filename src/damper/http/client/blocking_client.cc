@@ -3,6 +3,7 @@
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/post.hpp>
 #include <future>
+#include <memory>
 #include <thread>
 #include <utility>
 
@@ -13,16 +14,6 @@
 
 namespace damper::http {
 namespace {
-
-// What this thread is inside of, for another thread.
-run::Inherited take_along() {
-  run::Inherited inherited;
-  if (const run::Inherited* const above = run::Scope::inherited()) inherited = *above;
-  inherited.deadline = run::Scope::deadline();
-  inherited.owned_above = {.retries = run::Scope::owned_above(),
-                           .unsent = run::Scope::unsent_owned_above()};
-  return inherited;
-}
 
 Request make(std::string method, std::string target, std::string body = {}) {
   Request request;
@@ -46,12 +37,13 @@ class BlockingClient::Inside {
   }
 
   HttpResult request(Request request, const RequestOptions& options) {
-    std::promise<HttpResult> promise;
-    std::future<HttpResult> result = promise.get_future();
-    boost::asio::post(loop_.context(), [&, inherited = take_along()] {
+    // Shared: set_value() may still be returning there when the result is taken here.
+    const auto promise = std::make_shared<std::promise<HttpResult>>();
+    std::future<HttpResult> result = promise->get_future();
+    boost::asio::post(loop_.context(), [&, promise, inherited = run::Scope::take_along()] {
       const run::Scope inside(inherited);
       client_.request(std::move(request), options,
-                      [&promise](HttpResult answer) { promise.set_value(std::move(answer)); });
+                      [promise](HttpResult answer) { promise->set_value(std::move(answer)); });
     });
     return result.get();
   }

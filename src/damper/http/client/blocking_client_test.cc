@@ -13,7 +13,7 @@
 namespace damper::http {
 namespace {
 
-using std::chrono_literals::operator""s;
+using namespace std::chrono_literals;
 
 // A server with a thread of its own.
 class ServerThread {

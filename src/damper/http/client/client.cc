@@ -28,10 +28,7 @@ class Fetch final : public RoundTrip, public Cancellable {
     auto* const fetch = new Fetch(client, std::move(request), std::move(completion));
     fetch->completion_->listen(*fetch);
     fetch->clock_.arm(deadline);
-    bool over = false;
-    fetch->over_inside_ = &over;
     fetch->start(pool, fetch->request_, client.options_.max_response_body);
-    if (!over) fetch->over_inside_ = nullptr;
   }
 
   void cancel() override { end_with(CloseReason::cancelled); }
@@ -42,7 +39,10 @@ class Fetch final : public RoundTrip, public Cancellable {
     explicit Clock(Fetch& fetch) : Loop::Timer(fetch.client_.loop()), fetch_(fetch) {}
 
    private:
-    void on_timer(Instant /*now*/) override { fetch_.end_with(CloseReason::head_timeout); }
+    void on_timer(Instant /*now*/) override {
+      fetch_.cancel_late();
+      fetch_.on_done(CloseReason::head_timeout);
+    }
     Fetch& fetch_;
   };
 
@@ -61,22 +61,19 @@ class Fetch final : public RoundTrip, public Cancellable {
   }
 
   void on_done(CloseReason reason) override {
-    const std::unique_ptr<Told> completion = std::move(completion_);
+    std::unique_ptr<Told> completion = std::move(completion_);
     Result<Response> result = reason == CloseReason::finished
                                   ? Result<Response>(std::move(response()))
                                   : Result<Response>(unexpected(failure_of(reason, is_answered())));
-    const bool inside = over_inside_ != nullptr || client_.closing_;
-    if (over_inside_ != nullptr) *over_inside_ = true;
     delete this;
-    completion->complete(std::move(result), inside);
+    Told::complete(std::move(completion), std::move(result));
   }
 
   Client& client_;
   const Request request_;
   std::unique_ptr<Told> completion_;
   Clock clock_;
-  bool* over_inside_ = nullptr;  // inside begin(): where to say that it is over
-  Fetch* before_ = nullptr;      // in the client's list
+  Fetch* before_ = nullptr;  // in the client's list
   Fetch* after_ = nullptr;
   friend class Client;
 };
@@ -87,8 +84,10 @@ Client::Client(Loop& loop, const ClientOptions& options)
 }
 
 Client::~Client() {
-  closing_ = true;
-  while (first_ != nullptr) static_cast<Cancellable*>(first_)->cancel();
+  // Each takes itself out of the list, which the analyzer does not see.
+  while (first_ != nullptr) {
+    static_cast<Cancellable*>(first_)->cancel();  // NOLINT(clang-analyzer-cplusplus.NewDelete)
+  }
 }
 
 void Client::start(Request&& request, Instant deadline,
@@ -100,7 +99,7 @@ void Client::start(Request&& request, Instant deadline,
       failure = failure_of(CloseReason::malformed, false);
       failure.report.outcome = decide::Outcome::permanent;
     }
-    return completion->complete(unexpected(std::move(failure)), true);
+    return Fetch::Told::complete(std::move(completion), unexpected(std::move(failure)));
   }
   if (deadline == kNever) deadline = add(loop_.now(), options_.timeout);
   Fetch::begin(*this, *pool, std::move(request), deadline, std::move(completion));
@@ -137,14 +136,26 @@ Pool* Client::find_pool(const Endpoint& endpoint) {
   return all.emplace(authority, std::move(pool)).first->second.get();
 }
 
-// Pools that have nothing, and nobody who waits, cost nothing to lose.
+// Pools that have nothing, and nobody who waits, cost nothing to lose. If there are none, the one
+// whose connections have been idle for longest.
 void Client::make_room() {
   for (Pools& pools : pools_) {
     std::erase_if(pools, [](const auto& entry) {
-      const Pool& pool = *entry.second;
-      return pool.connections() == 0 && pool.dialing() == 0 && pool.waiting() == 0;
+      return entry.second->connections() == 0 && entry.second->is_unused();
     });
   }
+  if (pools() < options_.max_endpoints) return;
+  Pools* of = nullptr;
+  Pools::iterator oldest;
+  for (Pools& all : pools_) {
+    for (auto one = all.begin(); one != all.end(); ++one) {
+      if (!one->second->is_unused()) continue;
+      if (of != nullptr && one->second->last_used() >= oldest->second->last_used()) continue;
+      of = &all;
+      oldest = one;
+    }
+  }
+  if (of != nullptr) of->erase(oldest);
 }
 
 Request make_request(std::string method, const Url& url, std::string body) {

@@ -32,8 +32,8 @@ class Fetch;
 //   Result<Response> page = co_await client.fetch(make_request("GET", url), damper::in(2s));
 //   if (!page) log(page.error().error.message());   // connect_refused, reset, head_timeout, ...
 //
-// Model: a pool for each endpoint that was asked, as many as max_endpoints; one that has no
-// connection makes room for another. Whole requests and whole answers; what is to be streamed opens
+// Model: a pool for each endpoint that was asked, as many as max_endpoints; one that is unused
+// makes room for another. Whole requests and whole answers; what is to be streamed opens
 // a stream itself, with open().
 // A status is no failure here: 500 is a Response.
 // Invariants:
@@ -56,7 +56,7 @@ class Client {
     return boost::asio::async_initiate<CompletionToken, void(Result<Response>)>(
         [this](auto handler, Request&& wanted, Instant until) {
           start(std::move(wanted), until,
-                make_completion<Result<Response>>(std::move(handler), loop_.context()));
+                make_completion<Result<Response>>(std::move(handler), loop_));
         },
         token, std::move(request), deadline);
   }
@@ -89,7 +89,6 @@ class Client {
   std::optional<TlsSettings> tls_;  // made when it is first needed
   std::array<Pools, 2> pools_;      // http, https
   Fetch* first_ = nullptr;          // those under way
-  bool closing_ = false;
 };
 
 // A request for a URL: "GET", parse_url(...).

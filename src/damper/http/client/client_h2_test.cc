@@ -16,8 +16,8 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 const TestCertificate& certificate() {
-  static const TestCertificate made = make_certificate("db.test");
-  return made;
+  static const TestCertificate kMade = make_certificate("db.test");
+  return kMade;
 }
 
 TlsSettings server_settings(bool h2) {
@@ -132,6 +132,38 @@ TEST(ClientH2, ADeadlineResetsTheStreamAndKeepsTheConnection) {
   server.on_exchange_over = nullptr;
   EXPECT_TRUE(fetch(loop, client, server.url() + "/fast"));
   EXPECT_EQ(server.connections, 1);
+}
+
+TEST(ClientH2, AConnectionThatSwallowsEverythingIsNotUsedForNewRequests) {
+  Loop loop;
+  TestServer server(loop, {.plain = Protocol::h2}, [](auto& exchange) {
+    if (exchange.request.target == "/good") exchange.respond(200);
+  });
+  ClientOptions options;
+  options.pool.plain = Protocol::h2;
+  Client client(loop, options);
+  const auto get = [&](const std::string& target) {
+    return make_request("GET", *parse_url(server.url() + target));
+  };
+  const auto ask_late = [&](bool with_another) {
+    const Watchdog watchdog(loop);
+    client.fetch(get("/never"), in(milliseconds(30)), [&](const Result<Response>& result) {
+      EXPECT_FALSE(result);
+      loop.stop();
+    });
+    if (with_another) {
+      client.fetch(get("/good"), in(seconds(5)),
+                   [](const Result<Response>& result) { EXPECT_TRUE(result); });
+    }
+    loop.run();
+  };
+  EXPECT_TRUE(fetch(loop, client, server.url() + "/good"));
+  ask_late(true);  // Others are answered: it is the request, not the connection.
+  EXPECT_TRUE(fetch(loop, client, server.url() + "/good"));
+  EXPECT_EQ(server.connections, 1);
+  ask_late(false);
+  EXPECT_TRUE(fetch(loop, client, server.url() + "/good"));
+  EXPECT_EQ(server.connections, 2);
 }
 
 }  // namespace

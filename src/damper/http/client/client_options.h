@@ -15,10 +15,10 @@ namespace damper::http {
 
 // How a client connects, and what it keeps of an answer.
 struct ClientOptions {
-  PoolOptions pool{};                               // of each endpoint
-  DialerOptions dialer{};                           // connect timeout, happy eyeballs
-  TlsClientOptions tls{};                           // for https: whom to trust
-  std::size_t max_response_body = 8 * 1024 * 1024;  // 0 to 1 GiB
+  PoolOptions pool{};                                            // of each endpoint
+  DialerOptions dialer{};                                        // connect timeout, happy eyeballs
+  TlsClientOptions tls{};                                        // for https: whom to trust
+  std::size_t max_response_body = std::size_t{8} * 1024 * 1024;  // 0 to 1 GiB
   // Of a request of an unguarded client that has no deadline. 1 ms to 1 h.
   Duration timeout = std::chrono::seconds(30);
   std::size_t max_endpoints = 1024;  // 1 to 100,000: those with a pool of their own

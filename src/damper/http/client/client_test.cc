@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <boost/asio/post.hpp>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -134,9 +136,17 @@ TEST(Client, PoolsAreBoundedAndAnUnusedOneMakesRoom) {
   ASSERT_FALSE(fetch_all(loop, client, {make_request("GET", *parse_url(closed))})[0].second);
   EXPECT_TRUE(fetch_all(loop, client, {request(server)})[0].second);  // In the place of the first.
   EXPECT_EQ(client.pools(), 1U);
-  const auto results = fetch_all(loop, client, {make_request("GET", *parse_url(closed))});
-  ASSERT_FALSE(results[0].second);  // The other one has a connection: it stays.
-  EXPECT_EQ(results[0].second.error().error, CloseReason::too_many);
+  EXPECT_EQ(client.metrics().connections, 1U);
+  run_for(loop, milliseconds(1));  // The connection becomes idle at the end of a turn.
+  TestServer silent(loop, [](auto&) {});
+  const auto error_of = [](const auto& results) { return results[0].second.error().error; };
+  // An idle connection makes room as well; one that is used does not.
+  client.fetch(request(silent), in(milliseconds(200)), [](const Result<Response>&) {});
+  run_for(loop, milliseconds(20));
+  EXPECT_EQ(silent.requests, 1);
+  EXPECT_EQ(error_of(fetch_all(loop, client, {request(server)})), CloseReason::too_many);
+  run_for(loop, milliseconds(200));
+  EXPECT_TRUE(fetch_all(loop, client, {request(server)})[0].second);
 }
 
 TEST(Client, RequestsUnderWayEndWithIt) {
@@ -152,6 +162,59 @@ TEST(Client, RequestsUnderWayEndWithIt) {
   boost::asio::post(loop.context(), [&] { loop.stop(); });
   loop.run();
   EXPECT_EQ(error, CloseReason::cancelled);
+}
+
+TEST(Client, WhoHearsAnAnswerMayDestroyTheClient) {
+  Loop loop;
+  TestServer server(loop, echo);
+  play(loop, [&]() -> awaitable<void> {
+    auto client = std::make_unique<Client>(loop);
+    auto result = co_await client->fetch(request(server), in(seconds(5)));
+    client.reset();
+    EXPECT_TRUE(result);
+  });
+  for (const bool good : {true, false}) {
+    const Watchdog watchdog(loop);
+    auto client = std::make_unique<Client>(loop);
+    Request wanted = request(server);
+    if (!good) wanted.authority = "127.0.0.1:" + std::to_string(closed_port(loop));
+    client->fetch(wanted, in(seconds(5)), [&](const Result<Response>& result) {
+      EXPECT_EQ(static_cast<bool>(result), good);
+      client.reset();
+      loop.stop();
+    });
+    loop.run();
+    EXPECT_EQ(client, nullptr);
+  }
+}
+
+TEST(Client, AnExceptionOfTheCallersLeavesByTheLoopAndHarmsNobodyElse) {
+  Loop loop;
+  TestServer server(loop, echo);
+  Client client(loop);
+  const Watchdog watchdog(loop);
+  client.fetch(request(server), in(seconds(5)), [](const Result<Response>&) { throw 7; });
+  int good = 0;
+  client.fetch(request(server), in(seconds(5)), [&](const Result<Response>& result) {
+    good += result ? 1 : 0;
+    loop.stop();
+  });
+  EXPECT_THROW(loop.run(), int);
+  if (good == 0) loop.run();
+  EXPECT_EQ(good, 1);
+  EXPECT_TRUE(fetch_all(loop, client, {request(server)})[0].second);
+  EXPECT_LE(server.connections, 2);  // And none was lost.
+}
+
+TEST(Client, AResultThatNobodyHearsAnyMoreIsFreedWithTheLoop) {
+  auto kept = std::make_shared<int>(1);
+  {
+    Loop loop;
+    Client client(loop);
+    client.fetch(make_request("GET", *parse_url("http://127.0.0.1:1")), kNever,
+                 [kept](const Result<Response>&) { ADD_FAILURE(); });
+  }
+  EXPECT_EQ(kept.use_count(), 1);
 }
 
 }  // namespace

@@ -21,8 +21,8 @@ class CloseCategory final : public std::error_category {
 }  // namespace
 
 const std::error_category& close_category() noexcept {
-  static const CloseCategory category;
-  return category;
+  static const CloseCategory kCategory;
+  return kCategory;
 }
 
 // One more than the enumerator: an error code of 0 is no error.

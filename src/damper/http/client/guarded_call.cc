@@ -8,6 +8,7 @@
 #include "damper/http/client/failure.h"
 #include "damper/http/client/idempotency_key.h"
 #include "damper/http/client/url.h"
+#include "damper/http/codec/criticality_header.h"
 #include "damper/run/clock.h"
 #include "damper/run/inherited.h"
 #include "damper/run/scope.h"
@@ -34,7 +35,8 @@ void GuardedCall::begin(GuardedService& service, Request&& request, const Reques
   if (!valid_target(request.target) && request.target != "*") {
     Failure failure = failure_of(CloseReason::malformed, false);
     failure.report.outcome = Outcome::permanent;
-    return completion->complete({Verdict::permanent, std::move(failure), 0, std::nullopt}, true);
+    return Completion<HttpResult>::complete(
+        std::move(completion), {Verdict::permanent, std::move(failure), 0, std::nullopt});
   }
   const bool by_method = decide::idempotent_method(request.method);
   std::optional<std::string_view> key = request.fields.find(kIdempotencyKeyHeader);
@@ -54,10 +56,7 @@ void GuardedCall::begin(GuardedService& service, Request&& request, const Reques
   auto* const call = new (service)
       GuardedCall(service, std::move(request), words, std::move(modify), std::move(completion));
   call->completion_->listen(*call);
-  bool over = false;
-  call->over_inside_ = &over;
   call->start(service.loop().now());
-  if (!over) call->over_inside_ = nullptr;
 }
 
 GuardedCall::GuardedCall(GuardedService& service, Request&& request,
@@ -69,11 +68,14 @@ GuardedCall::GuardedCall(GuardedService& service, Request&& request,
       modify_(std::move(modify)),
       completion_(std::move(completion)),
       clock_(*this) {
+  const run::Inherited* const above = run::Scope::inherited();
+  if (above != nullptr && above->criticality != run::Inherited{}.criticality) {
+    criticality_ = admit::name(above->criticality);
+  }
   if (options.owned_above) {
-    const run::Inherited* const above = run::Scope::inherited();
-    if (above != nullptr) owner_above_ = above->retry_owner;
+    owner_above_ = run::Scope::retry_owner();
     owner_ = owner_above_;
-    attempt_ = above != nullptr ? above->attempt : 1;
+    attempt_ = run::Scope::retry_attempt();
   } else if (this->call().owns_retries()) {
     owner_ = service.owner_;
   }
@@ -149,9 +151,9 @@ void GuardedCall::exclude(std::size_t replica) {
 
 void GuardedCall::give_up(int place) {
   Lane& lane = lane_of(static_cast<std::size_t>(place));
-  lane.cancel();
   const Instant now = service_.loop_.now();
   const bool late = now >= lane.attempt.deadline;
+  late ? lane.cancel_late() : lane.cancel();
   service_.replicas_.settle(lane.lease, late ? Outcome::timeout : Outcome::cancelled, now,
                             run::draw());
 }
@@ -168,13 +170,16 @@ std::span<const Field> GuardedCall::fields(Lane& lane, const Request& request, I
   const std::span<const Field> own = request.fields.view();
   fields.assign(own.begin(), own.end());
   if (lane.attempt.deadline != kNever) {
-    lane.deadline_text = schedule::format_request_deadline(between(now, lane.attempt.deadline));
-    fields.push_back({schedule::kRequestDeadlineHeader, lane.deadline_text});
+    lane.deadline_text_ = schedule::format_request_deadline(between(now, lane.attempt.deadline));
+    fields.push_back({schedule::kRequestDeadlineHeader, lane.deadline_text_});
   }
   if (!owner_.empty()) fields.push_back({decide::kRetryOwnerHeader, owner_});
-  lane.attempt_text = decide::format_attempt(
+  lane.attempt_text_ = decide::format_attempt(
       {.owned_above = attempt_ != 0, .attempt = attempt_ != 0 ? attempt_ : 1}, lane.attempt.number);
-  fields.push_back({decide::kAttemptHeader, lane.attempt_text});
+  fields.push_back({decide::kAttemptHeader, lane.attempt_text_});
+  if (!criticality_.empty() && !request.fields.find(kCriticalityHeader)) {
+    fields.push_back({kCriticalityHeader, criticality_});
+  }
   return fields;
 }
 
@@ -240,11 +245,9 @@ void GuardedCall::on_verdict(Verdict verdict) {
   HttpResult result = verdict == Verdict::success
                           ? HttpResult(*std::move(answer_), attempts)
                           : HttpResult(verdict, std::move(failure_), attempts, std::move(answer_));
-  const std::unique_ptr<Completion<HttpResult>> completion = std::move(completion_);
-  const bool inside = over_inside_ != nullptr || service_.closing_;
-  if (over_inside_ != nullptr) *over_inside_ = true;
+  std::unique_ptr<Completion<HttpResult>> completion = std::move(completion_);
   delete this;
-  completion->complete(std::move(result), inside);
+  Completion<HttpResult>::complete(std::move(completion), std::move(result));
 }
 
 }  // namespace damper::http

@@ -46,8 +46,8 @@ class GuardedCall final : public run::CallDriver, public Cancellable {
     }
     void on_done(CloseReason reason) override { call->on_done(*this, reason); }
     friend class GuardedCall;
-    std::string deadline_text;
-    std::string attempt_text;
+    std::string deadline_text_;
+    std::string attempt_text_;
   };
   class Clock final : public Loop::Timer {
    public:
@@ -67,7 +67,7 @@ class GuardedCall final : public run::CallDriver, public Cancellable {
   static void operator delete(GuardedCall* call, std::destroying_delete_t);
 
   void send(const engine::Attempt& attempt) override;
-  void give_up(int lane) override;
+  void give_up(int place) override;
   void wake_at(Instant when) override;
   void on_verdict(Verdict verdict) override;
 
@@ -86,16 +86,18 @@ class GuardedCall final : public run::CallDriver, public Cancellable {
   Lane first_lane_;                                          // most calls need one
   std::array<std::unique_ptr<Lane>, engine::kLanes> lanes_;  // the others, when they are used
   ReplicaSet tried_;
-  std::string owner_above_;      // who retries above us
-  std::string_view owner_;       // who retries; empty: nobody
-  std::uint32_t attempt_ = 0;    // of an owner above; 0: our own count is said
-  bool* over_inside_ = nullptr;  // inside begin(): where to say that it is over
+  std::string owner_above_;       // who retries above us
+  std::string_view owner_;        // who retries; empty: nobody
+  std::string_view criticality_;  // what is said of it; empty: nothing
+  std::uint32_t attempt_ = 0;     // of an owner above; 0: our own count is said
   bool parked_ = false;
   std::uint32_t flips_seen_ = 0;
   std::optional<Failure> failure_;
   std::optional<Response> answer_;  // of the success, or the last one
   GuardedCall* before_ = nullptr;   // in the service's list
   GuardedCall* after_ = nullptr;
+  GuardedCall* parked_before_ = nullptr;  // in its list of parked ones
+  GuardedCall* parked_after_ = nullptr;
 };
 
 }  // namespace damper::http

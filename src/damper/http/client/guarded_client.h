@@ -33,7 +33,8 @@ namespace damper::http {
 // A request may be repeated by its method, by its Idempotency-Key, or on the caller's word. Each
 // attempt carries x-request-deadline (what remains of its own time), damper-retry-owner (this
 // dependency where the call retries, or whoever above does) and damper-attempt.
-// Inside the work for a request that came in, its deadline and its owner are inherited.
+// Inside the work for a request that came in, its deadline, its owner and its criticality are
+// inherited; the last is said in damper-criticality, unless the request has its own.
 // Every function takes a completion token, co_await by default; a function is one too.
 // Invariants:
 //   (1) A hedge or a retry goes to another replica where there is one (trap H4).
@@ -103,9 +104,8 @@ class GuardedClient {
              CompletionToken&& token) {
     return boost::asio::async_initiate<std::decay_t<CompletionToken>, void(HttpResult)>(
         [this](auto handler, Request&& wanted, const RequestOptions& words, Modify&& change) {
-          service_.start(
-              std::move(wanted), words, std::move(change),
-              make_completion<HttpResult>(std::move(handler), service_.loop().context()));
+          service_.start(std::move(wanted), words, std::move(change),
+                         make_completion<HttpResult>(std::move(handler), service_.loop()));
         },
         token, std::move(request), options, std::move(modify));
   }

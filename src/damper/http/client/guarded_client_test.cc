@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <thread>
@@ -10,6 +12,7 @@
 
 #include "damper/http/client/client_testing.h"
 #include "damper/http/client/failure.h"
+#include "damper/http/codec/criticality_header.h"
 #include "damper/run/clock.h"
 #include "damper/run/inherited.h"
 
@@ -207,12 +210,14 @@ TEST(GuardedClient, InsideOfARequestTheOwnerAboveIsPassedOnAndNobodyRetriesHere)
   const run::Inherited above{.deadline = schedule::Deadline(in(milliseconds(500))),
                              .owned_above = {.retries = true, .unsent = true},
                              .retry_owner = "edge",
-                             .attempt = 2};
+                             .attempt = 2,
+                             .criticality = admit::Criticality::sheddable};
   const run::Scope scope(above);
   EXPECT_EQ(call(loop, client, make("GET", "/")).verdict(), Verdict::layered);
   ASSERT_EQ(server.exchanges.size(), 1U);
   EXPECT_EQ(field(server.exchanges.back(), "damper-retry-owner"), "edge");
   EXPECT_EQ(field(server.exchanges.back(), "damper-attempt"), "2");
+  EXPECT_EQ(field(server.exchanges.back(), kCriticalityHeader), "sheddable");
   EXPECT_LE(std::stoi(field(server.exchanges.back(), "x-request-deadline")), 500);
 }
 
@@ -421,6 +426,58 @@ TEST(GuardedClient, WhatIsNoTargetIsNeverSent) {
   GuardedClient client(loop, dependency, {.endpoints = {server.url()}});
   EXPECT_EQ(call(loop, client, make("GET", "/a b")).verdict(), Verdict::permanent);
   EXPECT_EQ(server.connections, 0);
+}
+
+TEST(GuardedClient, WhoHearsAnAnswerMayDestroyTheClient) {
+  Loop loop;
+  Dependency dependency("billing", policy());
+  for (const bool h2 : {false, true}) {
+    TestServer here(loop, {.plain = h2 ? Protocol::h2 : Protocol::h1},
+                    [](Exchange& exchange) { exchange.respond(200, "body"); });
+    GuardedClientOptions options{.endpoints = {here.url()}};
+    options.client.pool.plain = h2 ? Protocol::h2 : Protocol::h1;
+    const Watchdog watchdog(loop);
+    auto client = std::make_unique<GuardedClient>(loop, dependency, options);
+    client->get("/", in(seconds(5)), [&](const HttpResult& result) {
+      EXPECT_TRUE(result);
+      client.reset();
+      loop.stop();
+    });
+    loop.run();
+    EXPECT_EQ(client, nullptr);
+  }
+}
+
+TEST(GuardedClient, AFlipEndsEveryCallThatWaitsAlsoThoseThatBeginMeanwhile) {
+  Loop loop;
+  TestServer server(loop, [](Exchange& exchange) { exchange.respond(503); });
+  engine::Policy patient = policy();
+  patient.call.backoff.base = seconds(100);
+  patient.call.backoff.cap = seconds(100);
+  patient.call.backoff.jitter = schedule::Jitter::equal;
+  patient.call.timeout = seconds(1000);
+  Dependency dependency("billing", patient);
+  GuardedClient client(loop, dependency, {.endpoints = {server.url()}});
+  const Watchdog watchdog(loop);
+  constexpr int kCalls = 50;
+  int over = 0;
+  int waiting = 0;
+  const std::function<void(bool)> begin = [&](bool again) {
+    client.get("/", kNever, [&, again](const HttpResult& result) {
+      EXPECT_FALSE(result);
+      if (again) begin(false);
+      if (++over == 2 * kCalls) loop.stop();
+    });
+  };
+  server.on_exchange_over = [&] {
+    if (++waiting != kCalls) return;
+    boost::asio::post(loop.context(),
+                      [&] { dependency.flip(admit::Switch::retries, {.off = true}, run::now()); });
+  };
+  for (int i = 0; i < kCalls; ++i) begin(true);
+  loop.run();
+  EXPECT_EQ(over, 2 * kCalls);
+  EXPECT_EQ(client.service().calls(), 0U);
 }
 
 }  // namespace

@@ -51,7 +51,6 @@ GuardedService::GuardedService(Loop& loop, Dependency& dependency,
 }
 
 GuardedService::~GuardedService() {
-  closing_ = true;
   while (first_ != nullptr) first_->cancel();
   watch_->stop();
   for (void* const memory : spare_) ::operator delete(memory);
@@ -70,28 +69,41 @@ void GuardedService::start(Request&& request, const RequestOptions& options, Mod
   GuardedCall::begin(*this, std::move(request), options, std::move(modify), std::move(completion));
 }
 
+void GuardedService::push_parked(GuardedCall& call) noexcept {
+  call.flips_seen_ = flips_;
+  call.parked_after_ = nullptr;
+  call.parked_before_ = std::exchange(last_parked_, &call);
+  (call.parked_before_ != nullptr ? call.parked_before_->parked_after_ : first_parked_) = &call;
+}
+
+void GuardedService::unlink_parked(GuardedCall& call) noexcept {
+  (call.parked_before_ != nullptr ? call.parked_before_->parked_after_ : first_parked_) =
+      call.parked_after_;
+  (call.parked_after_ != nullptr ? call.parked_after_->parked_before_ : last_parked_) =
+      call.parked_before_;
+}
+
 void GuardedService::on_parked(GuardedCall& call) {
-  if (parked_++ == 0) run::ParkedCalls::of_process().add(*watch_);
+  if (first_parked_ == nullptr) run::ParkedCalls::of_process().add(*watch_);
+  push_parked(call);
   // Once more, now that a flip would be heard: one in between is not missed.
   call.CallDriver::on_timer(loop_.now());
 }
 
-void GuardedService::on_unparked(GuardedCall& /*call*/) {
-  if (--parked_ == 0) run::ParkedCalls::of_process().remove(*watch_);
+void GuardedService::on_unparked(GuardedCall& call) {
+  unlink_parked(call);
+  if (first_parked_ == nullptr) run::ParkedCalls::of_process().remove(*watch_);
 }
 
-// A call that ends may start others, or end them: look from the start after each.
+// Those that were asked go to the end of the list, where those that park meanwhile go as well: each
+// is asked once, whatever ends or begins.
 void GuardedService::wake_parked() {
   ++flips_;
-  GuardedCall* call = first_;
-  while (call != nullptr) {
-    if (!call->parked_ || call->flips_seen_ == flips_) {
-      call = call->after_;
-      continue;
-    }
-    call->flips_seen_ = flips_;
-    call->CallDriver::on_timer(loop_.now());
-    call = first_;
+  while (first_parked_ != nullptr && first_parked_->flips_seen_ != flips_) {
+    GuardedCall& call = *first_parked_;
+    unlink_parked(call);
+    push_parked(call);
+    call.CallDriver::on_timer(loop_.now());
   }
 }
 

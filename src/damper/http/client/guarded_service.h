@@ -54,6 +54,8 @@ class GuardedService {
   void keep(void* memory) noexcept;
   void on_parked(GuardedCall& call);
   void on_unparked(GuardedCall& call);
+  void push_parked(GuardedCall& call) noexcept;
+  void unlink_parked(GuardedCall& call) noexcept;
   void wake_parked();
 
   Loop& loop_;
@@ -70,9 +72,9 @@ class GuardedService {
   GuardedCall* first_ = nullptr;              // those under way
   std::size_t calls_ = 0;
   std::shared_ptr<FlipWatch> watch_;
-  std::size_t parked_ = 0;
+  GuardedCall* first_parked_ = nullptr;  // those that wait, and a flip may end
+  GuardedCall* last_parked_ = nullptr;
   std::uint32_t flips_ = 0;
-  bool closing_ = false;
 };
 
 }  // namespace damper::http

@@ -20,6 +20,11 @@ class Pool::Link final : public SocketConnection::Owner {
   }
 
   [[nodiscard]] Connection& codec() noexcept { return connection_.codec(); }
+  // Its time was over: a connection that has been silent since then may lead nowhere. Whoever else
+  // is on it stays, nobody new comes.
+  void on_late(const Stream& stream) {
+    if (connection_.heard() <= stream.began()) connection_.drain();
+  }
 
   bool is_free = false;  // it is in the pool's list
   bool is_idle = false;  // it has no stream, and is counted so
@@ -73,6 +78,13 @@ Pool::~Pool() {
   connections_.clear();
 }
 
+// A connection counts as idle from the end of a turn on: none of its calls is under way then.
+bool Pool::is_unused() const noexcept {
+  return !telling_ && dials_.empty() && waiting_ == 0 &&
+         std::all_of(connections_.begin(), connections_.end(),
+                     [](const auto& link) { return link->is_idle; });
+}
+
 void Pool::open(PoolUser& user) {
   DAMPER_CHECK(user.pool_ == nullptr);
   if (closing_) return user.on_over(CloseReason::cancelled, true);
@@ -102,7 +114,8 @@ void Pool::lend(Link& link, PoolUser& user) {
   if (std::exchange(link.is_idle, false)) ClientMetrics::take(metrics_.idle);
   user.pool_ = this;
   user.link_ = &link;
-  user.stream_ = &link.codec().open(user, loop().now());
+  last_used_ = loop().now();
+  user.stream_ = &link.codec().open(user, last_used_);
   user.on_open(*user.stream_);
 }
 
@@ -195,22 +208,27 @@ void Pool::dial_if_needed() {
 }
 
 void Pool::on_dialed(Dial& dial, Dialer::Result result) {
+  telling_ = true;
   const std::size_t served = streams_a_dial();
   std::erase_if(dials_, [&](const auto& held) { return held.get() == &dial; });
   if (result.transport == nullptr) {
     ClientMetrics::add(metrics_.failed_dials, result.reason);
     fail_waiting(served, result.reason);
-    return dial_if_needed();
+    dial_if_needed();
+    telling_ = false;
+    return;
   }
   if (tls_ != nullptr) {
     protocol_ = result.transport->protocol() == Protocol::h2 ? Protocol::h2 : Protocol::h1;
   }
   ClientMetrics::add(metrics_.opened);
   ClientMetrics::add(metrics_.connections);
+  result.transport->set_send_patience(options_.limits.write_timeout);
   connections_.push_back(std::make_unique<Link>(*this, std::move(result.transport)));
   make_free(*connections_.back());
   serve();
   dial_if_needed();  // It may speak a protocol that needs more of them.
+  telling_ = false;
 }
 
 // ---- Users -----------------------------------------------------------------------------------
@@ -221,6 +239,11 @@ void PoolUser::on_close(CloseReason reason) {
   Pool& pool = *std::exchange(pool_, nullptr);
   pool.on_stream_over(*static_cast<Pool::Link*>(std::exchange(link_, nullptr)));
   on_over(reason, unsent);
+}
+
+void PoolUser::cancel_late() {
+  if (stream_ != nullptr) static_cast<Pool::Link*>(link_)->on_late(*stream_);
+  cancel();
 }
 
 void PoolUser::cancel() {

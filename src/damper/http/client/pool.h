@@ -64,6 +64,9 @@ class Pool {
   [[nodiscard]] std::size_t connections() const noexcept { return connections_.size(); }
   [[nodiscard]] std::size_t dialing() const noexcept { return dials_.size(); }
   [[nodiscard]] std::size_t waiting() const noexcept { return waiting_; }
+  // Whether nobody uses it, nor waits, and none of its calls is under way: it may be destroyed.
+  [[nodiscard]] bool is_unused() const noexcept;
+  [[nodiscard]] Instant last_used() const noexcept { return last_used_; }  // when it lent a stream
 
  private:
   friend class PoolUser;
@@ -92,6 +95,8 @@ class Pool {
   ClientMetrics& metrics_;
   Protocol protocol_;  // what the endpoint speaks, as far as it is known
   bool closing_ = false;
+  bool telling_ = false;  // Users hear of a dial.
+  Instant last_used_{};
   std::vector<std::unique_ptr<Link>> connections_;
   std::vector<Link*> free_;  // that may have room for a stream; the last one is used first
   std::vector<std::unique_ptr<Dial>> dials_;

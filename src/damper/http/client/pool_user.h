@@ -18,13 +18,16 @@ class PoolUser : private StreamUser {
   PoolUser() = default;
   PoolUser(const PoolUser&) = delete;
   PoolUser& operator=(const PoolUser&) = delete;
+  virtual ~PoolUser() { cancel(); }
 
   // Gives up the wait or the stream; the user hears nothing more. Not from within on_over().
   void cancel();
+  // The same, because its time is over: a connection of which nothing was heard since the stream
+  // began is used for nothing new. A path that swallows everything would be used for ever.
+  void cancel_late();
   [[nodiscard]] bool is_under_way() const noexcept { return pool_ != nullptr; }
 
  protected:
-  virtual ~PoolUser() { cancel(); }
   // The stream is good until on_over() is called, or cancel().
   virtual void on_open(Stream& stream) = 0;
   void on_head(const Head& head, bool end) override = 0;

@@ -27,6 +27,7 @@ class RoundTrip : private PoolUser {
   void start(Pool& pool, const Request& request, std::size_t max_body);
   // Gives it up: the peer sees it. Nothing is heard any more.
   using PoolUser::cancel;
+  using PoolUser::cancel_late;
   using PoolUser::is_under_way;
 
   // Of the answer, as far as it came.
@@ -34,7 +35,6 @@ class RoundTrip : private PoolUser {
   [[nodiscard]] bool is_answered() const noexcept { return answered_; }
 
  protected:
-  ~RoundTrip() override = default;
   // What the head carries: the request's own fields, and what the derived class adds.
   [[nodiscard]] virtual std::span<const Field> fields(const Request& request, Instant now) = 0;
   // The last call: it may destroy this, or start it again.

@@ -29,7 +29,7 @@ struct Url {
   std::string target = "/";  // path and query, as they are sent
 };
 
-inline constexpr std::size_t kMostUrlBytes = 8 * 1024;
+inline constexpr std::size_t kMostUrlBytes = std::size_t{8} * 1024;
 
 // Reads a URL (RFC 3986, RFC 9110 section 4.2), strictly; or says in a sentence what is wrong.
 //

@@ -13,12 +13,11 @@ namespace damper::http {
 // Which bytes may stand where (RFC 9110, 5.6.2 and 5.5; RFC 9112, 3.2): one table, a bit a place.
 //
 // Why: a lookup a byte is what a strict check may cost on the hot path.
-enum CharClass : std::uint8_t {
-  kToken = 1,      // a method, a field's name
-  kTarget = 2,     // a request's target: visible ASCII, but for #, which begins a fragment
-  kAuthority = 4,  // host and port: no userinfo, no path
-  kDigit = 8,
-};
+using CharClass = std::uint8_t;
+inline constexpr CharClass kToken = 1;      // a method, a field's name
+inline constexpr CharClass kTarget = 2;     // a request's target: visible ASCII, but for #
+inline constexpr CharClass kAuthority = 4;  // host and port: no userinfo, no path
+inline constexpr CharClass kDigit = 8;
 
 namespace chars {
 

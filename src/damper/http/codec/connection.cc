@@ -22,16 +22,18 @@ Protocol sniff(std::string_view first_bytes) noexcept {
 }
 
 std::optional<std::string> find_error(const ConnectionLimits& limits) {
-  if (limits.max_head_bytes < 1024 || limits.max_head_bytes > 1024 * 1024) {
+  if (limits.max_head_bytes < 1024 || limits.max_head_bytes > std::size_t{1024} * 1024) {
     return outside("max_head_bytes", "1 KiB to 1 MiB");
   }
   if (limits.max_fields < 1 || limits.max_fields > 1000) {
     return outside("max_fields", "1 to 1000");
   }
-  if (limits.window_bytes < 16 * 1024 || limits.window_bytes > 16 * 1024 * 1024) {
+  if (limits.window_bytes < std::size_t{16} * 1024 ||
+      limits.window_bytes > std::size_t{16} * 1024 * 1024) {
     return outside("window_bytes", "16 KiB to 16 MiB");
   }
-  if (limits.max_output_bytes < 16 * 1024 || limits.max_output_bytes > 64 * 1024 * 1024) {
+  if (limits.max_output_bytes < std::size_t{16} * 1024 ||
+      limits.max_output_bytes > std::size_t{64} * 1024 * 1024) {
     return outside("max_output_bytes", "16 KiB to 64 MiB");
   }
   if (limits.max_streams < 1 || limits.max_streams > 10'000) {
@@ -40,6 +42,9 @@ std::optional<std::string> find_error(const ConnectionLimits& limits) {
   if (!is_timeout(limits.head_timeout) || !is_timeout(limits.body_timeout) ||
       !is_timeout(limits.write_timeout) || !is_timeout(limits.idle_timeout)) {
     return outside("a timeout of a connection", "over 0 to 30 days");
+  }
+  if (limits.message_timeout < Duration{0} || limits.message_timeout > kLongest) {
+    return outside("message_timeout", "0 (none) to 30 days");
   }
   if (limits.max_age < Duration{0} || limits.max_age > kLongest) {
     return outside("max_age", "0 (none) to 30 days");

@@ -15,16 +15,22 @@ namespace damper::http {
 
 // What a peer may make us keep, and for how long. find_error() says what is wrong with one.
 struct ConnectionLimits {
-  std::size_t max_head_bytes = 64 * 1024;  // 1 KiB to 1 MiB; start line and fields
-  std::size_t max_fields = 100;            // 1 to 1000
-  std::uint64_t max_body_bytes = 0;        // of one message; 0: as many as come (they are streamed)
-  std::size_t window_bytes = 64 * 1024;    // unconsumed bytes of a stream; 16 KiB to 16 MiB
-  std::size_t max_output_bytes = 256 * 1024;  // unsent bytes before send_data() takes no more
-  std::uint32_t max_streams = 100;            // at once, HTTP/2
+  std::size_t max_head_bytes = std::size_t{64} * 1024;  // 1 KiB to 1 MiB; start line and fields
+  std::size_t max_fields = 100;                         // 1 to 1000
+  std::uint64_t max_body_bytes = 0;  // of one message; 0: as many as come (they are streamed)
+  std::size_t window_bytes =
+      std::size_t{64} * 1024;  // unconsumed bytes of a stream; 16 KiB to 16 MiB
+  std::size_t max_output_bytes =
+      std::size_t{256} * 1024;      // unsent bytes before send_data() takes no more
+  std::uint32_t max_streams = 100;  // at once, HTTP/2
   Duration head_timeout = std::chrono::seconds(10);   // from the first byte of a head to its last
   Duration body_timeout = std::chrono::seconds(30);   // without any byte of a body that is due
   Duration write_timeout = std::chrono::seconds(30);  // without any progress of what is to be sent
   Duration idle_timeout = std::chrono::seconds(60);   // without a stream
+  // Of a whole body that comes, and of output until all of it is sent; a second longer for each KiB
+  // that was moved (see Pace). Who drips a byte now and then ends with body_timeout or
+  // write_timeout all the same. 0: none, for streams on which little is said for long.
+  Duration message_timeout = std::chrono::minutes(5);
   Duration max_age{0};  // after it the connection takes no new streams; 0: none
   // HTTP/2: frames that carry nothing (ping, settings, empty data, priority, reset streams,
   // window updates beyond need) in a second, before the connection is closed as a flood.

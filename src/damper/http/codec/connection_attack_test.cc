@@ -15,7 +15,7 @@ namespace {
 // it makes the server keep is bounded, and the end has a reason.
 class Attack : public testing::Test {
  protected:
-  static constexpr std::size_t kMostBytes = 2 * 1024 * 1024;
+  static constexpr std::size_t kMostBytes = std::size_t{2} * 1024 * 1024;
 
   void start(bool h2, const ConnectionLimits& limits = {}) {
     connection_ = h2 ? make_h2_server(limits, end_, end_, test_time(0))
@@ -145,7 +145,7 @@ TEST_F(Attack, EndlessTrailersAreNotKept) {
 
 TEST_F(Attack, AMillionFramesWithoutUseAreAFlood) {
   const std::string settings = std::string("\x00\x03\x00\x00\x00\x64", 6);
-  const std::pair<const char*, std::function<std::string(int)>> kFloods[] = {
+  const std::pair<const char*, std::function<std::string(int)>> floods[] = {
       {"empty data", [](int) { return frame(0, 0, 1, ""); }},
       {"padding", [](int) { return frame(0, 8, 1, std::string("\x03\0\0\0", 4)); }},
       {"ping", [](int) { return frame(6, 0, 0, "12345678"); }},
@@ -159,7 +159,7 @@ TEST_F(Attack, AMillionFramesWithoutUseAreAFlood) {
                 frame(3, 0, odd(i + 1), std::string(3, '\0') + "\x08");
        }},
   };
-  for (const auto& [what, bytes] : kFloods) {
+  for (const auto& [what, bytes] : floods) {
     SCOPED_TRACE(what);
     end_.users.clear();
     start(true);

@@ -61,6 +61,7 @@ class TraceUser final : public StreamUser {
     say("close(" + std::string(name(reason)) + ")");
     ++closed;
     close_reason = reason;
+    if (when_close) when_close();
   }
 
   [[nodiscard]] std::string text() {
@@ -82,6 +83,7 @@ class TraceUser final : public StreamUser {
   std::function<void()> when_data;
   std::function<void()> when_end;
   std::function<void()> when_writable;
+  std::function<void()> when_close;
 
  private:
   void flush() {

@@ -26,7 +26,7 @@ class H1Chunked {
     std::string_view data{};  // with `data`, never empty
   };
 
-  explicit H1Chunked(std::size_t max_trailer_bytes = 8 * 1024) noexcept
+  explicit H1Chunked(std::size_t max_trailer_bytes = std::size_t{8} * 1024) noexcept
       : max_trailer_bytes_(max_trailer_bytes) {}
 
   [[nodiscard]] Fed feed(std::string_view bytes);

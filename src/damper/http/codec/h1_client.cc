@@ -50,6 +50,10 @@ class H1Client final : public H1Connection {
 };
 
 std::size_t H1Client::read_head(std::string_view bytes) {
+  if (!touched_) {  // An answer to a request that has not left: surplus of the one before.
+    fail(CloseReason::refused);
+    return 0;
+  }
   if (!has_whole_head(bytes)) return 0;
   H1Head scanned;
   switch (scanned.scan_response(bytes, bounds())) {

@@ -199,5 +199,25 @@ TEST_F(H1Client, ABodyOverItsBoundIsRefused) {
   EXPECT_EQ(answer("de"), "200 data(abc) close(body_too_large)");
 }
 
+TEST_F(H1Client, SurplusBytesAreNoAnswerToARequestThatWasNotSent) {
+  for (const std::size_t cut : {1UL, 20UL, 1UL << 20}) {
+    start();
+    get();
+    TraceUser next;
+    Stream* stream = nullptr;
+    user_->when_end = [&] { EXPECT_FALSE(connection_->can_open()); };
+    const std::string good = "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na";
+    user_->when_close = [&] {  // As a pool whose line is not empty.
+      ASSERT_TRUE(connection_->can_open());
+      stream = &connection_->open(next, test_time(0));
+      stream->send_head({.method = "GET", .authority = "h", .target = "/b"}, true);
+    };
+    answer(good + "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nEVIL", cut);
+    EXPECT_EQ(next.text(), "close(refused)");
+    EXPECT_TRUE(connection_->is_over());
+    EXPECT_FALSE(connection_->can_open());
+  }
+}
+
 }  // namespace
 }  // namespace damper::http

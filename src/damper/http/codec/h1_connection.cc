@@ -121,6 +121,7 @@ std::size_t H1Connection::read_chunks(std::string_view bytes) {
 // False: that was the end of the stream.
 bool H1Connection::hand_on(std::string_view data) {
   body_.begin(now_, exact_);
+  whole_in_.add(data.size());
   if (framing_in_ == H1Framing::tunnel) {
     idle_.begin(now_, exact_);
   } else {
@@ -232,9 +233,10 @@ void H1Connection::begin_body(H1Framing framing, std::uint64_t length) {
   discarded_ = 0;
   reading_ = Reading::body;
   if (framing == H1Framing::chunked) {
-    chunked_.emplace(std::min<std::size_t>(limits_.max_head_bytes, 8 * 1024));
+    chunked_.emplace(std::min<std::size_t>(limits_.max_head_bytes, std::size_t{8} * 1024));
   }
   body_.begin(now_, exact_ && depth_ > 0);
+  whole_in_.begin(now_, exact_ && depth_ > 0);
   if (framing == H1Framing::tunnel) idle_.begin(now_, exact_ && depth_ > 0);
 }
 
@@ -259,8 +261,9 @@ void H1Connection::sent(std::size_t bytes, Instant now) {
   DAMPER_CHECK(bytes <= unsent());
   const Turn turn(*this, now);
   output_begin_ += bytes;
+  whole_out_.add(bytes);
   if (bytes > 0 && writing_ != Writing::head) touched_ = true;
-  if (is_tunnel()) idle_.begin(now, true);
+  if (is_tunnel() || idle_.is_running()) idle_.begin(now, true);
   if (unsent() == 0) {
     drop_output();
   } else if (bytes > 0 || !write_.is_running()) {
@@ -281,10 +284,14 @@ void H1Connection::drop_output() noexcept {
   }
   output_begin_ = 0;
   write_.stop();
+  whole_out_.stop();
 }
 
 void H1Connection::notify() {
-  if (unsent() > 0 && !write_.is_running()) write_.begin(now_, exact_ && depth_ > 0);
+  if (unsent() > 0 && !write_.is_running()) {
+    write_.begin(now_, exact_ && depth_ > 0);
+    whole_out_.begin(now_, exact_ && depth_ > 0);
+  }
   if (depth_ > 0 || notified_) return;
   notified_ = true;
   owner_.on_change(*this);
@@ -349,6 +356,7 @@ void H1Connection::consumed(std::size_t bytes) {
   unconsumed_ -= std::min(bytes, unconsumed_);
   if (had_window || !has_window()) return;
   body_.begin(now_, exact_ && depth_ > 0);
+  whole_in_.begin(now_, exact_ && depth_ > 0);  // It was not the peer who was slow.
   notify();
 }
 
@@ -423,26 +431,33 @@ bool H1Connection::wants_input() const noexcept {
 }
 
 Instant H1Connection::deadline() const noexcept {
-  Instant due = write_.due(limits_.write_timeout);
+  Instant due =
+      std::min(write_.due(limits_.write_timeout), whole_out_.due(limits_.message_timeout));
   if (over_) return due;
-  due = std::min(due, idle_.due(limits_.idle_timeout));
+  if (unsent() == 0) due = std::min(due, idle_.due(limits_.idle_timeout));
   due = std::min(due, head_.due(limits_.head_timeout));
-  if (is_body_due()) due = std::min(due, body_.due(limits_.body_timeout));
+  if (is_body_due()) {
+    due = std::min({due, body_.due(limits_.body_timeout), whole_in_.due(limits_.message_timeout)});
+  }
   return std::min(due, too_old_at_);
 }
 
 void H1Connection::on_timer(Instant now) {
   const Turn turn(*this, now);
-  if (write_.has_run_out(now, limits_.write_timeout)) {
+  if (write_.has_run_out(now, limits_.write_timeout) ||
+      whole_out_.has_run_out(now, limits_.message_timeout)) {
     drop_output();
     return fail(CloseReason::write_timeout);
   }
   if (over_) return;
   if (head_.has_run_out(now, limits_.head_timeout)) return refuse(408, CloseReason::head_timeout);
-  if (is_body_due() && body_.has_run_out(now, limits_.body_timeout)) {
+  if (is_body_due() && (body_.has_run_out(now, limits_.body_timeout) ||
+                        whole_in_.has_run_out(now, limits_.message_timeout))) {
     return refuse(408, CloseReason::body_timeout);
   }
-  if (idle_.has_run_out(now, limits_.idle_timeout)) return fail(CloseReason::idle_timeout);
+  if (unsent() == 0 && idle_.has_run_out(now, limits_.idle_timeout)) {
+    return fail(CloseReason::idle_timeout);
+  }
   if (now >= too_old_at_) {
     too_old_at_ = kNever;
     close_if_idle(CloseReason::too_old);

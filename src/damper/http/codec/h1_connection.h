@@ -44,8 +44,9 @@ class H1Connection : public Connection, protected Stream {
   [[nodiscard]] std::uint32_t streams() const noexcept final { return user_ != nullptr ? 1 : 0; }
 
  protected:
-  static constexpr std::size_t kKeptBytes = 1024;           // of a buffer, while nothing is in it
-  static constexpr std::size_t kLookaheadBytes = 4 * 1024;  // of requests that wait for their turn
+  static constexpr std::size_t kKeptBytes = 1024;  // of a buffer, while nothing is in it
+  static constexpr std::size_t kLookaheadBytes =
+      std::size_t{4} * 1024;  // of requests that wait for their turn
 
   enum class Reading : std::uint8_t { nothing, head, body, ended };
   enum class Writing : std::uint8_t { nothing, head, body, ended };
@@ -160,6 +161,8 @@ class H1Connection : public Connection, protected Stream {
   Watch head_;
   Watch body_;
   Watch write_;
+  Pace whole_in_;   // of the body that comes
+  Pace whole_out_;  // since there was no output
 };
 
 }  // namespace damper::http

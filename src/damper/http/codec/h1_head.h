@@ -33,7 +33,7 @@ class H1Head {
 
   enum class Result : std::uint8_t { complete, need_more, refused };
   struct Bounds {
-    std::size_t max_bytes = 64 * 1024;
+    std::size_t max_bytes = std::size_t{64} * 1024;
     std::size_t max_fields = 100;  // at most kMostFields
   };
 
@@ -79,7 +79,8 @@ class H1Head {
   void finish_fields() noexcept;
 
   union {
-    std::array<Field, kMostFields> fields_;  // The first field_count_ of them.
+    // The first field_count_ of them. NOLINTNEXTLINE(readability-identifier-naming): a member too
+    std::array<Field, kMostFields> fields_;
   };
   std::size_t field_count_ = 0;
   Head head_;

@@ -27,7 +27,7 @@ constexpr std::string_view kRequest =
     "\r\n";
 
 // The floor: what it costs to find the ends of the lines.
-void BM_H1HeadFloor(benchmark::State& state) {
+void BM_HttpHeadFloor(benchmark::State& state) {
   for (auto _ : state) {
     int lines = 0;
     std::string_view rest = kRequest;
@@ -39,18 +39,18 @@ void BM_H1HeadFloor(benchmark::State& state) {
     benchmark::DoNotOptimize(lines);
   }
 }
-BENCHMARK(BM_H1HeadFloor);
+BENCHMARK(BM_HttpHeadFloor);
 
-void BM_H1HeadScan(benchmark::State& state) {
+void BM_HttpHeadScan(benchmark::State& state) {
   for (auto _ : state) {
     H1Head head;
     if (head.scan_request(kRequest, {}) != H1Head::Result::complete) state.SkipWithError("refused");
     benchmark::DoNotOptimize(head.head().fields.data());
   }
 }
-BENCHMARK(BM_H1HeadScan);
+BENCHMARK(BM_HttpHeadScan);
 
-void BM_H1HeadBeast(benchmark::State& state) {
+void BM_HttpHeadBeast(benchmark::State& state) {
   for (auto _ : state) {
     boost::beast::http::request_parser<boost::beast::http::empty_body> parser;
     boost::system::error_code error;
@@ -59,10 +59,10 @@ void BM_H1HeadBeast(benchmark::State& state) {
     benchmark::DoNotOptimize(parser.get());
   }
 }
-BENCHMARK(BM_H1HeadBeast);
+BENCHMARK(BM_HttpHeadBeast);
 
 // The head as a proxy's next hop is written.
-void BM_H1HeadWrite(benchmark::State& state) {
+void BM_HttpHeadWrite(benchmark::State& state) {
   H1Head head;
   if (head.scan_request(kRequest, {}) != H1Head::Result::complete) state.SkipWithError("refused");
   std::string out;
@@ -72,7 +72,7 @@ void BM_H1HeadWrite(benchmark::State& state) {
     benchmark::DoNotOptimize(out.data());
   }
 }
-BENCHMARK(BM_H1HeadWrite);
+BENCHMARK(BM_HttpHeadWrite);
 
 }  // namespace
 }  // namespace damper::http

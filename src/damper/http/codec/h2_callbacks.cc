@@ -139,10 +139,10 @@ struct H2Session::Callbacks {
     H2Session& session = self(user_data);
     for (const auto& stream : session.streams_) {  // nghttp2 may not know it yet.
       if (stream->id_ != frame->hd.stream_id) continue;
-      if (session.is_server()) {
-        session.reset_stream(*stream, CloseReason::cancelled, NGHTTP2_INTERNAL_ERROR);
-      } else {
+      if (!session.is_server() && frame->headers.cat == NGHTTP2_HCAT_REQUEST) {
         session.close_stream(*stream, CloseReason::refused);
+      } else {  // Trailers: the request has gone out without them.
+        session.reset_stream(*stream, CloseReason::cancelled, NGHTTP2_INTERNAL_ERROR);
       }
     }
     return 0;
@@ -198,10 +198,10 @@ struct H2Session::Setup {
 };
 
 void H2Session::configure() {
-  static const Setup setup;
+  static const Setup kSetup;
   const int made =
-      is_server() ? nghttp2_session_server_new2(&session_, setup.callbacks, this, setup.option)
-                  : nghttp2_session_client_new2(&session_, setup.callbacks, this, setup.option);
+      is_server() ? nghttp2_session_server_new2(&session_, kSetup.callbacks, this, kSetup.option)
+                  : nghttp2_session_client_new2(&session_, kSetup.callbacks, this, kSetup.option);
   DAMPER_CHECK(made == 0);
 
   const auto window = static_cast<std::uint32_t>(limits_.window_bytes);
@@ -265,7 +265,10 @@ void H2Session::on_request_head(H2Stream& stream, bool end) {
   stream.head_came_ = true;
   stream.peer_ended_ = end;
   stream.is_head_ = head.method == "HEAD";
-  if (!end) begin(stream.body_, limits_.body_timeout);
+  if (!end) {
+    begin(stream.body_, limits_.body_timeout);
+    begin(stream.whole_in_);
+  }
   stream.user_ = &sink_->on_request(stream);
   stream.user_->on_head(head, end);
 }
@@ -301,7 +304,10 @@ void H2Session::on_response_head(H2Stream& stream, bool end) {
   }
   stream.head_came_ = true;
   stream.peer_ended_ = end;
-  if (!end) begin(stream.body_, limits_.body_timeout);
+  if (!end) {
+    begin(stream.body_, limits_.body_timeout);
+    begin(stream.whole_in_);
+  }
   stream.user_->on_head(head, end);
   if (end && stream.live_ && !stream.ended_) {  // It needs no more of the request.
     reset_stream(stream, CloseReason::finished, NGHTTP2_NO_ERROR);
@@ -319,6 +325,7 @@ void H2Session::on_data(H2Stream* stream, std::int32_t, std::string_view data) {
     return reset_stream(*stream, CloseReason::body_too_large, NGHTTP2_CANCEL);
   }
   begin(stream->body_, limits_.body_timeout);
+  stream->whole_in_.add(data.size());
   stream->user_->on_data(data);
 }
 
@@ -408,6 +415,7 @@ void H2Session::on_waiting(H2Stream& stream) {
   if (!stream.live_) return;
   if (stream.waiting() > 0 && !stream.write_.is_running()) {
     begin(stream.write_, limits_.write_timeout);
+    begin(stream.whole_out_);
   }
   if (std::exchange(stream.deferred_, false)) nghttp2_session_resume_data(session_, stream.id_);
   notify();

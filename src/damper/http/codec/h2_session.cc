@@ -104,13 +104,17 @@ void H2Session::gather() {
     output_.append(reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(size));
     gathered_ += static_cast<std::uint64_t>(size);
   }
-  if (unsent() > 0 && !write_.is_running()) write_.begin(now_, exact_);
+  if (unsent() > 0 && !write_.is_running()) {
+    write_.begin(now_, exact_);
+    whole_out_.begin(now_, exact_);
+  }
 }
 
 void H2Session::sent(std::size_t bytes, Instant now) {
   DAMPER_CHECK(bytes <= unsent());
   const Turn turn(*this, now);
   output_begin_ += bytes;
+  whole_out_.add(bytes);
   if (unsent() == 0) {
     drop_output();
   } else if (bytes > 0) {
@@ -122,6 +126,7 @@ void H2Session::drop_output() noexcept {
   std::string().swap(output_);
   output_begin_ = 0;
   write_.stop();
+  whole_out_.stop();
 }
 
 bool H2Session::wants_input() const noexcept {
@@ -211,8 +216,14 @@ void H2Session::begin(Watch& watch, Duration limit) noexcept {
   check_at_ = std::min(check_at_, watch.due(limit));
 }
 
+void H2Session::begin(Pace& pace) noexcept {
+  pace.begin(now_, exact_ && depth_ > 0);
+  check_at_ = std::min(check_at_, pace.due(limits_.message_timeout));
+}
+
 Instant H2Session::deadline() const noexcept {
-  Instant due = write_.due(limits_.write_timeout);
+  Instant due =
+      std::min(write_.due(limits_.write_timeout), whole_out_.due(limits_.message_timeout));
   if (over_) return due;
   if (live_streams_ == 0) due = std::min(due, idle_.due(limits_.idle_timeout));
   due = std::min(due, head_.due(limits_.head_timeout));
@@ -221,7 +232,8 @@ Instant H2Session::deadline() const noexcept {
 
 void H2Session::on_timer(Instant now) {
   const Turn turn(*this, now);
-  if (write_.has_run_out(now, limits_.write_timeout)) {
+  if (write_.has_run_out(now, limits_.write_timeout) ||
+      whole_out_.has_run_out(now, limits_.message_timeout)) {
     if (!over_) {
       reason_ = CloseReason::write_timeout;
       over_ = true;
@@ -247,15 +259,19 @@ void H2Session::check_streams(Instant now) {
   check_at_ = kNever;
   for (const auto& stream : streams_) {
     if (!stream->live_) continue;
-    if (is_body_due(*stream) && stream->body_.has_run_out(now, limits_.body_timeout)) {
+    if (is_body_due(*stream) && (stream->body_.has_run_out(now, limits_.body_timeout) ||
+                                 stream->whole_in_.has_run_out(now, limits_.message_timeout))) {
       reset_stream(*stream, CloseReason::body_timeout, NGHTTP2_CANCEL);
-    } else if (stream->write_.has_run_out(now, limits_.write_timeout)) {
+    } else if (stream->write_.has_run_out(now, limits_.write_timeout) ||
+               stream->whole_out_.has_run_out(now, limits_.message_timeout)) {
       reset_stream(*stream, CloseReason::write_timeout, NGHTTP2_CANCEL);
     } else {
       if (is_body_due(*stream)) {
-        check_at_ = std::min(check_at_, stream->body_.due(limits_.body_timeout));
+        check_at_ = std::min({check_at_, stream->body_.due(limits_.body_timeout),
+                              stream->whole_in_.due(limits_.message_timeout)});
       }
-      check_at_ = std::min(check_at_, stream->write_.due(limits_.write_timeout));
+      check_at_ = std::min({check_at_, stream->write_.due(limits_.write_timeout),
+                            stream->whole_out_.due(limits_.message_timeout)});
     }
   }
 }

@@ -56,7 +56,7 @@ class H2Session final : public Connection {
   friend class H2Stream;
   struct Callbacks;  // What nghttp2 calls.
   struct Setup;
-  static constexpr std::size_t kGatherBytes = 64 * 1024;
+  static constexpr std::size_t kGatherBytes = std::size_t{64} * 1024;
   static constexpr std::size_t kMostQueued = 4000;  // frames, before it reads no more
   static constexpr int kMostInterim = 8;
 
@@ -86,6 +86,7 @@ class H2Session final : public Connection {
   void close_all(CloseReason reason);
   void on_waiting(H2Stream& stream);  // It has something to send.
   void begin(Watch& watch, Duration limit) noexcept;
+  void begin(Pace& pace) noexcept;
   [[nodiscard]] bool is_body_due(const H2Stream& stream) const noexcept;
   [[nodiscard]] std::size_t room_for(const H2Stream& stream) const noexcept;
 
@@ -131,6 +132,7 @@ class H2Session final : public Connection {
   Watch idle_;
   Watch head_;
   Watch write_;
+  Pace whole_out_;             // since there was no output
   Instant check_at_ = kNever;  // No stream's watch runs out earlier.
   Instant too_old_at_ = kNever;
 };

@@ -153,5 +153,19 @@ TEST_F(H2SessionTest, ABodyThatStandsStillEndsItsStreamAlone) {
   EXPECT_EQ(ended(*client_) + ended(*server_), "openopen");
 }
 
+TEST_F(H2SessionTest, TrailersThatCannotBeSentDoNotMakeTheRequestUnsent) {
+  server_end_.when_request = nullptr;
+  start();
+  TraceUser& user = ask({.method = "POST", .authority = "h", .target = "/"}, "body", false);
+  move();
+  ASSERT_EQ(server_end_.users.size(), 1U);  // It has been seen.
+  const std::string huge(100'000, 'x');
+  const std::array trailers = {Field{"x-a", huge}};
+  user.stream->send_trailers(trailers);
+  move();
+  EXPECT_EQ(user.text(), "close(cancelled)");
+  EXPECT_EQ(server_end_.users[0]->closed, 1);
+}
+
 }  // namespace
 }  // namespace damper::http

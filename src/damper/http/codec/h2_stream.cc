@@ -82,7 +82,9 @@ std::size_t H2Stream::take(std::uint8_t* to, std::size_t most, bool& end) {
     std::string().swap(unsent_);
     unsent_begin_ = 0;
     write_.stop();
+    whole_out_.stop();
   } else if (taken > 0) {
+    whole_out_.add(taken);
     session_.begin(write_, session_.limits_.write_timeout);
   }
   end = ended_ && waiting() == 0;
@@ -133,6 +135,7 @@ void H2Stream::consumed(std::size_t bytes) {
   unconsumed_ -= bytes;
   if (!was_due && session_.is_body_due(*this)) {
     session_.begin(body_, session_.limits_.body_timeout);
+    session_.begin(whole_in_);  // It was not the peer who was slow.
   }
   if (bytes > 0) nghttp2_session_consume(session_.session_, id_, bytes);
   session_.notify();

@@ -24,7 +24,7 @@ class H2Session;
 // later: `live` says whether they still know each other.
 class H2Stream final : public Stream {
  public:
-  static constexpr std::size_t kOwnBytes = 16 * 1024;
+  static constexpr std::size_t kOwnBytes = std::size_t{16} * 1024;
 
   H2Stream(H2Session& session, Instant began) noexcept : began_(began), session_(session) {}
   H2Stream(const H2Stream&) = delete;
@@ -74,6 +74,8 @@ class H2Stream final : public Stream {
   FieldList trailers_;
   Watch body_;
   Watch write_;
+  Pace whole_in_;   // of the body that comes
+  Pace whole_out_;  // since nothing waited
 };
 
 }  // namespace damper::http

@@ -52,12 +52,12 @@ TEST_F(H2StreamTest, AUserThatDoesNotConsumeStopsItsPeerAndNobodyElse) {
     move();
   }
   EXPECT_EQ(server_end_.users[0]->data.size(), 64U * 1024);  // The window.
-  EXPECT_LE(taken, 64U * 1024 + 256 * 1024);
+  EXPECT_LE(taken, 64U * 1024 + std::size_t{256} * 1024);
   server_end_.when_request = echo;
   EXPECT_EQ(get().text(), "");
   move();
   EXPECT_EQ(users_.back()->text(), "200 length=0 end close(finished)");
-  server_end_.users[0]->stream->consumed(64 * 1024);
+  server_end_.users[0]->stream->consumed(std::size_t{64} * 1024);
   EXPECT_EQ(server_end_.changes, 1);
   move();
   EXPECT_EQ(server_end_.users[0]->data.size(), 128U * 1024);

@@ -7,6 +7,7 @@
 
 #include "damper/base/check.h"
 #include "damper/http/net/ready_socket.h"
+#include "damper/http/net/shared_resolver.h"
 #include "damper/http/net/tcp_transport.h"
 #include "damper/http/net/tls_transport.h"
 
@@ -59,8 +60,9 @@ class Race final : public std::enable_shared_from_this<Race>, private Transport:
   void start(Resolver* resolver) {
     patience_.arm(add(loop_.now(), options_.connect_timeout));
     if (resolver == nullptr) return on_resolved({host_});  // It is an address.
-    resolver->resolve(host_, [self = shared_from_this()](std::vector<std::string> addresses) {
-      self->on_resolved(std::move(addresses));
+    // Not kept: one that was given up must not wait in the resolver's line.
+    resolver->resolve(host_, [weak = weak_from_this()](std::vector<std::string> addresses) {
+      if (const auto self = weak.lock()) self->on_resolved(std::move(addresses));
     });
   }
 
@@ -119,7 +121,8 @@ class Race final : public std::enable_shared_from_this<Race>, private Transport:
     stagger_.arm(add(loop_.now(), options_.stagger));
     sockets_[place].async_connect(endpoint,
                                   [self = shared_from_this(), place](const error_code& e) {
-                                    if (self->over_) return;
+                                    // Two may win in one turn: the first one has.
+                                    if (self->over_ || self->transport_ != nullptr) return;
                                     if (e) return self->on_failed();
                                     self->on_connected(place);
                                   });
@@ -199,7 +202,7 @@ class RaceDial final : public Dialer::Dial {
 }  // namespace
 
 std::unique_ptr<Resolver> make_system_resolver(Loop& loop) {
-  return std::make_unique<SystemResolver>(loop);
+  return std::make_unique<SharedResolver>(loop, std::make_unique<SystemResolver>(loop));
 }
 
 std::optional<std::string> find_error(const DialerOptions& options) {

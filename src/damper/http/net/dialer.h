@@ -25,7 +25,7 @@ class Resolver {
   using Done = std::function<void(std::vector<std::string> addresses)>;
   virtual void resolve(const std::string& host, Done done) = 0;
 };
-// The system's, on a thread of its own.
+// The system's, on a thread of its own; one lookup of a name at a time (see SharedResolver).
 [[nodiscard]] std::unique_ptr<Resolver> make_system_resolver(Loop& loop);
 
 struct DialerOptions {

@@ -172,5 +172,30 @@ TEST(Dialer, BadOptionsAreSaid) {
   EXPECT_TRUE(find_error(DialerOptions{.max_addresses = 65}));
 }
 
+TEST(Dialer, OfTwoThatConnectInOneTurnTheFirstWins) {
+  Loop loop;
+  Acceptor first(loop.context(), at("127.0.0.1"));
+  Acceptor second(loop.context(), at("127.0.0.2", first.local_endpoint().port()));
+  TableResolver resolver(TableResolver::Table{{"db", {"127.0.0.1", "127.0.0.2"}}});
+  Dialer dialer(loop, {.connect_timeout = milliseconds(60), .stagger = milliseconds(10)},
+                &resolver);
+  TlsClientOptions anyone;
+  anyone.insecure_trust_anyone_who_answers = true;
+  const auto settings = TlsSettings::for_client(anyone);
+  const Watchdog watchdog(loop);
+  Dialer::Result got;
+  const auto dial =
+      dialer.dial("db", first.local_endpoint().port(), &*settings, [&](Dialer::Result result) {
+        got = std::move(result);
+        loop.stop();
+      });
+  const Instant start = run::now();
+  while (run::now() < add(start, milliseconds(11))) {  // The stagger passes before a turn does.
+  }
+  loop.run();
+  // Nobody shakes hands. A second winner would have broken the first one's: handshake_failed.
+  EXPECT_EQ(got.reason, CloseReason::connect_timeout);
+}
+
 }  // namespace
 }  // namespace damper::http

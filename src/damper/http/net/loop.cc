@@ -40,6 +40,7 @@ void Loop::Timer::plan(Instant at) {
 void Loop::TurnEnd::ask_turn_end() noexcept {
   if (linked_) return;
   linked_ = true;
+  round_ = turn_loop_.round_;
   before_ = turn_loop_.last_;
   after_ = nullptr;
   (before_ != nullptr ? before_->after_ : turn_loop_.first_) = this;
@@ -55,7 +56,14 @@ void Loop::TurnEnd::unlink() noexcept {
 
 Loop::Loop() : scratch_(new char[kScratch]) {}
 
-Loop::~Loop() = default;
+Loop::~Loop() {
+  ending_ = true;
+  while (first_ != nullptr) {
+    TurnEnd* const one = first_;
+    one->unlink();
+    one->on_loop_end();  // It may be gone after this.
+  }
+}
 
 bool Loop::is_here() const noexcept {
   const std::thread::id runner = runner_.load(std::memory_order_relaxed);
@@ -72,13 +80,25 @@ Instant Loop::now() noexcept {
 }
 
 void Loop::run() {
-  runner_.store(std::this_thread::get_id(), std::memory_order_relaxed);
+  struct Running {  // Also when an exception ends it.
+    explicit Running(Loop& loop) : loop_(loop) {
+      loop.runner_.store(std::this_thread::get_id(), std::memory_order_relaxed);
+    }
+    Running(const Running&) = delete;
+    Running& operator=(const Running&) = delete;
+    ~Running() {
+      loop_.now_is_known_ = false;
+      loop_.runner_.store({}, std::memory_order_relaxed);
+    }
+    Loop& loop_;
+  };
+  const Running running(*this);
+  context_.restart();  // A stop() of the last run; one for this run has set stopped_ as well.
   do {
     run_timers();
     end_turn();
     now_is_known_ = false;
   } while (sleep());
-  runner_.store({}, std::memory_order_relaxed);
   stopped_.store(false, std::memory_order_relaxed);
 }
 
@@ -141,10 +161,9 @@ void Loop::run_timers() {
 
 void Loop::end_turn() {
   for (int round = 0; round < kMostRounds && first_ != nullptr; ++round) {
-    const TurnEnd* const last = last_;
-    for (bool more = true; more && first_ != nullptr;) {
+    ++round_;
+    while (first_ != nullptr && first_->round_ != round_) {
       TurnEnd* const one = first_;
-      more = one != last;
       one->unlink();
       one->on_turn_end();  // It may be gone after this.
     }

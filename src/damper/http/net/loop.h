@@ -19,14 +19,17 @@ namespace damper::http {
 // Why: one timer wheel a loop instead of a timer for each operation, and buffers that belong to the
 // loop instead of to each idle connection, are what makes a connection cheap.
 // Model: run() turns. A turn is what one wake-up brings: handlers that are ready, then timers that
-// are due, then the TurnEnds that asked for it (they flush what the turn wrote, in one send); then
-// the loop sleeps. The clock is read at most once a turn, when now() is first asked.
-// Other threads hand work over with boost::asio::post(loop.context(), ...).
-// Invariants:
+// are due, then the TurnEnds that asked for it, in rounds: they flush what the turn wrote, in one
+// send, and tell callers their results. Then the loop sleeps. The clock is read at most once a
+// turn, when now() is first asked. Other threads hand work over with
+// boost::asio::post(loop.context(), ...). Invariants:
 //   (1) A Timer is told never before its time, and once for each arm(); in order of time.
 //   (2) A TurnEnd that asked is called once before the loop sleeps, also when it asked from
 //       outside of run().
-//   (3) No handler, timer or TurnEnd that goes on asking for more keeps the others from their turn.
+//   (3) A TurnEnd is called from run() alone: nothing of a connection or a client is below it on
+//   the
+//       stack, and it may destroy any of them. Who asks during a round has the next one.
+//   (4) No handler, timer or TurnEnd that goes on asking for more keeps the others from their turn.
 // Thread safety: none, but for stop(), is_here() and boost::asio::post(context(), ...).
 // Cost: no allocation but when more timers are armed than ever before. 64 KiB and the wheel.
 class Loop {
@@ -72,6 +75,8 @@ class Loop {
 
    protected:
     virtual void on_turn_end() = 0;
+    // The loop ends, and the turn's end will not come: for those that own themselves.
+    virtual void on_loop_end() noexcept {}
 
    private:
     friend class Loop;
@@ -80,6 +85,7 @@ class Loop {
     Loop& turn_loop_;
     TurnEnd* before_ = nullptr;
     TurnEnd* after_ = nullptr;
+    std::uint32_t round_ = 0;  // in which it asked
     bool linked_ = false;
   };
 
@@ -88,20 +94,23 @@ class Loop {
   Loop& operator=(const Loop&) = delete;
   ~Loop();
 
-  // Until stop(), or until there is nothing left to wait for. It can be run again then.
+  // Until stop(), or until there is nothing left to wait for. It can be run again then, and after
+  // an exception of whatever it called: that leaves by here, and a stop() meanwhile holds.
   void run();
   void stop() noexcept;  // from any thread; before run(): that it ends after one turn
   [[nodiscard]] boost::asio::io_context& context() noexcept { return context_; }
 
   // The time of this turn, fresh enough for every timeout; outside of run() the time.
   [[nodiscard]] Instant now() noexcept;
+  // Whether it is being destroyed: no turn comes any more.
+  [[nodiscard]] bool is_ending() const noexcept { return ending_; }
   // Whether this is the thread that runs it; while nobody does, everyone is. From any thread.
   [[nodiscard]] bool is_here() const noexcept;
   // Where a turn may read into, 64 KiB: good until the next socket reads.
   [[nodiscard]] std::span<char> scratch() noexcept { return {scratch_.get(), kScratch}; }
 
  private:
-  static constexpr std::size_t kScratch = 64 * 1024;
+  static constexpr std::size_t kScratch = std::size_t{64} * 1024;
 
   bool sleep();
   void run_timers();
@@ -111,6 +120,8 @@ class Loop {
   queue::EventQueue wheel_;
   TurnEnd* first_ = nullptr;  // those that asked for the end of the turn, in order
   TurnEnd* last_ = nullptr;
+  std::uint32_t round_ = 0;  // of TurnEnds; those that ask in it are served in the next
+  bool ending_ = false;
   std::size_t armed_ = 0;  // timers that are wanted
   Instant now_{};
   bool now_is_known_ = false;

@@ -206,5 +206,54 @@ TEST(Loop, TheTimeStandsStillForATurn) {
   EXPECT_EQ(loop.scratch().size(), 65536U);
 }
 
+TEST(Loop, AStopOfATimerOrOfATurnEndIsOverWithItsRun) {
+  Loop loop;
+  int ran = 0;
+  TestTimer timer(loop, [&](Instant) { loop.stop(); });
+  timer.arm(run::now());
+  loop.run();
+  boost::asio::post(loop.context(), [&] { ++ran; });
+  loop.run();
+  EXPECT_EQ(ran, 1);
+  TestTurnEnd end(loop, [&] { loop.stop(); });
+  end.ask_turn_end();
+  loop.run();
+  boost::asio::post(loop.context(), [&] { ++ran; });
+  loop.run();
+  EXPECT_EQ(ran, 2);
+}
+
+TEST(Loop, AnExceptionLeavesALoopThatRunsAgain) {
+  Loop loop;
+  boost::asio::post(loop.context(), [] { throw 1; });
+  EXPECT_THROW(loop.run(), int);
+  bool here = false;
+  std::thread([&] { here = loop.is_here(); }).join();
+  EXPECT_TRUE(here);  // Nobody runs it.
+  const Instant before = loop.now();
+  EXPECT_NE(before, Instant{});
+  int ran = 0;
+  boost::asio::post(loop.context(), [&] { ++ran; });
+  loop.run();
+  EXPECT_EQ(ran, 1);
+}
+
+TEST(Loop, WhoAsksAgainHasTheNextRoundAlsoWhenTheLastOneIsGone) {
+  Loop loop;
+  int calls = 0;
+  int calls_of_a_turn = 0;
+  auto last = std::make_unique<TestTurnEnd>(loop, [] {});
+  TestTurnEnd eager(loop, [&] {
+    last.reset();
+    if (++calls < 1000) eager.ask_turn_end();
+  });
+  eager.ask_turn_end();
+  last->ask_turn_end();
+  boost::asio::post(loop.context(), [&] { calls_of_a_turn = calls; });
+  loop.run();
+  EXPECT_EQ(calls, 1000);
+  EXPECT_LT(calls_of_a_turn, 10);  // The handler was not kept waiting.
+}
+
 }  // namespace
 }  // namespace damper::http

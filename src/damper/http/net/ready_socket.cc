@@ -5,10 +5,13 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 
+#include <algorithm>
 #include <array>
 #include <boost/asio/ip/address.hpp>
 #include <boost/asio/post.hpp>
 #include <cerrno>
+#include <cstdint>
+#include <limits>
 #include <new>
 #include <utility>
 
@@ -134,6 +137,14 @@ ReadySocket::ReadySocket(Socket socket)
   block_->socket().non_blocking(true, ignored);
   const int yes = 1;
   (void)::setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
+  set_send_patience(kSendPatience);
+}
+
+void ReadySocket::set_send_patience(Duration patience) noexcept {
+  if (fd_ < 0) return;
+  const auto ms = static_cast<unsigned>(std::clamp<std::int64_t>(
+      patience / std::chrono::milliseconds(1), 1, std::numeric_limits<int>::max()));
+  (void)::setsockopt(fd_, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof(ms));
 }
 
 ReadySocket::~ReadySocket() {

@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "damper/base/instant.h"
 #include "damper/http/net/transport.h"
 
 namespace damper::http {
@@ -34,8 +35,9 @@ using Socket =
 class ReadySocket {
  public:
   enum class Direction : std::uint8_t { read, write };
+  static constexpr Duration kSendPatience = std::chrono::seconds(30);
 
-  // Makes it non-blocking and sets TCP_NODELAY.
+  // Makes it non-blocking and sets TCP_NODELAY; what it sends is waited for kSendPatience.
   explicit ReadySocket(Socket socket);
   ReadySocket(const ReadySocket&) = delete;
   ReadySocket& operator=(const ReadySocket&) = delete;
@@ -48,6 +50,9 @@ class ReadySocket {
   void wait(Direction wait, Direction then, Transport::Waiter& waiter);
   // As wait(read, read), without looking at the socket: there is something to read already.
   void call_soon(Transport::Waiter& waiter);
+  // TCP_USER_TIMEOUT: the kernel gives the connection up when so long nothing of what was sent has
+  // been acknowledged, or taken: the peer, or the way to it, is gone.
+  void set_send_patience(Duration patience) noexcept;
   void shut_down_send() noexcept;
   void close(bool reset) noexcept;
   [[nodiscard]] int fd() const noexcept { return fd_; }  // -1 once closed

@@ -6,7 +6,7 @@ namespace damper::http {
 namespace {
 
 constexpr Duration kLingerTime = std::chrono::seconds(1);
-constexpr std::uint32_t kLingerBytes = 1024 * 1024;
+constexpr std::uint32_t kLingerBytes = std::size_t{1024} * 1024;
 constexpr int kMostSends = 8;  // of a turn
 
 // Whether the peer should see at once that this is no orderly end.
@@ -67,7 +67,8 @@ void SocketConnection::on_readable() {
   const Transport::Moved moved = transport_->recv(scratch);
   switch (moved.status) {
     case Transport::Status::ok:
-      codec_->receive({scratch.data(), moved.bytes}, loop().now());
+      heard_ = loop().now();
+      codec_->receive({scratch.data(), moved.bytes}, heard_);
       break;
     case Transport::Status::again:
       break;

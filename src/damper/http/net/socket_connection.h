@@ -64,6 +64,8 @@ class SocketConnection final : public ConnectionOwner,
   // Closes at the end of this turn, whatever is under way.
   void abort(CloseReason reason);
 
+  // When a byte of the peer's came last; the beginning of time: never.
+  [[nodiscard]] Instant heard() const noexcept { return heard_; }
   [[nodiscard]] Connection& codec() noexcept { return *codec_; }
   [[nodiscard]] const Transport& transport() const noexcept { return *transport_; }
   [[nodiscard]] Loop& loop() const noexcept { return Loop::Timer::loop(); }
@@ -86,6 +88,7 @@ class SocketConnection final : public ConnectionOwner,
   std::unique_ptr<Transport> transport_;
   std::unique_ptr<Connection> codec_;
   Owner& owner_;
+  Instant heard_{};
   std::uint32_t lingered_bytes_ = 0;
   const Side side_;
   State state_ = State::open;

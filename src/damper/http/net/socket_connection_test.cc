@@ -2,6 +2,8 @@
 #include "damper/http/net/socket_connection.h"
 
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 
 #include <memory>
@@ -249,6 +251,21 @@ TEST_F(SocketConnectionTest, ItMayGoWithWaitsUnderWay) {
   turn();
   EXPECT_EQ(read(1), "");
   EXPECT_EQ(error_, boost::asio::error::eof);
+}
+
+TEST(ReadySocketTest, WhatIsSentIsNotWaitedForForEver) {
+  Loop loop;
+  SocketPair pair = connect_pair(loop);
+  ReadySocket socket(std::move(pair.client));
+  const auto patience = [&] {
+    unsigned ms = 0;
+    socklen_t size = sizeof(ms);
+    EXPECT_EQ(::getsockopt(socket.fd(), IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, &size), 0);
+    return std::chrono::milliseconds(ms);
+  };
+  EXPECT_EQ(patience(), ReadySocket::kSendPatience);
+  socket.set_send_patience(std::chrono::seconds(7));
+  EXPECT_EQ(patience(), std::chrono::seconds(7));
 }
 
 }  // namespace

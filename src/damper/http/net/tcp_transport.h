@@ -29,6 +29,9 @@ class TcpTransport final : public Transport {
   void wait_writable(Waiter& waiter) override {
     socket_.wait(ReadySocket::Direction::write, ReadySocket::Direction::write, waiter);
   }
+  void set_send_patience(Duration patience) noexcept override {
+    socket_.set_send_patience(patience);
+  }
   void shut_down_send() noexcept override { socket_.shut_down_send(); }
   void close(bool reset) noexcept override { socket_.close(reset); }
   [[nodiscard]] Protocol protocol() const noexcept override { return Protocol::unknown; }

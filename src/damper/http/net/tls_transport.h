@@ -37,6 +37,9 @@ class TlsTransport final : public Transport {
   Moved send(std::string_view bytes) override;
   void wait_readable(Waiter& waiter) override;
   void wait_writable(Waiter& waiter) override;
+  void set_send_patience(Duration patience) noexcept override {
+    socket_.set_send_patience(patience);
+  }
   void shut_down_send() noexcept override;
   void close(bool reset) noexcept override;
   [[nodiscard]] Protocol protocol() const noexcept override;

@@ -41,6 +41,8 @@ class Transport {
   [[nodiscard]] virtual Moved send(std::string_view bytes) = 0;
   virtual void wait_readable(Waiter& waiter) = 0;
   virtual void wait_writable(Waiter& waiter) = 0;
+  // How long what was sent may go unacknowledged: see ReadySocket.
+  virtual void set_send_patience(Duration patience) noexcept = 0;
   // We will send no more; what comes is still received.
   virtual void shut_down_send() noexcept = 0;
   // Forgets the waits (no call comes after this) and closes the socket. `reset`: so that the peer

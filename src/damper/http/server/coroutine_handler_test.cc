@@ -10,7 +10,11 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 
+#include "damper/http/server/exchange_testing.h"
+#include "damper/http/server/guard_loop.h"
+#include "damper/http/server/guard_testing.h"
 #include "damper/http/server/server_testing.h"
 #include "damper/run/scope.h"
 
@@ -109,6 +113,27 @@ TEST(CoroutineHandler, ACallerWhoGoesAwayCancelsTheCoroutine) {
   auto future = ended.get_future();
   ASSERT_EQ(future.wait_for(seconds(5)), std::future_status::ready);
   EXPECT_EQ(future.get(), boost::asio::error::operation_aborted);
+}
+
+TEST(CoroutineHandler, BehindAGuardItDoesNotRunPastItsDeadline) {
+  Loop loop;
+  LoopGuard door(loop, guard_options(1));
+  boost::system::error_code ended;
+  const Handler handler = guarded(
+      answer_with_coroutine(
+          loop,
+          [&](const Request&) -> awaitable<Response> {
+            boost::asio::steady_timer timer(co_await boost::asio::this_coro::executor, seconds(60));
+            std::tie(ended) = co_await timer.async_wait(boost::asio::as_tuple(use_awaitable));
+            co_return Response{};
+          }),
+      door.guard());
+  const auto exchange = fake_exchange("GET", "/", {{"x-request-deadline", "20"}}, {}, run::now());
+  handler(exchange);
+  loop.run();  // Until there is nothing left to wait for.
+  EXPECT_EQ(exchange->status(), 504);
+  EXPECT_EQ(ended, boost::asio::error::operation_aborted);
+  EXPECT_EQ(door.guard().admission().in_flight(), 0);
 }
 
 }  // namespace

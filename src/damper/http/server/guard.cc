@@ -1,5 +1,7 @@
 #include "damper/http/server/guard.h"
 
+#include <algorithm>
+#include <bit>
 #include <utility>
 #include <vector>
 
@@ -30,14 +32,17 @@ class Guard::Visit final : public Exchange,
 
   void respond(Response response) override {
     const std::shared_ptr<Visit> alive = shared_from_this();
+    const auto unneeded = std::exchange(give_up_, {});  // They may keep this exchange.
     outer_->respond(std::move(response));
     finish();
   }
   [[nodiscard]] bool is_over() const noexcept override { return outer_->is_over(); }
   void on_cancel(std::function<void()> give_up) override {
-    if (gone_) return give_up();
-    give_up_.push_back(std::move(give_up));
+    if (gone_ || late_) return give_up();
+    if (!is_over()) give_up_.push_back(std::move(give_up));
   }
+  [[nodiscard]] bool is_here() const noexcept override { return outer_->is_here(); }
+  void post(std::function<void()> work) override { outer_->post(std::move(work)); }
 
   // Keeps itself while it waits: nobody else does.
   void wait() { self_ = shared_from_this(); }
@@ -57,6 +62,15 @@ class Guard::Visit final : public Exchange,
   }
   [[nodiscard]] bool gone() const noexcept { return gone_; }
 
+  // The deadline has come. The place stays taken for as long as the handler goes on.
+  void on_deadline(Response response) {
+    late_ = true;
+    outer_->respond(std::move(response));
+    for (const auto& give_up : std::exchange(give_up_, {})) give_up();
+  }
+
+  queue::EventQueue::Timer ending{};  // the guard's
+
  private:
   void finish() {
     Guard* guard = *guard_;
@@ -74,6 +88,7 @@ class Guard::Visit final : public Exchange,
   std::vector<std::function<void()>> give_up_;
   std::shared_ptr<Visit> self_;
   bool gone_ = false;
+  bool late_ = false;
 };
 
 std::optional<std::string> find_error(const GuardOptions& options) {
@@ -103,20 +118,22 @@ void Guard::handle(ExchangePtr exchange, std::shared_ptr<const Handler> inner) {
   const Instant arrived = exchange->arrived();
   const UnixTime wall =
       clock_.wall_now() - std::chrono::floor<std::chrono::milliseconds>(between(arrived, now));
-  auto visit = std::make_shared<Visit>(
-      *this, exchange, std::move(inner),
-      read_arrival(exchange->request().fields.view(), {arrived, wall}, options_.arrival));
+  const std::shared_ptr<Visit> visit(
+      new Visit(*this, exchange, std::move(inner),
+                read_arrival(exchange->request().fields.view(), {arrived, wall}, options_.arrival)),
+      EndsOnTheLoop());
   exchange->inherited() = visit->inherited();
   Admission::Refusals refusals;
   switch (admission_.offer(*visit, now, clock_.draw(), refusals)) {
     case Admission::Answer::runs:
       visit->listen_for_the_caller();
-      visit->call_handler();
+      run(visit);
+      if (visit->runs()) set_alarm();
       break;
     case Admission::Answer::waits:
       visit->wait();
       visit->listen_for_the_caller();
-      clock_.set_alarm(admission_.wake());
+      set_alarm();
       break;
     case Admission::Answer::refused:
       break;
@@ -124,7 +141,18 @@ void Guard::handle(ExchangePtr exchange, std::shared_ptr<const Handler> inner) {
   tell(refusals);
 }
 
+void Guard::set_alarm() { clock_.set_alarm(std::min(admission_.wake(), ending_.next())); }
+
+// A handler that answers at once costs no timer.
+void Guard::run(const std::shared_ptr<Visit>& visit) {
+  visit->call_handler();
+  if (!visit->runs()) return;
+  visit->ending =
+      ending_.schedule(visit->deadline(), {.detail = std::bit_cast<std::uintptr_t>(visit.get())});
+}
+
 void Guard::on_finished(Visit& visit) {
+  (void)ending_.cancel(visit.ending);
   admission_.on_finished(visit, clock_.now(), visit.gone());
   pump();
 }
@@ -132,7 +160,7 @@ void Guard::on_finished(Visit& visit) {
 void Guard::on_gone(Visit& visit) {
   if (!admission_.try_withdraw(visit, clock_.now())) return;
   (void)visit.stop_waiting();
-  clock_.set_alarm(admission_.wake());
+  set_alarm();
 }
 
 // Runs whoever can be run now. A handler that answers at once comes back here: the loop that is
@@ -142,14 +170,22 @@ void Guard::pump() {
   pumping_ = true;
   Admission::Refusals refusals;
   while (Admission::Item* item = admission_.try_next(clock_.now(), clock_.draw(), refusals)) {
-    static_cast<Visit*>(item)->stop_waiting()->call_handler();
+    run(static_cast<Visit*>(item)->stop_waiting());
   }
   pumping_ = false;
   tell(refusals);
-  clock_.set_alarm(admission_.wake());
+  set_alarm();
 }
 
 void Guard::on_alarm() {
+  while (const auto due = ending_.pop(clock_.now())) {
+    auto* visit = std::bit_cast<Visit*>(static_cast<std::uintptr_t>(due->event.detail));
+    // Without one a worker has just let go of it: it is on its way here to end.
+    if (const std::shared_ptr<Visit> alive = visit->weak_from_this().lock()) {
+      alive->on_deadline(
+          refusal(Verdict::deadline_passed, Duration{0}, options_.overload_status, clock_.draw()));
+    }
+  }
   Admission::Refusals refusals;
   admission_.expire(clock_.now(), clock_.draw(), refusals);
   tell(refusals);

@@ -10,6 +10,7 @@
 #include "damper/http/server/admission.h"
 #include "damper/http/server/guard_arrival.h"
 #include "damper/http/server/handler.h"
+#include "damper/queue/event_queue.h"
 
 namespace damper::http {
 
@@ -43,13 +44,16 @@ class GuardClock {
 // inside it have the caller's remaining deadline. Its place is free again when it has answered and,
 // if nobody answers, when the last handler lets go of the exchange. A caller that goes away in the
 // queue gives up its place at once; one that goes away during the work is told to the handler
-// (on_cancel), and the place is taken for as long as the work goes on. A handler that throws is
-// answered 500. Invariants:
+// (on_cancel), and the place is taken for as long as the work goes on. The same at the deadline:
+// the caller is answered 504, the handler is told. A handler that throws is answered 500.
+// Invariants:
 //   (1) The handler is called once for a request that is run, and never for one that is refused.
 //   (2) It is not called after the deadline, nor for a caller that has gone away.
-//   (3) As many places are given back as were taken.
+//   (3) At the deadline the caller has an answer, and the handler has been told to give up. What
+//       heeds it, as coroutines do, does not run on.
+//   (4) As many places are given back as were taken.
 // Thread safety: none; all on the loop's thread. One Guard a loop; metrics may be read by any
-// thread. Cost: two allocations a request.
+// thread. Cost: three allocations a request.
 class Guard {
  public:
   // REQUIRES: !find_error(options). The clock outlives the guard. Exchanges may outlive it.
@@ -69,12 +73,15 @@ class Guard {
 
   void on_finished(Visit& visit);
   void on_gone(Visit& visit);
+  void run(const std::shared_ptr<Visit>& visit);
+  void set_alarm();
   void tell(Admission::Refusals& refusals);
   void pump();
 
   const GuardOptions options_;
   GuardClock& clock_;
   Admission admission_;
+  queue::EventQueue ending_;  // the deadlines of those that run
   bool pumping_ = false;
   const std::shared_ptr<Guard*> self_ = std::make_shared<Guard*>(this);  // for visits
 };

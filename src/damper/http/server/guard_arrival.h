@@ -8,12 +8,11 @@
 
 #include "damper/base/instant.h"
 #include "damper/base/unix_time.h"
+#include "damper/http/codec/criticality_header.h"
 #include "damper/http/codec/head.h"
 #include "damper/run/inherited.h"
 
 namespace damper::http {
-
-inline constexpr std::string_view kCriticalityHeader = "damper-criticality";
 
 struct ArrivalOptions {
   // Of a request that brings no deadline, and of any request at the most; 1 ms to 30 days.

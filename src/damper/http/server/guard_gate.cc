@@ -43,7 +43,7 @@ Gate::Ticket::Ticket(Gate& gate, std::span<const Field> fields, const ArrivalTim
     verdict_ = Verdict::limited;
     retry_after_ = retry_after_seconds(gate.options_.retry_after, draw);
   } else {
-    scope_.emplace(inherited_.deadline, inherited_.owned_above);
+    scope_.emplace(inherited_);
   }
   gate.tally_.count(verdict_ == Verdict::none ? Verdict::success : verdict_,
                     inherited_.criticality);

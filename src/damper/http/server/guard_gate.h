@@ -71,7 +71,7 @@ class Gate {
     Verdict verdict_ = Verdict::none;
     std::chrono::seconds retry_after_{0};
     bool abandoned_ = false;
-    std::optional<run::Scope> scope_;
+    std::optional<run::Scope> scope_;  // of inherited_: goes before it
   };
 
   // REQUIRES: !find_error(options).

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "damper/run/clock.h"
+#include "damper/run/inherited.h"
 
 namespace damper::http {
 namespace {
@@ -74,7 +75,10 @@ TEST(Gate, CallsInsideInheritTheDeadlineAndTheOwner) {
     EXPECT_EQ(run::Scope::deadline().at(), arrived + milliseconds(500));
     EXPECT_TRUE(run::Scope::owned_above());
     EXPECT_EQ(ticket.inherited().retry_owner, "edge");
+    ASSERT_NE(run::Scope::inherited(), nullptr);
+    EXPECT_EQ(run::Scope::inherited()->retry_owner, "edge");  // It is passed on.
   }
+  EXPECT_EQ(run::Scope::inherited(), nullptr);
   EXPECT_EQ(run::Scope::deadline().at(), kNever);
 }
 

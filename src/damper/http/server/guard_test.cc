@@ -110,6 +110,8 @@ TEST(Guard, ARefusalIsCheapAndSaysWhenToComeBack) {
   EXPECT_EQ(bench.working(), "/a");
   bench.wait_until(1000);  // longest_wait
   EXPECT_EQ(c->status(), 503);
+  EXPECT_EQ(bench.clock.alarm, at(10'000));  // a's deadline
+  bench.answer_first();
   EXPECT_EQ(bench.clock.alarm, kNever);
 }
 
@@ -130,7 +132,7 @@ TEST(Guard, ACallerThatGoesAwayInTheQueueGivesUpItsPlace) {  // Invariant (2)
   EXPECT_EQ(bench.working(), "");  // It had gone before it came here.
 }
 
-TEST(Guard, ACallerThatGoesAwayDuringTheWorkIsToldToTheHandler) {  // Invariant (3)
+TEST(Guard, ACallerThatGoesAwayDuringTheWorkIsToldToTheHandler) {  // Invariant (4)
   Bench bench(guard_options(1));
   const auto a = bench.send("/a");
   bool told = false;
@@ -147,7 +149,37 @@ TEST(Guard, ACallerThatGoesAwayDuringTheWorkIsToldToTheHandler) {  // Invariant 
   EXPECT_EQ(bench.guard.admission().in_flight(), 0);
 }
 
-TEST(Guard, WhoNeverAnswersOrThrowsGivesThePlaceBackToo) {  // Invariant (3)
+TEST(Guard, AtTheDeadlineTheCallerIsAnsweredAndTheHandlerToldOnce) {  // Invariants (3) and (4)
+  Bench bench(guard_options(1));
+  const auto a = bench.send("/a", {{"x-request-deadline", "50"}});
+  const auto b = bench.send("/b", {{"x-request-deadline", "500"}});
+  int told = 0;
+  bench.work[0]->on_cancel([&] { ++told; });
+  bench.wait_until(49);
+  EXPECT_EQ(a->status(), 0);
+  bench.wait_until(50);
+  EXPECT_EQ(a->status(), 504);
+  EXPECT_EQ(a->field("damper-verdict"), "deadline_passed");
+  EXPECT_EQ(told, 1);
+  EXPECT_TRUE(bench.work[0]->is_over());
+  bench.work[0]->on_cancel([&] { ++told; });
+  EXPECT_EQ(told, 2);                // It is too late to wait for it.
+  EXPECT_EQ(bench.working(), "/a");  // The place is taken while the work goes on.
+  bench.wait_until(60);
+  EXPECT_EQ(told, 2);
+  bench.answer_first();
+  EXPECT_EQ(a->status(), 504);
+  EXPECT_EQ(bench.working(), "/b");
+  EXPECT_EQ(bench.guard.admission().tally().overruns, 1U);
+  EXPECT_EQ(bench.clock.alarm, at(500));  // One that waited has its deadline too.
+  bench.work[0]->on_cancel([&bench] { bench.work.clear(); });  // It heeds.
+  bench.wait_until(500);
+  EXPECT_EQ(b->status(), 504);
+  EXPECT_EQ(bench.guard.admission().in_flight(), 0);
+  EXPECT_EQ(bench.clock.alarm, kNever);
+}
+
+TEST(Guard, WhoNeverAnswersOrThrowsGivesThePlaceBackToo) {  // Invariant (4)
   Bench bench(guard_options(1));
   const auto a = bench.send("/a");
   const auto b = bench.send("/b");
@@ -190,7 +222,7 @@ TEST(Guard, HandlersThatAnswerAtOnceDoNotNest) {
   EXPECT_EQ(deepest, 1);
 }
 
-TEST(Guard, ASecondAnswerTakesNoSecondPlace) {  // Invariant (3)
+TEST(Guard, ASecondAnswerTakesNoSecondPlace) {  // Invariant (4)
   Bench bench(guard_options(1));
   const auto a = bench.send("/a");
   const ExchangePtr kept = bench.work[0];
@@ -198,6 +230,20 @@ TEST(Guard, ASecondAnswerTakesNoSecondPlace) {  // Invariant (3)
   kept->respond({.status = 500, .fields = {}, .body = {}, .trailers = {}});
   EXPECT_EQ(a->status(), 200);
   EXPECT_EQ(bench.guard.admission().in_flight(), 0);
+}
+
+TEST(Guard, WhatKeepsTheExchangeToBeToldIsForgottenWithTheAnswer) {
+  Bench bench(guard_options(1));
+  const auto a = bench.send("/a");
+  const auto keep = [](const ExchangePtr& kept) {
+    kept->on_cancel([kept] { ADD_FAILURE() << kept->request().target; });
+  };
+  keep(bench.work[0]);
+  const ExchangePtr late = bench.work[0];
+  bench.answer_first();
+  keep(late);  // It would be told nothing any more.
+  EXPECT_EQ(late.use_count(), 1);
+  a->go_away();
 }
 
 TEST(Guard, WhenItEndsThoseThatWaitAreRefused) {

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <utility>
 
 #include "damper/base/instant.h"
 #include "damper/http/codec/message.h"
@@ -15,7 +16,7 @@ namespace damper::http {
 // Lifetime: shared by the server and whoever will answer. One that nobody answers any more is
 // answered 500 when the last handler lets go of it.
 // Thread safety: none; all on the loop's thread. Who works elsewhere posts back to the loop; an
-// ExchangePtr may be let go of anywhere.
+// ExchangePtr may be let go of anywhere, and so is_here() and post() may be called anywhere.
 class Exchange {
  public:
   virtual ~Exchange() = default;
@@ -31,8 +32,14 @@ class Exchange {
   virtual void respond(Response response) = 0;
   // Whether the caller has gone away, or an answer has been given.
   [[nodiscard]] virtual bool is_over() const noexcept = 0;
-  // Called once, if the caller goes away before the answer: give up the work.
+  // Called once, if the caller goes away before the answer, or a guard has answered for it at its
+  // deadline: give up the work.
   virtual void on_cancel(std::function<void()> give_up) = 0;
+
+  // Whether this is the loop's thread.
+  [[nodiscard]] virtual bool is_here() const noexcept { return true; }
+  // Has it done on the loop's thread, later. If the loop goes first, it is destroyed undone.
+  virtual void post(std::function<void()> work) { work(); }
 
  protected:
   Request request_;
@@ -40,6 +47,21 @@ class Exchange {
   run::Inherited inherited_;
 };
 using ExchangePtr = std::shared_ptr<Exchange>;
+
+// The deleter of an exchange around another one: wherever the last pointer to it is let go of, its
+// destructor runs on the loop's thread.
+struct EndsOnTheLoop {
+  void operator()(Exchange* exchange) const {
+    if (exchange->is_here()) {
+      delete exchange;
+      return;
+    }
+    // Of void: nothing may find the exchange again through enable_shared_from_this.
+    std::shared_ptr<void> last(static_cast<void*>(exchange),
+                               [](void* gone) { delete static_cast<Exchange*>(gone); });
+    exchange->post([last = std::move(last)] {});
+  }
+};
 
 // A Handler answers requests: now, or later through the exchange that it keeps. Middleware is a
 // function from handler to handler.

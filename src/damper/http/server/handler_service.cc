@@ -29,6 +29,7 @@ struct HandlerService::Shared {
   Handler handler;
   HandlerServiceOptions options;
   ServerMetrics* metrics;
+  std::size_t gathered = 0;  // bytes of all bodies
 };
 
 // One request. Its stream holds it, and so do the handlers, through the ExchangePtr that dispatch()
@@ -40,10 +41,17 @@ class HandlerService::Incoming final : public Exchange, public StreamUser {
       : shared_(std::move(shared)), stream_(&stream) {
     arrived_ = stream.began();
   }
+  Incoming(const Incoming&) = delete;
+  Incoming& operator=(const Incoming&) = delete;
+  ~Incoming() override { drop_body(); }
 
   void respond(Response response) override;
   [[nodiscard]] bool is_over() const noexcept override { return answered_ || stream_ == nullptr; }
   void on_cancel(std::function<void()> give_up) override;
+  [[nodiscard]] bool is_here() const noexcept override { return shared_->loop.is_here(); }
+  void post(std::function<void()> work) override {
+    boost::asio::post(shared_->loop.context(), std::move(work));
+  }
 
   void on_head(const Head& head, bool end) override;
   void on_data(std::string_view bytes) override;
@@ -71,7 +79,12 @@ class HandlerService::Incoming final : public Exchange, public StreamUser {
   static constexpr std::size_t kBlock = 64;
 
   void dispatch();
-  void refuse(int status);
+  void refuse(Response response);
+  [[nodiscard]] bool has_room(std::uint64_t bytes) const noexcept {
+    return bytes <= shared_->options.max_gathered_bytes - shared_->gathered;
+  }
+  void refuse_for_want_of_room();
+  void drop_body() noexcept;
   void send_rest();
   void let_go() noexcept {
     if (--holders_ == 0) delete this;
@@ -80,6 +93,10 @@ class HandlerService::Incoming final : public Exchange, public StreamUser {
   // any thread: a worker that has handed its answer over may be the last to forget the exchange.
   void on_unanswered();
   void on_handlers_gone() noexcept;
+  void on_handlers_gone_here() noexcept {
+    drop_body();
+    let_go();
+  }
 
   std::shared_ptr<Shared> shared_;
   Stream* stream_;
@@ -89,21 +106,30 @@ class HandlerService::Incoming final : public Exchange, public StreamUser {
   std::function<void()> give_up_;
   Response response_;  // while it is being sent
   std::size_t sent_ = 0;
+  std::size_t gathered_ = 0;  // bytes of the body, wherever it is
   alignas(std::max_align_t) std::byte block_[kBlock];
 };
 
 void HandlerService::Incoming::on_head(const Head& head, bool end) {
   request_ = Request::from(head);
-  if (head.content_length.value_or(0) > shared_->options.max_request_body) return refuse(413);
+  if (head.content_length.value_or(0) > shared_->options.max_request_body) {
+    return refuse(plain(413, "too large\n"));
+  }
+  if (!has_room(head.content_length.value_or(0))) return refuse_for_want_of_room();
   if (end) return dispatch();
 }
 
 void HandlerService::Incoming::on_data(std::string_view bytes) {
   if (!refused_) {
     if (bytes.size() > shared_->options.max_request_body - request_.body.size()) {
-      refuse(413);
+      refuse(plain(413, "too large\n"));
+    } else if (!has_room(bytes.size())) {
+      refuse_for_want_of_room();
     } else {
       request_.body.append(bytes);
+      gathered_ += bytes.size();
+      shared_->gathered += bytes.size();
+      if (shared_->metrics != nullptr) shared_->metrics->on_gathered(bytes.size());
     }
   }
   if (stream_ != nullptr) stream_->consumed(bytes.size());
@@ -113,10 +139,24 @@ void HandlerService::Incoming::on_end(std::span<const Field>) {
   if (!refused_) dispatch();
 }
 
-void HandlerService::Incoming::refuse(int status) {
+void HandlerService::Incoming::refuse(Response response) {
   refused_ = true;
+  drop_body();
+  respond(std::move(response));
+}
+
+void HandlerService::Incoming::refuse_for_want_of_room() {
+  if (shared_->metrics != nullptr) shared_->metrics->on_no_room();
+  Response response = plain(503, "no room for the body now\n");
+  response.fields.add("retry-after", "1");
+  refuse(std::move(response));
+}
+
+void HandlerService::Incoming::drop_body() noexcept {
   request_.body = {};
-  respond(plain(status, "too large\n"));
+  if (gathered_ == 0) return;
+  if (shared_->metrics != nullptr) shared_->metrics->on_dropped(gathered_);
+  shared_->gathered -= std::exchange(gathered_, 0);
 }
 
 void HandlerService::Incoming::dispatch() {
@@ -138,10 +178,10 @@ void HandlerService::Incoming::on_unanswered() {
 }
 
 void HandlerService::Incoming::on_handlers_gone() noexcept {
-  if (shared_->loop.is_here()) return let_go();
+  if (shared_->loop.is_here()) return on_handlers_gone_here();
   // Also when the loop goes without having run it.
   struct LetGo {
-    void operator()(Incoming* incoming) const noexcept { incoming->let_go(); }
+    void operator()(Incoming* incoming) const noexcept { incoming->on_handlers_gone_here(); }
   };
   boost::asio::post(shared_->loop.context(), [last = std::unique_ptr<Incoming, LetGo>(this)] {});
 }

@@ -18,7 +18,10 @@ class Registry;
 namespace damper::http {
 
 struct HandlerServiceOptions {
-  std::size_t max_request_body = 1024 * 1024;  // bytes; more is answered 413 (Content Too Large)
+  std::size_t max_request_body =
+      std::size_t{1024} * 1024;  // bytes; more is answered 413 (Content Too Large)
+  // Bytes of all bodies together, of requests that nobody has let go of; more is answered 503.
+  std::size_t max_gathered_bytes = std::size_t{256} << 20;
 };
 
 // A HandlerService gathers whole requests and lets a Handler answer them.
@@ -28,6 +31,8 @@ struct HandlerServiceOptions {
 //   (1) Every request that came whole goes to the handler once, and is answered once: with what the
 //       handler said, or 500 when it threw, or let go of the exchange without a word.
 //   (2) A request's body is bounded by max_request_body, whatever its head said.
+//       All bodies that were gathered and are held are bounded by max_gathered_bytes: a guard sees
+//       a request when it is whole, and can bound only what comes after.
 //   (3) When the caller goes away first, give_up is called once, and a late answer is dropped.
 //   (4) Exchanges may outlive the service, and the server.
 // Thread safety: none; all on the loop's thread, but that any thread may let go of an ExchangePtr.

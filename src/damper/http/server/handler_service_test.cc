@@ -54,6 +54,38 @@ TEST(HandlerService, ABodyOverTheBoundIsRefusedWhateverItsHeadSaid) {
   EXPECT_EQ(status_of(fits.read_to("9.")), "200");
 }
 
+TEST(HandlerService, AllBodiesTogetherAreBounded) {
+  std::promise<ExchangePtr> kept;
+  TestServer server([&](ExchangePtr exchange) { kept.set_value(std::move(exchange)); }, {},
+                    {.max_gathered_bytes = 10});
+  RawClient first(server.port);
+  first.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 6\r\n\r\n123456");
+  ExchangePtr exchange = kept.get_future().get();
+  kept = {};
+  RawClient said(server.port);
+  said.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n");
+  const std::string refusal = said.read_to("\r\n\r\n");
+  EXPECT_EQ(status_of(refusal), "503");
+  EXPECT_NE(refusal.find("retry-after: 1"), std::string::npos) << refusal;
+  RawClient silent(server.port);
+  silent.send("POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n");
+  silent.send("4\r\n1234\r\n1\r\n1\r\n0\r\n\r\n");
+  EXPECT_EQ(status_of(silent.read_to("\r\n\r\n")), "503");
+  const std::string shown = server.registry.expose();
+  EXPECT_NE(shown.find("damper_http_gathered_bytes{server=\"test\"} 6\n"), std::string::npos);
+  EXPECT_NE(shown.find("damper_http_no_room_total{server=\"test\"} 2\n"), std::string::npos);
+  server.run([&] {
+    const Request moved = std::move(exchange->request());  // As a guard does.
+    exchange->respond({.status = 200, .body = "done."});
+    exchange.reset();
+  });
+  EXPECT_EQ(status_of(first.read_to("done.")), "200");
+  first.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n1234567890");  // Room again.
+  exchange = kept.get_future().get();
+  server.run([&] { exchange.reset(); });
+  EXPECT_EQ(status_of(first.read_to("no answer\n")), "500");
+}
+
 TEST(HandlerService, AHandlerThatThrowsOrForgetsOrLiesIsA500) {
   std::atomic<int> calls = 0;
   TestServer server([&](const ExchangePtr& exchange) {

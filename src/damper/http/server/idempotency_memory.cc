@@ -33,6 +33,7 @@ MemoryStore::MemoryStore(const MemoryStoreOptions& options)
 
 IdempotencyStore::Claim MemoryStore::claim(std::string_view key, const Fingerprint& request,
                                            UnixTime now) {
+  const std::lock_guard lock(mutex_);
   expire(now);
   if (const auto found = entries_.find(key); found != entries_.end()) {
     const Entry& entry = found->second;
@@ -53,23 +54,29 @@ IdempotencyStore::Claim MemoryStore::claim(std::string_view key, const Fingerpri
 
 bool MemoryStore::complete(std::string_view key, std::uint64_t token, const Response& answer,
                            UnixTime now) {
+  const std::lock_guard lock(mutex_);
   const auto found = find_owned(key, token);
   if (found == entries_.end()) return false;
   expire(now);
   Entry& entry = found->second;
   const std::size_t bytes = size_of(answer);
+  if (bytes <= options_.most_bytes / 2 && make_room(0, bytes)) {
+    entry.answer = answer;
+    entry.bytes += bytes;
+    bytes_ += bytes;
+  } else {
+    entry.answer = answer_not_kept();  // Within kEntryBytes.
+    tally_.unkept.fetch_add(1, std::memory_order_relaxed);
+  }
   entry.token = 0;
   entry.expires = now + std::chrono::floor<std::chrono::milliseconds>(options_.retention);
-  entry.answer = answer;
-  entry.bytes += bytes;
-  bytes_ += bytes;
   entry.line = answered_.insert(answered_.end(), &found->first);
-  (void)make_room(0, 0);  // Older answers go; this one too, if it alone is too large.
   publish();
   return true;
 }
 
 void MemoryStore::release(std::string_view key, std::uint64_t token) {
+  const std::lock_guard lock(mutex_);
   const auto found = find_owned(key, token);
   if (found != entries_.end()) remove(found);
 }

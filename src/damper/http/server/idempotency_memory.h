@@ -4,9 +4,10 @@
 #include <cstddef>
 #include <functional>
 #include <list>
+#include <map>
+#include <mutex>
 #include <optional>
 #include <string>
-#include <unordered_map>
 
 #include "damper/http/server/idempotency_store.h"
 
@@ -24,12 +25,16 @@ struct MemoryStoreOptions {
 //
 // Why: most repeats come within seconds of the first, to the same process. What must survive a
 // restart belongs in a SqliteStore.
-// Model: a hash table, and a list of what was answered, oldest first: it expires in that order. At
-// the bound the oldest answers go, before their time; when there is none, the claim is refused
-// (`full`). An entry costs its key, its answer and kEntryBytes.
+// Model: a tree by key, and a list of what was answered, oldest first: it expires in that order. A
+// tree, since keys are the callers': no choice of them makes it slow. At the bound the oldest
+// answers go, before their time; when there is none, the claim is refused (`full`). An entry costs
+// its key, its answer and kEntryBytes, in which there is room for answer_not_kept(): that stands
+// for an answer which does not fit beside what is under way, or is over half of most_bytes.
+// Thread safety: all methods may be called concurrently; a mutex is held for O(log n) and the copy
+// of an answer. The handlers of all loops share one store: a repeat may come to any of them.
 class MemoryStore final : public IdempotencyStore {
  public:
-  static constexpr std::size_t kEntryBytes = 256;
+  static constexpr std::size_t kEntryBytes = 512;
 
   // REQUIRES: !find_error(options).
   explicit MemoryStore(const MemoryStoreOptions& options = {});
@@ -49,10 +54,7 @@ class MemoryStore final : public IdempotencyStore {
     Response answer;
     std::list<const std::string*>::iterator line{};  // in answered_
   };
-  struct Hash : std::hash<std::string_view> {
-    using is_transparent = void;
-  };
-  using Entries = std::unordered_map<std::string, Entry, Hash, std::equal_to<>>;
+  using Entries = std::map<std::string, Entry, std::less<>>;
 
   void expire(UnixTime now);
   void remove(Entries::iterator entry);
@@ -61,6 +63,7 @@ class MemoryStore final : public IdempotencyStore {
   void publish();
 
   const MemoryStoreOptions options_;
+  std::mutex mutex_;  // over all that follows
   Entries entries_;
   std::list<const std::string*> answered_;  // keys in entries_, oldest answer first
   std::size_t bytes_ = 0;

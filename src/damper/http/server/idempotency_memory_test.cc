@@ -2,6 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <atomic>
+#include <string>
+#include <thread>
+#include <vector>
+
 #include "damper/http/server/idempotency_store_testing.h"
 
 namespace damper::http {
@@ -50,6 +56,39 @@ TEST(MemoryStore, BytesAreBoundedToo) {  // Invariant (4)
     ASSERT_EQ(store.claim(key, print(0), wall(i)).state, KeyState::replayed);
   }
   EXPECT_GT(store.tally().evictions, 90U);
+}
+
+TEST(MemoryStore, AnAnswerThatNeverFitsIsA409AndDrivesNothingOut) {  // Invariants (2) and (4)
+  MemoryStore store({.most_bytes = 4096});
+  const auto small = store.claim("small", print(0), wall(0));
+  EXPECT_TRUE(store.complete("small", small.token, answer(200, "s"), wall(0)));
+  const auto large = store.claim("large", print(0), wall(0));
+  EXPECT_TRUE(store.complete("large", large.token, answer(200, std::string(4096, 'x')), wall(1)));
+  EXPECT_EQ(store.claim("large", print(0), wall(2)).answer->body, answer_not_kept().body);
+  EXPECT_EQ(store.claim("small", print(0), wall(2)).answer->body, "s");
+  EXPECT_EQ(store.tally().unkept, 1U);
+  EXPECT_LE(store.tally().bytes, 4096U);
+}
+
+TEST(MemoryStore, OfManyThreadsThatClaimAKeyOneGetsIt) {  // Invariant (1)
+  MemoryStore store;
+  constexpr int kKeys = 500;
+  std::array<std::atomic<int>, kKeys> firsts{};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      for (int k = 0; k < kKeys; ++k) {
+        const std::string key = std::to_string(k);
+        const auto claim = store.claim(key, print(0), wall(k));
+        if (claim.state != KeyState::first) continue;
+        ++firsts[static_cast<std::size_t>(k)];
+        EXPECT_TRUE(store.complete(key, claim.token, answer(200, key), wall(k)));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const auto& count : firsts) EXPECT_EQ(count, 1);
+  EXPECT_EQ(store.tally().entries, static_cast<std::uint64_t>(kKeys));
 }
 
 TEST(MemoryStore, AnAnswerExpiresAtItsTimeNotBefore) {

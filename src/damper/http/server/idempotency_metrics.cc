@@ -26,6 +26,9 @@ observe::Registry::Collection show(const IdempotencyStore& store, std::string na
                 tally.recovered.load());
     out.counter("damper_idempotency_lost_total", "Answers that came when the lease was over.",
                 labels, tally.lost.load());
+    out.counter("damper_idempotency_unkept_total",
+                "Answers for which there was no room: a 409 is replayed instead.", labels,
+                tally.unkept.load());
     out.counter("damper_idempotency_errors_total", "Errors of the store itself.", labels,
                 tally.errors.load());
     out.gauge("damper_idempotency_entries", "Keys that are kept.", labels, tally.entries.load());

@@ -14,6 +14,7 @@ namespace damper::http {
 //   damper_idempotency_expirations_total        answers that went in time
 //   damper_idempotency_recovered_total          keys whose first owner had died
 //   damper_idempotency_lost_total               answers that came after the lease was over
+//   damper_idempotency_unkept_total             answers without room: a 409 is replayed instead
 //   damper_idempotency_errors_total             of the database
 //   damper_idempotency_entries, _bytes
 // REQUIRES: the store and the registry outlive the Collection. Cost: nothing but at a scrape.

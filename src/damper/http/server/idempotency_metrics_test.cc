@@ -20,6 +20,7 @@ TEST(IdempotencyMetrics, EveryResultIsShownFromTheStart) {
         "damper_idempotency_requests_total{result=\"under_way\",store=\"orders\"} 1\n",
         "damper_idempotency_requests_total{result=\"mismatch\",store=\"orders\"} 0\n",
         "damper_idempotency_evictions_total{store=\"orders\"} 0\n",
+        "damper_idempotency_unkept_total{store=\"orders\"} 0\n",
         "damper_idempotency_entries{store=\"orders\"} 1\n"}) {
     EXPECT_NE(text.find(line), std::string::npos) << line << text;
   }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "damper/base/check.h"
 #include "damper/http/server/idempotency_database.h"
@@ -162,20 +163,44 @@ SqliteStore::SqliteStore(const SqliteStoreOptions& options, std::unique_ptr<Data
 
 SqliteStore::~SqliteStore() = default;
 
+// Does `work` in a transaction, which is all or nothing. When the file is full it does it again
+// after more and more of the oldest answers have gone: in the same transaction, so that they are
+// still there if it is of no use.
+template <class Work>
+auto SqliteStore::in_transaction(const Work& work) {
+  const std::int64_t before = entries_;
+  for (std::int64_t room = 0;; room = room == 0 ? before / 100 + 1 : room * 2) {
+    entries_ = before;
+    expired_ = evicted_ = 0;
+    bool more = true;
+    try {
+      Transaction transaction(database_->file);
+      if (room > 0) more = evict(room) == room;
+      auto result = work();
+      transaction.commit();
+      tally_.expirations.fetch_add(expired_, std::memory_order_relaxed);
+      tally_.evictions.fetch_add(evicted_, std::memory_order_relaxed);
+      tally_.entries.store(static_cast<std::uint64_t>(std::max<std::int64_t>(entries_, 0)),
+                           std::memory_order_relaxed);
+      return result;
+    } catch (const DatabaseError& error) {
+      if (error.code == SQLITE_FULL && more) continue;
+      tally_.errors.fetch_add(1, std::memory_order_relaxed);
+      entries_ = options_.most_entries;  // To be counted again.
+      throw;
+    }
+  }
+}
+
 IdempotencyStore::Claim SqliteStore::claim(std::string_view key, const Fingerprint& request,
                                            UnixTime now) {
   try {
-    Transaction transaction(database_->file);
-    Claim claim = claim_in_transaction(key, request, now);
-    transaction.commit();
+    Claim claim = in_transaction([&] { return claim_in_transaction(key, request, now); });
     if (claim.state == KeyState::first) own_.insert(claim.token);
+    if (claim.state == KeyState::replayed) forget(std::exchange(claim.token, 0));  // It was done_.
     if (claim.recovered) tally_.recovered.fetch_add(1, std::memory_order_relaxed);
-    tally_.entries.store(static_cast<std::uint64_t>(std::max<std::int64_t>(entries_, 0)),
-                         std::memory_order_relaxed);
     return counted(std::move(claim));
   } catch (const DatabaseError& error) {
-    tally_.errors.fetch_add(1, std::memory_order_relaxed);
-    entries_ = options_.most_entries;  // To be counted again.
     return counted({.state = error.code == SQLITE_FULL ? KeyState::full : KeyState::broken});
   }
 }
@@ -188,16 +213,20 @@ IdempotencyStore::Claim SqliteStore::claim_in_transaction(std::string_view key,
     (void)purge.bind(ms(now)).step();
     const std::int64_t gone = database_->file.changes();
     entries_ -= gone;
-    tally_.expirations.fetch_add(static_cast<std::uint64_t>(gone), std::memory_order_relaxed);
+    expired_ += static_cast<std::uint64_t>(gone);
   }
   bool recovered = false;
+  std::uint64_t done = 0;
   {
     Statement::Run found(database_->find);
     if (found.bind(key).step()) {
       const bool answered = !found.is_null(3);
       const bool over = found.number(2) <= ms(now);
-      const bool ours = own_.contains(static_cast<std::uint64_t>(found.number(1)));
-      if (answered ? !over : ours || !over) {
+      const auto owner = static_cast<std::uint64_t>(found.number(1));
+      const bool ours = own_.contains(owner);
+      if (!answered && done_.contains(owner) && found.bytes(0) == view(request)) {
+        done = owner;
+      } else if (answered ? !over : ours || !over) {
         if (found.bytes(0) != view(request)) return {.state = KeyState::mismatch};
         if (!answered) return {.state = KeyState::under_way};
         Claim claim{.state = KeyState::replayed};
@@ -209,10 +238,15 @@ IdempotencyStore::Claim SqliteStore::claim_in_transaction(std::string_view key,
         claim.answer->trailers = decode(fields.substr(std::min(end + 1, fields.size())));
         claim.answer->body = std::string(found.bytes(5));
         return claim;
+      } else {
+        recovered = !answered;
+        --entries_;
       }
-      recovered = !answered;
-      --entries_;
     }
+  }
+  if (done != 0) {
+    (void)complete_in_transaction(key, done, answer_not_kept(), now);
+    return {.state = KeyState::replayed, .token = done, .answer = answer_not_kept()};
   }
   if (entries_ >= options_.most_entries && !make_room()) return {.state = KeyState::full};
   const std::uint64_t token = random_token();
@@ -229,37 +263,62 @@ IdempotencyStore::Claim SqliteStore::claim_in_transaction(std::string_view key,
 bool SqliteStore::make_room() {
   entries_ = database_->file.number("SELECT count(*) FROM entries");
   if (entries_ < options_.most_entries) return true;
+  (void)evict(entries_ - options_.most_entries + 1 + options_.most_entries / 100);
+  return entries_ < options_.most_entries;
+}
+
+// How many of the oldest answers there were to go.
+std::int64_t SqliteStore::evict(std::int64_t count) {
   Statement::Run evict(database_->evict);
-  (void)evict.bind(entries_ - options_.most_entries + 1 + options_.most_entries / 100).step();
+  (void)evict.bind(count).step();
   const std::int64_t gone = database_->file.changes();
   entries_ -= gone;
-  tally_.evictions.fetch_add(static_cast<std::uint64_t>(gone), std::memory_order_relaxed);
-  return entries_ < options_.most_entries;
+  evicted_ += static_cast<std::uint64_t>(gone);
+  return gone;
+}
+
+void SqliteStore::forget(std::uint64_t token) {
+  own_.erase(token);
+  done_.erase(token);
+}
+
+bool SqliteStore::complete_in_transaction(std::string_view key, std::uint64_t token,
+                                          const Response& answer, UnixTime now) {
+  const std::string fields = encode(answer.fields) + "\n" + encode(answer.trailers);
+  Statement::Run run(database_->complete);
+  (void)run.bind(key)
+      .bind(static_cast<std::int64_t>(token))
+      .bind(ms(now) + ms(options_.retention))
+      .bind(answer.status)
+      .bind(std::string_view(fields))
+      .bind(std::string_view(answer.body))
+      .step();
+  return database_->file.changes() == 1;
 }
 
 bool SqliteStore::complete(std::string_view key, std::uint64_t token, const Response& answer,
                            UnixTime now) {
-  own_.erase(token);
-  try {
-    const std::string fields = encode(answer.fields) + "\n" + encode(answer.trailers);
-    Statement::Run run(database_->complete);
-    (void)run.bind(key)
-        .bind(static_cast<std::int64_t>(token))
-        .bind(ms(now) + ms(options_.retention))
-        .bind(answer.status)
-        .bind(std::string_view(fields))
-        .bind(std::string_view(answer.body))
-        .step();
-    if (database_->file.changes() == 1) return true;
-    tally_.lost.fetch_add(1, std::memory_order_relaxed);
-  } catch (const DatabaseError&) {
-    tally_.errors.fetch_add(1, std::memory_order_relaxed);
+  const bool too_large = static_cast<std::int64_t>(answer.body.size()) > options_.most_bytes / 2;
+  for (const bool whole : {true, false}) {
+    if (whole && too_large) continue;
+    try {
+      const bool stored = in_transaction([&] {
+        return complete_in_transaction(key, token, whole ? answer : answer_not_kept(), now);
+      });
+      forget(token);
+      if (stored && !whole) tally_.unkept.fetch_add(1, std::memory_order_relaxed);
+      if (!stored) tally_.lost.fetch_add(1, std::memory_order_relaxed);
+      return stored;
+    } catch (const DatabaseError& error) {
+      if (error.code == SQLITE_BUSY) break;  // A shorter one would be no better.
+    }
   }
+  done_.insert(token);  // It stays in own_ too: it was carried out, and is not to be again.
   return false;
 }
 
 void SqliteStore::release(std::string_view key, std::uint64_t token) {
-  own_.erase(token);
+  forget(token);
   try {
     Statement::Run run(database_->release);
     (void)run.bind(key).bind(static_cast<std::int64_t>(token)).step();

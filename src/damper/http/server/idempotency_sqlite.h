@@ -33,15 +33,18 @@ struct SqliteStoreOptions {
 // is under way has a lease. As long as this process lives its own rows are under way, lease or no
 // lease; a row of somebody else whose lease has run out was left by a crash, and the next claim
 // gets it, `recovered`. Then complete() of the first owner, should it only have been slow, changes
-// nothing. Answers that have expired go a few with each claim; at most_entries the oldest answers
-// go, one in a hundred at once.
+// nothing. Answers that have expired go a few with each claim; at most_entries, and when the file
+// is full, the oldest answers go, one in a hundred at once, more if that is not enough. When all
+// of them would not be, or an answer is larger than half the file, none goes and the 409 of
+// answer_not_kept() is stored. If the database does not take even that, the key stays under way
+// here for as long as the process lives, and its next claim is that 409.
 // Invariants: IdempotencyStore's; and
 //   (5) What complete() said true to is there after a crash.
 //   (6) A file that is damaged or not ours is refused when it is opened, and not written to.
 //   (7) An error of the database is `broken`: nothing runs that could not be remembered.
-// Thread safety: none. Every call blocks for as long as the disk takes, tens of microseconds to
-// some milliseconds: on the loop's thread that is time of everybody's. With survives_power_loss off
-// it is the former.
+// Thread safety: none; each loop opens one of its own. Every call blocks for as long as the disk
+// takes, tens of microseconds to some milliseconds: on the loop's thread that is time of
+// everybody's. With survives_power_loss off it is the former.
 class SqliteStore final : public IdempotencyStore {
  public:
   // A sentence on what is wrong with the options or the file.
@@ -63,12 +66,21 @@ class SqliteStore final : public IdempotencyStore {
 
   [[nodiscard]] Claim claim_in_transaction(std::string_view key, const Fingerprint& request,
                                            UnixTime now);
+  template <class Work>
+  auto in_transaction(const Work& work);
+  [[nodiscard]] bool complete_in_transaction(std::string_view key, std::uint64_t token,
+                                             const Response& answer, UnixTime now);
   [[nodiscard]] bool make_room();
+  std::int64_t evict(std::int64_t count);
+  void forget(std::uint64_t token);
 
   const SqliteStoreOptions options_;
   const std::unique_ptr<Database> database_;
-  std::unordered_set<std::uint64_t> own_;  // tokens of what is under way here
-  std::int64_t entries_ = 0;               // at least; other processes add some
+  std::unordered_set<std::uint64_t> own_;   // tokens of what is under way here
+  std::unordered_set<std::uint64_t> done_;  // those of own_ that were done: it could not be stored
+  std::int64_t entries_ = 0;                // at least; other processes add some
+  std::uint64_t expired_ = 0;               // of the transaction
+  std::uint64_t evicted_ = 0;               // of the transaction
 };
 
 }  // namespace damper::http

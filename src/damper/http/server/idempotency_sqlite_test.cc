@@ -7,6 +7,7 @@
 #include <csignal>
 #include <fstream>
 
+#include "damper/http/server/idempotency_database.h"
 #include "damper/http/server/idempotency_store_testing.h"
 
 namespace damper::http {
@@ -176,20 +177,73 @@ TEST(SqliteStore, AtTheBoundTheOldestAnswersGoAndNothingUnderWay) {  // Invarian
   EXPECT_EQ(store->tally().evictions, 1U);
 }
 
-TEST(SqliteStore, TheFileIsBoundedToo) {  // Invariant (4)
+TEST(SqliteStore, WhenTheFileIsFullTheOldestAnswersGoAndEveryNewOneIsKept) {  // Invariant (4)
   const TestFolder folder;
   auto options = options_for(folder.file("s"));
-  options.most_bytes = 1 << 16;
+  options.most_bytes = 1 << 20;
   const auto store = opened(options);
-  bool full = false;
-  for (int i = 0; i < 40 && !full; ++i) {
+  const auto held = store->claim("held", print(0), wall(0));
+  for (int i = 0; i < 300; ++i) {
     const std::string key = std::to_string(i);
-    const auto claim = store->claim(key, print(0), wall(0));
-    full = claim.state == KeyState::full ||
-           !store->complete(key, claim.token, answer(200, std::string(8000, 'x')), wall(0));
+    const auto claim = store->claim(key, print(0), wall(i));
+    ASSERT_EQ(claim.state, KeyState::first) << i;
+    ASSERT_TRUE(store->complete(key, claim.token, answer(200, std::string(20'000, 'x')), wall(i)));
+    const auto again = store->claim(key, print(0), wall(i));
+    ASSERT_EQ(again.state, KeyState::replayed);
+    ASSERT_EQ(again.answer->body.size(), 20'000U);
   }
-  EXPECT_TRUE(full);
-  EXPECT_GE(store->tally().errors, 1U);
+  EXPECT_EQ(store->claim("270", print(0), wall(300)).state, KeyState::replayed);
+  EXPECT_EQ(store->claim("held", print(0), wall(300)).state, KeyState::under_way);
+  EXPECT_GT(store->tally().evictions, 200U);
+  EXPECT_EQ(store->tally().errors, 0U);
+  EXPECT_LE(std::filesystem::file_size(options.path), 1U << 20);
+}
+
+TEST(SqliteStore, AnAnswerThatNeverFitsIsA409AndDrivesNothingOut) {
+  const TestFolder folder;
+  auto options = options_for(folder.file("s"));
+  options.most_bytes = 1 << 18;
+  const auto store = opened(options);
+  const auto small = store->claim("small", print(0), wall(0));
+  ASSERT_TRUE(store->complete("small", small.token, answer(200, "s"), wall(0)));
+  const auto half = store->claim("half", print(0), wall(0));
+  for (int i = 0; i < 200; ++i) {  // Under way, they take most of the file.
+    const std::string key = std::to_string(i) + std::string(900, 'k');
+    ASSERT_EQ(store->claim(key, print(0), wall(0)).state, KeyState::first) << i;
+  }
+  const auto huge = store->claim("huge", print(0), wall(0));
+  EXPECT_TRUE(store->complete("huge", huge.token, answer(200, std::string(1 << 18, 'x')), wall(1)));
+  EXPECT_TRUE(store->complete("half", half.token, answer(200, std::string(99'999, 'x')), wall(1)));
+  for (const std::string key : {"huge", "half"}) {
+    const auto again = store->claim(key, print(0), wall(2));
+    ASSERT_EQ(again.state, KeyState::replayed) << key;
+    EXPECT_EQ(again.answer->status, 409) << key;
+  }
+  EXPECT_EQ(store->claim("small", print(0), wall(2)).state, KeyState::replayed);
+  EXPECT_EQ(store->tally().unkept, 2U);
+  EXPECT_EQ(store->tally().evictions, 0U);
+}
+
+TEST(SqliteStore, WhatWasDoneAndCouldNotBeStoredIsNotHandedOutAgain) {  // Invariant (1)
+  const TestFolder folder;
+  auto options = options_for(folder.file("s"));
+  options.patience = milliseconds(1);
+  const auto store = opened(options);
+  const auto claim = store->claim("a", print(0), wall(0));
+  {
+    SqliteFile other(options.path, 1);
+    const Transaction locked(other);
+    EXPECT_FALSE(store->complete("a", claim.token, answer(200, "done"), wall(1)));
+    EXPECT_EQ(store->tally().errors, 1U);
+    EXPECT_EQ(store->claim("a", print(0), wall(1)).state, KeyState::broken);
+  }
+  EXPECT_EQ(store->claim("a", print(1), wall(100'000)).state, KeyState::mismatch);
+  for (int i = 0; i < 2; ++i) {  // Long after the lease.
+    const auto again = store->claim("a", print(0), wall(100'000));
+    ASSERT_EQ(again.state, KeyState::replayed);
+    EXPECT_EQ(again.token, 0U);
+    EXPECT_EQ(again.answer->body, answer_not_kept().body);
+  }
 }
 
 TEST(SqliteStore, AFileThatIsDamagedOrNotOursIsRefusedWithASentence) {  // Invariant (6)

@@ -37,10 +37,15 @@ struct IdempotencyTally {
   std::atomic<std::uint64_t> expirations{0};  // answers that went in time
   std::atomic<std::uint64_t> recovered{0};    // claims whose first owner had died
   std::atomic<std::uint64_t> lost{0};         // completed too late: somebody else had the key
+  std::atomic<std::uint64_t> unkept{0};       // answers without room: answer_not_kept() instead
   std::atomic<std::uint64_t> errors{0};       // of the store itself
   std::atomic<std::uint64_t> entries{0};
   std::atomic<std::uint64_t> bytes{0};  // 0 where it is not known
 };
+
+// What a store keeps in the place of an answer for which it has no room: a 409 that says that the
+// request was carried out. Done once is more important than told twice.
+[[nodiscard]] Response answer_not_kept();
 
 // An IdempotencyStore remembers which requests were carried out, by their keys, and what was
 // answered.
@@ -53,10 +58,11 @@ struct IdempotencyTally {
 //   (1) Between a claim that says `first` and its complete, release or end of lease every other
 //       claim of the key says under_way, or mismatch.
 //   (2) After complete every claim of it says replayed or mismatch, until it expires or is evicted.
+//       What is replayed is the answer or, when that does not fit, answer_not_kept().
 //   (3) What is under way is never evicted.
 //   (4) Entries and bytes are bounded.
 // Time is wall time, since a durable store outlives the process.
-// Thread safety: none, but for tally(): used on the loop's thread.
+// Thread safety: none, but for tally(): used on the loop's thread. A store may promise more.
 class IdempotencyStore {
  public:
   struct Claim {
@@ -70,7 +76,8 @@ class IdempotencyStore {
 
   [[nodiscard]] virtual Claim claim(std::string_view key, const Fingerprint& request,
                                     UnixTime now) = 0;
-  // False: the key is not ours any more, or the store is broken. Counted.
+  // False: the key is not ours any more, or the store is broken. Counted. The request is not handed
+  // out again here in either case.
   virtual bool complete(std::string_view key, std::uint64_t token, const Response& answer,
                         UnixTime now) = 0;
   virtual void release(std::string_view key, std::uint64_t token) = 0;

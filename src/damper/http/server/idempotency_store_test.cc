@@ -14,6 +14,11 @@ TEST(IdempotencyStore, EachStateHasItsName) {
   EXPECT_EQ(name(KeyState::broken), "broken");
 }
 
+TEST(IdempotencyStore, InThePlaceOfAnAnswerStandsThatItWasDone) {
+  EXPECT_EQ(answer_not_kept().status, 409);
+  EXPECT_NE(answer_not_kept().body.find("carried out"), std::string::npos);
+}
+
 TEST(IdempotencyStore, EveryClaimIsCountedByWhatItFound) {
   MemoryStore store({.most_entries = 1});
   (void)store.claim("a", print(0), wall(0));

@@ -26,7 +26,7 @@ Response text(int status, std::string body) {
 }
 
 // Carries out one request: the exchange that the handler sees.
-class FirstTime final : public Exchange, public std::enable_shared_from_this<FirstTime> {
+class FirstTime final : public Exchange {
  public:
   FirstTime(SettingsPtr settings, ExchangePtr outer, std::string key, std::uint64_t token)
       : settings_(std::move(settings)),
@@ -49,6 +49,8 @@ class FirstTime final : public Exchange, public std::enable_shared_from_this<Fir
   }
   [[nodiscard]] bool is_over() const noexcept override { return answered_; }
   void on_cancel(std::function<void()>) override {}  // The work goes on: see the header.
+  [[nodiscard]] bool is_here() const noexcept override { return outer_->is_here(); }
+  void post(std::function<void()> work) override { outer_->post(std::move(work)); }
 
  private:
   void finish(Response response) {
@@ -84,7 +86,8 @@ std::string stored_key(const IdempotentOptions& options, const Request& request,
 
 void run(const SettingsPtr& settings, const ExchangePtr& exchange, std::string key,
          const IdempotencyStore::Claim& claim) {
-  const auto first = std::make_shared<FirstTime>(settings, exchange, std::move(key), claim.token);
+  const std::shared_ptr<FirstTime> first(
+      new FirstTime(settings, exchange, std::move(key), claim.token), EndsOnTheLoop());
   first->request().fields.remove(kRecoveredHeader);
   if (claim.recovered) first->request().fields.set(kRecoveredHeader, "true");
   try {

@@ -17,6 +17,12 @@ ServerMetrics::ServerMetrics(observe::Registry& registry, const std::string& ser
                                   {{"server", server}})),
       accepted_(registry.counter("damper_http_accepted_total", "Connections that were accepted.",
                                  {{"server", server}})),
+      gathered_(registry.gauge("damper_http_gathered_bytes",
+                               "Bytes of bodies that are held for handlers.",
+                               {{"server", server}})),
+      no_room_(registry.counter("damper_http_no_room_total",
+                                "Requests that were refused: too many bytes were held.",
+                                {{"server", server}})),
       seconds_(registry.histogram("damper_http_request_seconds",
                                   "From the first byte of a request to its answer.",
                                   observe::latency_bounds(), {{"server", server}})) {
