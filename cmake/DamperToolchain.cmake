@@ -36,7 +36,9 @@ if(DAMPER_SANITIZE)
   add_link_options(-fsanitize=${DAMPER_SANITIZE})
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # gcc's guess at uninitialised values goes wrong on instrumented code; the plain builds ask it.
-    target_compile_options(damper_flags INTERFACE -Wno-maybe-uninitialized)
+    # Nor does it know there where the frame of a coroutine came from; asan does.
+    target_compile_options(damper_flags INTERFACE -Wno-maybe-uninitialized
+      -Wno-mismatched-new-delete)
   endif()
   if(DAMPER_SANITIZE MATCHES "thread")
     # Asio has fences, which the thread sanitizer does not understand: some stand beside its mutexes

@@ -28,7 +28,7 @@ void play(const std::string& store, std::int64_t posts, std::int64_t rate_per_se
                             done(static_cast<bool>(result));
                           });
   });
-  clients.load().play(static_cast<double>(rate_per_second), posts * 1s / rate_per_second);
+  clients.load().play(static_cast<double>(rate_per_second), posts * Duration(1s) / rate_per_second);
   const Load::Summary summary = clients.load().summary();
   auto stats = node.stats();
   std::printf("%lld posts, %lld answered, %lld attempts; %lld effects, %lld repeated\n",

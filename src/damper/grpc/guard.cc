@@ -33,10 +33,9 @@ gpr_timespec deadline_of(const Attempt& attempt) {
 }
 
 Owner::Owner(const Dependency& dependency, const Options& options)
-    : above(options.owned_above || run::Scope::owned_above()) {
-  name = run::owner_name(above ? run::Scope::retry_owner() : dependency.name());
-  attempt = run::Scope::retry_attempt();
-}
+    : above(options.owned_above || run::Scope::owned_above()),
+      name(run::owner_name(above ? run::Scope::retry_owner() : dependency.name())),
+      attempt(run::Scope::retry_attempt()) {}
 
 void prepare(::grpc::ClientContext& context, const Attempt& attempt, const Owner& owner) {
   if (attempt.deadline() != kNever) context.set_deadline(deadline_of(attempt));

@@ -92,7 +92,7 @@ class Race final : public std::enable_shared_from_this<Race>, private Transport:
     void (Race::*then_)();
   };
 
-  void on_resolved(std::vector<std::string> addresses) {
+  void on_resolved(const std::vector<std::string>& addresses) {
     if (over_) return;
     addresses_ = interleave(addresses, options_.max_addresses);
     if (addresses_.empty()) {

@@ -81,16 +81,16 @@ Instant Loop::now() noexcept {
 
 void Loop::run() {
   struct Running {  // Also when an exception ends it.
-    explicit Running(Loop& loop) : loop_(loop) {
+    explicit Running(Loop& ours) : loop(ours) {
       loop.runner_.store(std::this_thread::get_id(), std::memory_order_relaxed);
     }
     Running(const Running&) = delete;
     Running& operator=(const Running&) = delete;
     ~Running() {
-      loop_.now_is_known_ = false;
-      loop_.runner_.store({}, std::memory_order_relaxed);
+      loop.now_is_known_ = false;
+      loop.runner_.store({}, std::memory_order_relaxed);
     }
-    Loop& loop_;
+    Loop& loop;
   };
   const Running running(*this);
   context_.restart();  // A stop() of the last run; one for this run has set stopped_ as well.
@@ -147,6 +147,7 @@ void Loop::run_timers() {
   for (; left > 0; --left) {
     const auto due = wheel_.pop(now);
     if (!due) return;
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): an event has no room for more than a number
     auto& timer = *reinterpret_cast<Timer*>(static_cast<std::uintptr_t>(due->event.detail));
     timer.planned_ = kNever;
     if (timer.due_ > now) {

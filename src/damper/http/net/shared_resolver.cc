@@ -48,16 +48,16 @@ void SharedResolver::resolve(const std::string& host, Done done) {
   ++table.lookups;
   name.under_way = true;
   name.waiting.push_back(std::move(done));
-  asked_->resolve(host,
-                  [weak = std::weak_ptr<Table>(table_), host](std::vector<std::string> addresses) {
-                    if (const std::shared_ptr<Table> alive = weak.lock()) {
-                      on_found(*alive, host, std::move(addresses));
-                    }
-                  });
+  asked_->resolve(
+      host, [weak = std::weak_ptr<Table>(table_), host](const std::vector<std::string>& addresses) {
+        if (const std::shared_ptr<Table> alive = weak.lock()) {
+          on_found(*alive, host, addresses);
+        }
+      });
 }
 
 void SharedResolver::on_found(Table& table, const std::string& host,
-                              std::vector<std::string> addresses) {
+                              const std::vector<std::string>& addresses) {
   const auto found = table.names.find(host);
   --table.lookups;
   const std::vector<Done> waiting = std::exchange(found->second.waiting, {});

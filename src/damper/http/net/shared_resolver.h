@@ -37,7 +37,8 @@ class SharedResolver final : public Resolver {
  private:
   struct Table;
 
-  static void on_found(Table& table, const std::string& host, std::vector<std::string> addresses);
+  static void on_found(Table& table, const std::string& host,
+                       const std::vector<std::string>& addresses);
 
   const std::shared_ptr<Table> table_;  // Lookups under way know it, as long as it is there.
   const std::unique_ptr<Resolver> asked_;

@@ -47,7 +47,7 @@ int write_bio(BIO* bio, const char* from, int size) {
 long control_bio(BIO*, int command, long, void*) { return command == BIO_CTRL_FLUSH ? 1 : 0; }
 
 BIO_METHOD* socket_method() {
-  static BIO_METHOD* const method = [] {
+  static BIO_METHOD* const kMethod = [] {
     BIO_METHOD* made = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "ready socket");
     DAMPER_CHECK(made != nullptr);
     BIO_meth_set_read(made, read_bio);
@@ -55,7 +55,7 @@ BIO_METHOD* socket_method() {
     BIO_meth_set_ctrl(made, control_bio);
     return made;
   }();
-  return method;
+  return kMethod;
 }
 
 int bounded(std::size_t size) {

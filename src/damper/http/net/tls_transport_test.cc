@@ -105,6 +105,8 @@ class Tls : public testing::Test {
           ask_turn_end();
         }
       }
+
+     private:
       Loop& loop_;
       Ends& ends_;
     } poll(loop_, ends);

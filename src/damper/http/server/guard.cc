@@ -112,7 +112,7 @@ Guard::~Guard() {
   *self_ = nullptr;
 }
 
-void Guard::handle(ExchangePtr exchange, std::shared_ptr<const Handler> inner) {
+void Guard::handle(const ExchangePtr& exchange, std::shared_ptr<const Handler> inner) {
   if (exchange->is_over()) return;
   const Instant now = clock_.now();
   const Instant arrived = exchange->arrived();

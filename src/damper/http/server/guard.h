@@ -62,7 +62,7 @@ class Guard {
   Guard& operator=(const Guard&) = delete;
   ~Guard();  // Those that wait are refused.
 
-  void handle(ExchangePtr exchange, std::shared_ptr<const Handler> inner);
+  void handle(const ExchangePtr& exchange, std::shared_ptr<const Handler> inner);
   void on_alarm();
 
   [[nodiscard]] const Admission& admission() const noexcept { return admission_; }

@@ -39,7 +39,10 @@ class Exchange {
   // Whether this is the loop's thread.
   [[nodiscard]] virtual bool is_here() const noexcept { return true; }
   // Has it done on the loop's thread, later. If the loop goes first, it is destroyed undone.
-  virtual void post(std::function<void()> work) { work(); }
+  virtual void post(std::function<void()> work) {
+    const std::function<void()> now = std::move(work);
+    now();
+  }
 
  protected:
   Request request_;

@@ -67,7 +67,9 @@ class HandlerService::Incoming final : public Exchange, public StreamUser {
     template <class U>
     Within(const Within<U>& other) noexcept : incoming(other.incoming) {}
     T* allocate(std::size_t count) {
-      static_assert(sizeof(T) <= kBlock && alignof(T) <= alignof(std::max_align_t));
+      static_assert(sizeof(T) <= kBlock);
+      // NOLINTNEXTLINE(misc-redundant-expression): not for every T
+      static_assert(alignof(T) <= alignof(std::max_align_t));
       DAMPER_CHECK(count == 1);
       ++incoming->holders_;
       return reinterpret_cast<T*>(incoming->block_);
@@ -200,14 +202,14 @@ void HandlerService::Incoming::respond(Response response) {
     return stream_->send_head(response.head(), true);
   }
   response_ = std::move(response);
-  const bool end = response_.body.empty() && response_.trailers.size() == 0;
+  const bool end = response_.body.empty() && response_.trailers.empty();
   stream_->send_head(response_.head(), end);
   if (!end) send_rest();
 }
 
 void HandlerService::Incoming::send_rest() {
   if (stream_ == nullptr || !answered_) return;
-  const bool trailers = response_.trailers.size() > 0;
+  const bool trailers = !response_.trailers.empty();
   const std::string_view rest = std::string_view(response_.body).substr(sent_);
   if (!rest.empty()) {
     const std::size_t taken = stream_->send_data(rest, !trailers);

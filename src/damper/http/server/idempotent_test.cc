@@ -243,7 +243,7 @@ TEST(Idempotent, EachEffectHappensExactlyOnceInEveryInterleaving) {
           EXPECT_EQ(sent->answer->body, "effect " + std::to_string(key)) << "seed " << seed;
         }
         open.push_back(sent);
-        if (other && bench.work.size() > 0 && bench.work.back()->request().body == "other") {
+        if (other && !bench.work.empty() && bench.work.back()->request().body == "other") {
           bench.work.back()->respond({.status = 503, .fields = {}, .body = {}, .trailers = {}});
           bench.work.pop_back();  // It came first and did nothing.
         }

@@ -83,6 +83,8 @@ TEST(Server, OneConnectionTooManyIsClosedAtOnceAndCounted) {
 }
 
 TEST(Server, WithoutFileDescriptorsItWaitsAndGoesOnLater) {
+  // To look at an object's type ubsan makes a pipe, and calls it a lie when there is none.
+  if (DAMPER_INSTRUMENTED != 0) GTEST_SKIP() << "ubsan itself needs descriptors";
   TestServer server(hello());
   RawClient client(server.port);
   client.send(get("/1"));
