@@ -61,8 +61,8 @@ class Race final : public std::enable_shared_from_this<Race>, private Transport:
     patience_.arm(add(loop_.now(), options_.connect_timeout));
     if (resolver == nullptr) return on_resolved({host_});  // It is an address.
     // Not kept: one that was given up must not wait in the resolver's line.
-    resolver->resolve(host_, [weak = weak_from_this()](std::vector<std::string> addresses) {
-      if (const auto self = weak.lock()) self->on_resolved(std::move(addresses));
+    resolver->resolve(host_, [weak = weak_from_this()](const std::vector<std::string>& addresses) {
+      if (const auto self = weak.lock()) self->on_resolved(addresses);
     });
   }
 

@@ -205,7 +205,7 @@ void Guard::tell(Admission::Refusals& refusals) {
 
 Handler guarded(Handler inner, Guard& guard) {
   return [handler = std::make_shared<const Handler>(std::move(inner)),
-          &guard](ExchangePtr exchange) { guard.handle(std::move(exchange), handler); };
+          &guard](const ExchangePtr& exchange) { guard.handle(exchange, handler); };
 }
 
 }  // namespace damper::http
