@@ -13,17 +13,6 @@
 #include "damper/run/scope.h"
 
 namespace damper::http {
-namespace {
-
-Request make(std::string method, std::string target, std::string body = {}) {
-  Request request;
-  request.method = std::move(method);
-  request.target = std::move(target);
-  request.body = std::move(body);
-  return request;
-}
-
-}  // namespace
 
 class BlockingClient::Inside {
  public:
@@ -63,16 +52,18 @@ HttpResult BlockingClient::request(Request request, const RequestOptions& option
   return inside_->request(std::move(request), options);
 }
 HttpResult BlockingClient::get(std::string target, Instant deadline) {
-  return request(make("GET", std::move(target)), {.deadline = deadline});
+  return request(GuardedClient::make("GET", std::move(target)), {.deadline = deadline});
 }
 HttpResult BlockingClient::post(std::string target, std::string body, Instant deadline) {
-  return request(make("POST", std::move(target), std::move(body)), {.deadline = deadline});
+  return request(GuardedClient::make("POST", std::move(target), std::move(body)),
+                 {.deadline = deadline});
 }
 HttpResult BlockingClient::put(std::string target, std::string body, Instant deadline) {
-  return request(make("PUT", std::move(target), std::move(body)), {.deadline = deadline});
+  return request(GuardedClient::make("PUT", std::move(target), std::move(body)),
+                 {.deadline = deadline});
 }
 HttpResult BlockingClient::del(std::string target, Instant deadline) {
-  return request(make("DELETE", std::move(target)), {.deadline = deadline});
+  return request(GuardedClient::make("DELETE", std::move(target)), {.deadline = deadline});
 }
 
 }  // namespace damper::http

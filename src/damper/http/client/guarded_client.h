@@ -49,6 +49,15 @@ class GuardedClient {
   GuardedClient(Loop& loop, Dependency& dependency, const GuardedClientOptions& options)
       : service_(loop, dependency, options) {}
 
+  // A request for a target of the service.
+  [[nodiscard]] static Request make(std::string method, std::string target, std::string body = {}) {
+    Request request;
+    request.method = std::move(method);
+    request.target = std::move(target);
+    request.body = std::move(body);
+    return request;
+  }
+
   using Token = boost::asio::use_awaitable_t<>;
 
   template <class CompletionToken = Token>
@@ -91,14 +100,6 @@ class GuardedClient {
   [[nodiscard]] GuardedService& service() noexcept { return service_; }
 
  private:
-  static Request make(std::string method, std::string target, std::string body = {}) {
-    Request request;
-    request.method = std::move(method);
-    request.target = std::move(target);
-    request.body = std::move(body);
-    return request;
-  }
-
   template <class CompletionToken>
   auto start(Request&& request, const RequestOptions& options, Modify&& modify,
              CompletionToken&& token) {

@@ -31,14 +31,6 @@ engine::Policy policy() {
   return policy;
 }
 
-Request make(std::string method, std::string target, std::string body = {}) {
-  Request request;
-  request.method = std::move(method);
-  request.target = std::move(target);
-  request.body = std::move(body);
-  return request;
-}
-
 // One request to its end.
 HttpResult call(Loop& loop, GuardedClient& client, Request request,
                 const RequestOptions& options = {}) {
@@ -77,7 +69,7 @@ TEST(GuardedClient, ARetryGoesToAnotherReplica) {
     });
     Dependency dependency("billing", policy());
     GuardedClient client(loop, dependency, {.endpoints = {first.url(), second.url()}});
-    const HttpResult result = call(loop, client, make("GET", "/"));
+    const HttpResult result = call(loop, client, GuardedClient::make("GET", "/"));
     ASSERT_TRUE(result) << name(result.verdict());
     EXPECT_EQ(result.attempts(), 3U);
     ASSERT_EQ(asked.size(), 3U);
@@ -99,7 +91,7 @@ TEST(GuardedClient, TrapH4_ARetryGoesToTheBusierReplicaRatherThanToTheSameOne) {
   Replicas& replicas = client.service().replicas();
   std::vector<Replicas::Lease> busy;
   for (int i = 0; i < 5; ++i) busy.push_back(replicas.pick(ReplicaSet(0b01), loop.now(), 0));
-  EXPECT_TRUE(call(loop, client, make("GET", "/")));
+  EXPECT_TRUE(call(loop, client, GuardedClient::make("GET", "/")));
   EXPECT_EQ(asked_first, 1);
   for (Replicas::Lease& lease : busy) {
     replicas.settle(lease, decide::Outcome::cancelled, loop.now(), 0);
@@ -129,7 +121,7 @@ TEST(GuardedClient, AFinalAnswerCanBeRead) {
   TestServer server(loop, [](Exchange& exchange) { exchange.respond(404, "no such thing"); });
   Dependency dependency("billing", policy());
   GuardedClient client(loop, dependency, {.endpoints = {server.url()}});
-  const HttpResult result = call(loop, client, make("GET", "/"));
+  const HttpResult result = call(loop, client, GuardedClient::make("GET", "/"));
   EXPECT_EQ(result.verdict(), Verdict::permanent);
   EXPECT_EQ(result.failure()->status, 404);
   ASSERT_NE(result.answer(), nullptr);
@@ -143,20 +135,21 @@ TEST(GuardedClient, APostIsRepeatedOnlyWithAKeyOrOnTheCallersWord) {
   TestServer server(loop, failing(failures, 503));
   Dependency dependency("billing", policy());
   GuardedClient plain(loop, dependency, {.endpoints = {server.url()}});
-  EXPECT_EQ(call(loop, plain, make("POST", "/", "x")).verdict(), Verdict::not_idempotent);
+  EXPECT_EQ(call(loop, plain, GuardedClient::make("POST", "/", "x")).verdict(),
+            Verdict::not_idempotent);
   EXPECT_EQ(server.requests, 1);
   failures = 1;
-  EXPECT_TRUE(call(loop, plain, make("POST", "/", "x"), {.idempotent = true}));
+  EXPECT_TRUE(call(loop, plain, GuardedClient::make("POST", "/", "x"), {.idempotent = true}));
   EXPECT_EQ(server.requests, 3);
   failures = 1;
   GuardedClient keyed(loop, dependency,
                       {.endpoints = {server.url()}, .make_idempotency_key = true});
-  EXPECT_TRUE(call(loop, keyed, make("POST", "/", "x")));
+  EXPECT_TRUE(call(loop, keyed, GuardedClient::make("POST", "/", "x")));
   ASSERT_EQ(server.requests, 5);
   const std::string key = field(server.exchanges.back(), "idempotency-key");
   EXPECT_EQ(key.size(), 32U);
   EXPECT_EQ(field(*std::prev(server.exchanges.end(), 2), "idempotency-key"), key);  // The same.
-  EXPECT_TRUE(call(loop, keyed, make("POST", "/", "x")));
+  EXPECT_TRUE(call(loop, keyed, GuardedClient::make("POST", "/", "x")));
   EXPECT_NE(field(server.exchanges.back(), "idempotency-key"), key);  // Another call's.
 }
 
@@ -170,7 +163,7 @@ TEST(GuardedClient, WhatWasNeverProcessedIsRetriedThoughItIsAPost) {
       loop, dependency,
       {.endpoints = {dead, server.url()}, .client = {.pool = {.plain = Protocol::h2}}});
   for (int i = 0; i < 3; ++i) {  // One of them, at least, asks the dead one first.
-    const HttpResult result = call(loop, client, make("POST", "/", "order"));
+    const HttpResult result = call(loop, client, GuardedClient::make("POST", "/", "order"));
     EXPECT_TRUE(result) << name(result.verdict());
   }
   EXPECT_EQ(server.requests, 3);
@@ -185,7 +178,7 @@ TEST(GuardedClient, TrapD2_EachAttemptSaysWhatRemainsOfItsTimeAndWhoRetries) {
   });
   Dependency dependency("billing", policy());
   GuardedClient client(loop, dependency, {.endpoints = {server.url()}});
-  Request request = make("GET", "/");
+  Request request = GuardedClient::make("GET", "/");
   request.fields.add("x-request-deadline", "999999");  // Somebody else's.
   ASSERT_TRUE(call(loop, client, request, {.deadline = in(milliseconds(800))}));
   ASSERT_EQ(server.exchanges.size(), 3U);
@@ -213,7 +206,7 @@ TEST(GuardedClient, InsideOfARequestTheOwnerAboveIsPassedOnAndNobodyRetriesHere)
                              .attempt = 2,
                              .criticality = admit::Criticality::sheddable};
   const run::Scope scope(above);
-  EXPECT_EQ(call(loop, client, make("GET", "/")).verdict(), Verdict::layered);
+  EXPECT_EQ(call(loop, client, GuardedClient::make("GET", "/")).verdict(), Verdict::layered);
   ASSERT_EQ(server.exchanges.size(), 1U);
   EXPECT_EQ(field(server.exchanges.back(), "damper-retry-owner"), "edge");
   EXPECT_EQ(field(server.exchanges.back(), "damper-attempt"), "2");
@@ -231,10 +224,11 @@ TEST(GuardedClient, RetryAfterIsHonoured) {
   Dependency dependency("billing", policy());
   GuardedClient client(loop, dependency, {.endpoints = {server.url()}});
   const Instant start = run::now();
-  ASSERT_TRUE(call(loop, client, make("GET", "/"), {.deadline = in(seconds(4))}));
+  ASSERT_TRUE(call(loop, client, GuardedClient::make("GET", "/"), {.deadline = in(seconds(4))}));
   EXPECT_GE(run::now() - start, seconds(1));
   failures = 1;  // Longer than the deadline: it fails now, not then.
-  EXPECT_EQ(call(loop, client, make("GET", "/"), {.deadline = in(milliseconds(900))}).verdict(),
+  EXPECT_EQ(call(loop, client, GuardedClient::make("GET", "/"), {.deadline = in(milliseconds(900))})
+                .verdict(),
             Verdict::deadline_too_close);
 }
 
@@ -248,7 +242,7 @@ TEST(GuardedClient, AnAttemptThatIsLateIsCancelledOnTheWireAndAnotherOneTried) {
   impatient.call.per_try_timeout = milliseconds(20);
   Dependency dependency("billing", impatient);
   GuardedClient client(loop, dependency, {.endpoints = {server.url()}});
-  const HttpResult result = call(loop, client, make("GET", "/"));
+  const HttpResult result = call(loop, client, GuardedClient::make("GET", "/"));
   EXPECT_TRUE(result);
   EXPECT_EQ(result.attempts(), 2U);
   EXPECT_EQ(server.cancelled, 1);
@@ -271,9 +265,9 @@ TEST(GuardedClient, TrapH4_AHedgeGoesToAnotherReplicaAndItsLoserIsCancelled) {
   hedging.budget.percent = Percent(100);
   Dependency dependency("billing", hedging);
   GuardedClient client(loop, dependency, {.endpoints = {first.url(), second.url()}});
-  for (int i = 0; i < 20; ++i) ASSERT_TRUE(call(loop, client, make("GET", "/")));
+  for (int i = 0; i < 20; ++i) ASSERT_TRUE(call(loop, client, GuardedClient::make("GET", "/")));
   run_for(loop, milliseconds(300));  // The live quantile is looked up anew.
-  const HttpResult result = call(loop, client, make("GET", "/stall"));
+  const HttpResult result = call(loop, client, GuardedClient::make("GET", "/stall"));
   ASSERT_TRUE(result) << name(result.verdict());
   EXPECT_EQ(result.attempts(), 2U);
   if (first.cancelled + second.cancelled == 0) run_for(loop, milliseconds(20));
@@ -361,7 +355,7 @@ TEST(GuardedClient, TrapK1_AKillSwitchEndsACallThatWaits) {
       dependency.flip(admit::Switch::retries, {.off = true}, run::now());
     });
   };
-  EXPECT_EQ(call(loop, client, make("GET", "/")).verdict(), Verdict::switched_off);
+  EXPECT_EQ(call(loop, client, GuardedClient::make("GET", "/")).verdict(), Verdict::switched_off);
   operator_of_switches.join();
 }
 
@@ -385,7 +379,7 @@ TEST(GuardedClient, AReplicaThatIsDownCostsFewAttempts) {
   Dependency dependency("billing", policy());
   const std::string dead = "http://127.0.0.1:" + std::to_string(closed_port(loop));
   GuardedClient client(loop, dependency, {.endpoints = {dead, server.url()}});
-  for (int i = 0; i < 60; ++i) ASSERT_TRUE(call(loop, client, make("GET", "/")));
+  for (int i = 0; i < 60; ++i) ASSERT_TRUE(call(loop, client, GuardedClient::make("GET", "/")));
   EXPECT_EQ(server.requests, 60);
   EXPECT_LE(
       ClientMetrics::of(client.service().metrics().failed_dials, CloseReason::connect_refused), 5U);
@@ -424,7 +418,7 @@ TEST(GuardedClient, WhatIsNoTargetIsNeverSent) {
   TestServer server(loop, [](Exchange& exchange) { exchange.respond(200); });
   Dependency dependency("billing", policy());
   GuardedClient client(loop, dependency, {.endpoints = {server.url()}});
-  EXPECT_EQ(call(loop, client, make("GET", "/a b")).verdict(), Verdict::permanent);
+  EXPECT_EQ(call(loop, client, GuardedClient::make("GET", "/a b")).verdict(), Verdict::permanent);
   EXPECT_EQ(server.connections, 0);
 }
 
