@@ -5,6 +5,7 @@ JOBS         ?= $(shell nproc 2>/dev/null || echo 2)
 PREFIX       ?= /usr/local
 FUZZ_SECONDS ?= 60
 BENCH        ?= .
+SOAK_SECONDS ?= 600
 
 # gcc's thread sanitizer does not start under some kernels' address randomisation: off, where we may.
 STEADY := $(shell setarch -R true 2>/dev/null && echo setarch -R)
@@ -12,15 +13,16 @@ STEADY := $(shell setarch -R true 2>/dev/null && echo setarch -R)
 export CTEST_PARALLEL_LEVEL := $(JOBS)
 export UBSAN_OPTIONS ?= print_stacktrace=1
 
-.PHONY: help run build test bench sanitize asan tsan fuzz lint format coverage install clean
+.PHONY: help run build test bench compare soak sanitize asan tsan fuzz lint format coverage install \
+  package clean
 .DEFAULT_GOAL := help
 
 help:  ## This list
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-run: setup-test configure-release  ## Build, then show a retry storm with and without Damper
+run: setup-build configure-release  ## Build, then show the proxy in four troubles: damper demo
 	@cmake --build build/release -j $(JOBS) --target damper_program_damper
-	@build/release/bin/damper drill storm
+	@build/release/bin/damper demo
 
 build: setup-test configure-release  ## Build everything: build/release/bin/damper and the tests
 	cmake --build build/release -j $(JOBS)
@@ -31,6 +33,14 @@ test: build  ## Build and run every test
 bench: setup-bench configure-release  ## Run the benchmarks; BENCH=RetryBudget for some of them
 	cmake --build build/release -j $(JOBS) --target damper_bench
 	build/release/bin/damper_bench --benchmark_filter='$(BENCH)'
+
+compare: setup-compare configure-release  ## The proxy's cost beside nginx's and haproxy's
+	cmake --build build/release -j $(JOBS) --target damper_program_damper
+	bench/proxy/compare
+
+soak: setup-test configure-release  ## SOAK_SECONDS=600 of mixed load with faults through the proxy
+	cmake --build build/release -j $(JOBS) --target damper_program_damper
+	DAMPER=build/release/bin/damper SOAK_SECONDS=$(SOAK_SECONDS) python3 tests/proxy/soak.py
 
 sanitize: asan tsan  ## The tests under address, undefined-behaviour and thread sanitizers
 
@@ -58,6 +68,9 @@ coverage: setup-coverage configure-coverage  ## Line coverage of src/, by file
 
 install: build  ## Install under PREFIX=/usr/local; DESTDIR is honoured
 	cmake --install build/release --prefix '$(PREFIX)'
+
+package: build  ## The .deb packages, in build/packages
+	cpack --config build/release/CPackConfig.cmake -G DEB -B build/packages
 
 clean:  ## Remove everything that was built
 	rm -rf build

@@ -2,6 +2,7 @@
 # headers, a CMake package, a pkg-config file for each and the program.
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME dev)  # The program is `runtime`: see DamperPackage.
 
 # What a module may LINK and let reach users, as: target, CMake package, pkg-config module.
 set(DAMPER_PACKAGES
@@ -76,7 +77,7 @@ function(damper_install)
   install(FILES ${umbrella} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/damper)
   get_property(programs GLOBAL PROPERTY DAMPER_PROGRAMS)
   if(programs)
-    install(TARGETS ${programs} DESTINATION ${CMAKE_INSTALL_BINDIR})
+    install(TARGETS ${programs} DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT runtime)
   endif()
   install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 

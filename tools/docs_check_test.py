@@ -25,7 +25,7 @@ docs_check = load_docs_check()
 
 EXAMPLE = "int main() {\n  // [body]\n  int a = 1;\n  if (a) return 0;\n  // [/body]\n}\n"
 SNIPPET = "<!-- examples/a.cc: body -->\n\n```cpp\nint a = 1;\nif (a) return 0;\n```\n"
-TEST = "TEST(Backoff, TrapJ1_ItIsSo) {}\nTEST(Proxy, TrapP1_Later) {}\n"
+TEST = "TEST(Backoff, TrapJ1_ItIsSo) {}\nTEST(Proxy, TrapW1_Later) {}\n"
 ROW = "| id | trap | ours | test |\n|---|---|---|---|\n| J1 | a | b | `Backoff.TrapJ1_ItIsSo` |\n"
 VERDICTS = 'kVerdictNames = {\n    "none", "success", "shed"};\n'
 # Stands for `damper check [--quiet] -`: refuses what says bad; without --quiet it finds something.
@@ -66,7 +66,7 @@ class DocsCheck(unittest.TestCase):
                     file.write(text)
                 os.chmod(os.path.join(root, name), stat.S_IRWXU)
             found = docs_check.breaches(root, os.path.join(root, "damper"),
-                                        os.path.join(root, "reference"))
+                                        {"policy-reference.md": os.path.join(root, "reference")})
         return "\n".join(f"{path}:{line}: {sentence}" for path, line, sentence in found)
 
     def expect(self, sentence, files):
@@ -125,6 +125,9 @@ class DocsCheck(unittest.TestCase):
     def test_metrics_are_those_of_the_code(self):
         self.expect("damper_calls_total is not in", {"src/damper/observe/m.cc": "\n"})
         self.expect("damper_calls_total is exposed", {"docs/guide/metrics.md": "None.\n"})
+        for source in ("proxy/data/a.h", "proxy/admin/a.cc", "cli/proxy_a.cc"):
+            self.expect("damper_new_total is exposed",
+                        {f"src/damper/{source}": 'counter("damper_new_total");\n'})
 
     def test_the_reference_is_what_the_schema_says(self):
         self.expect("is not what the schema says", {"docs/guide/policy-reference.md": "a\n"})

@@ -40,7 +40,7 @@ TREE = {
 
 
 class ToCheck(unittest.TestCase):
-    def asked(self):
+    def asked(self, tests=True):
         with tempfile.TemporaryDirectory() as root:
             lint.ROOT, build = root, os.path.join(root, "build")
             files = dict(TREE)
@@ -54,7 +54,7 @@ class ToCheck(unittest.TestCase):
                 os.makedirs(os.path.dirname(path), exist_ok=True)
                 with open(path, "w", encoding="utf-8") as file:
                     file.write(text)
-            return [os.path.relpath(entry["file"], root) for entry in lint.to_check(build)]
+            return [os.path.relpath(entry["file"], root) for entry in lint.to_check(build, tests)]
 
     def test_every_source_is_asked_once(self):
         asked = [name for name in self.asked() if name.startswith("src/")]
@@ -65,6 +65,12 @@ class ToCheck(unittest.TestCase):
         asked = [name for name in self.asked() if not name.startswith("src/")]
         self.assertEqual(asked, [f"build/headers/damper/a/{name}.h.cc"
                                  for name in ("c_testing", "tested", "timed", "alone", "named")])
+
+    def test_tests_are_asked_only_when_they_are_wanted(self):
+        self.assertEqual(self.asked(tests=False),
+                         ["src/damper/a/near.cc", "src/damper/a/named.cc"] +
+                         [f"build/headers/damper/a/{name}.h.cc"
+                          for name in ("tested", "timed", "alone", "named")])
 
 
 if __name__ == "__main__":

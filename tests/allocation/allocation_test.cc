@@ -39,7 +39,7 @@ Policy everything_on() {
 TEST(Allocation, IsCounted) {  // Or all the others would pass without a reason.
   EXPECT_EQ(count([] { keep(std::make_unique<int>(1).get()); }), 100u);
   EXPECT_EQ(count([] {
-              void* memory = std::malloc(1);
+              void* memory = std::calloc(1, 1);  // Of which nothing is uninitialised.
               keep(memory);
               std::free(memory);
             }),

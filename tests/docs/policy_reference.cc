@@ -7,39 +7,22 @@
 
 #include "damper/policy/schema.h"
 
+#include "markdown.h"
+
 namespace {
 
+using damper::docs::bounds;
+using damper::docs::in_cell;
 using damper::policy::Key;
 using damper::policy::Section;
 using damper::policy::Settings;
-
-std::string in_cell(std::string_view text) {
-  std::string cell;
-  for (const char c : text) {
-    if (c == '|') cell += '\\';
-    cell += c;
-  }
-  return cell;
-}
-
-// What accepted() says, less the examples that an error needs and a table does not.
-std::string bounds(const Key& key) {
-  std::string text = accepted(key);
-  if (const std::size_t examples = text.find(", such as"); examples != std::string::npos) {
-    text.resize(examples);
-  }
-  if (const std::size_t article = text.find(' '); text.starts_with("a ")) {
-    text.erase(0, article + 1);
-  }
-  return text;
-}
 
 void print_keys(std::string_view section, const Settings& settings) {
   std::cout << "| key | default | accepted | |\n|---|---|---|---|\n";
   for (const Key& key : damper::policy::keys()) {
     if (damper::policy::parent(key.path) != section) continue;
     std::cout << "| `" << damper::policy::leaf(key.path) << "` | `" << in_cell(write(key, settings))
-              << "` | " << in_cell(bounds(key)) << " | " << in_cell(key.doc) << " |\n";
+              << "` | " << in_cell(bounds(accepted(key))) << " | " << in_cell(key.doc) << " |\n";
   }
 }
 

@@ -1,12 +1,7 @@
 #include "node.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
-#include <array>
 #include <boost/asio/post.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <charconv>
@@ -18,6 +13,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "ask.h"
 #include "breaking_sink.h"
 #include "damper/base/random.h"
 #include "damper/http/client/guarded_client.h"
@@ -263,27 +259,10 @@ std::map<std::string, std::int64_t> Node::stats() const {
 
 // Nothing, if the connection broke: some do.
 std::map<std::string, std::int64_t> Node::ask_stats() const {
-  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in to{};
-  to.sin_family = AF_INET;
-  to.sin_port = htons(port_);
-  to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  std::string answer;
-  const std::string_view ask = "GET /stats HTTP/1.1\r\nHost: drill\r\nConnection: close\r\n\r\n";
-  if (connect(fd, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0 &&
-      send(fd, ask.data(), ask.size(), MSG_NOSIGNAL) > 0) {
-    std::array<char, 4096> bytes{};
-    for (ssize_t n = 0; (n = recv(fd, bytes.data(), bytes.size(), 0)) > 0;) {
-      answer.append(bytes.data(), static_cast<std::size_t>(n));
-    }
-  }
-  close(fd);
   std::map<std::string, std::int64_t> stats;
-  if (const auto body = answer.find("\r\n\r\n"); body != std::string::npos) {
-    std::istringstream lines(answer.substr(body + 4));
-    std::string name;
-    for (std::int64_t value = 0; lines >> name >> value;) stats[name] = value;
-  }
+  std::istringstream lines(ask(port_, "GET", "/stats").body);
+  std::string name;
+  for (std::int64_t value = 0; lines >> name >> value;) stats[name] = value;
   return stats;
 }
 

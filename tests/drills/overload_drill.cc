@@ -1,6 +1,7 @@
 // A server is pushed to three times its capacity, and let go again.
 #include "damper/admit/shed_queue.h"
 #include "drill.h"
+#include "proxied.h"
 
 namespace damper::drills {
 namespace {
@@ -23,10 +24,21 @@ engine::Policy guarded() {
   return policy;
 }
 
-// The share of calls that are good in the last second of the five after an overload.
-double goodput_after_overload(const engine::Policy& policy, const std::string& guard) {
+engine::Policy once() {
+  engine::Policy policy;
+  policy.call.max_attempts = 1;
+  policy.call.timeout = 500ms;
+  return policy;
+}
+
+// The share of calls that are good in the last second of the five after an overload. `proxy`: what
+// a proxy between the two does; empty: there is none.
+double goodput_after_overload(const engine::Policy& policy, const std::string& guard,
+                              const std::string& proxy = {}) {
   Node node({"work=10ms", "slots=4", "guard=" + guard});  // 400 requests a second.
-  Clients clients(policy, {node.url()});
+  std::optional<Proxied> between;
+  if (!proxy.empty()) between.emplace(cluster_of({node.url()}) + proxy);
+  Clients clients(policy, {between ? between->url() : node.url()});
   clients.set_timeout(policy.call.timeout);
   clients.load().play_on(280, 1s);
   clients.load().play_on(1200, 2s);
@@ -44,6 +56,34 @@ double goodput_after_overload(const engine::Policy& policy, const std::string& g
 TEST(MetastabilityDrill, AnOverloadPassesAndTheServiceIsBackByItself) {
   if (!kTimed) GTEST_SKIP() << "A sanitizer changes what the capacity is.";
   EXPECT_GT(goodput_after_overload(guarded(), "yes"), 0.95);
+}
+
+// The backend takes whatever comes, the clients just ask: the proxy alone keeps the two apart. On
+// one loop: several share the limit out, and who has more of the connections has no more of it.
+constexpr const char* kGuardedProxy = R"(
+threads: 1
+routes:
+  all:
+    cluster: backend
+    timeout: 500ms
+    admission_control: { kind: fixed, initial: 4 }
+)";
+constexpr const char* kNaiveProxy = R"(
+routes:
+  all:
+    cluster: backend
+    timeout: 1500ms
+    retry_policy: { num_retries: 2, per_try_timeout: 500ms,
+                    retry_back_off: { jitter: none, base_interval: 1ms, max_interval: 1ms } }
+    retry_budget: { budget_percent: 1000, reserve: 1000 }
+)";
+
+TEST(MetastabilityDrill, TheProxyLetsTheServiceComeBackByItself) {
+  if (!kTimed) GTEST_SKIP() << "A sanitizer changes what the capacity is.";
+  EXPECT_GT(goodput_after_overload(once(), "no", kGuardedProxy), 0.95);
+  engine::Policy patient = once();
+  patient.call.timeout = 1500ms;
+  EXPECT_LT(goodput_after_overload(patient, "no", kNaiveProxy), 0.5);
 }
 
 TEST(MetastabilityDrill, NaiveRetriesAndAQueueStayDownAfterTheOverload) {
@@ -67,12 +107,12 @@ struct Pushed {
 };
 
 // Work that costs two milliseconds of a processor: capacity, latency and cost are the real ones.
-Pushed push() {
-  Node node({"cpu=2ms", "slots=1"});
-  engine::Policy policy;
-  policy.call.max_attempts = 1;
-  policy.call.timeout = 500ms;
-  Clients clients(policy, {node.url()});
+// With a proxy the server takes whatever comes, and the proxy says no.
+Pushed push(const char* proxy = nullptr) {
+  Node node({"cpu=2ms", "slots=1", proxy == nullptr ? "guard=yes" : "guard=no"});
+  std::optional<Proxied> between;
+  if (proxy != nullptr) between.emplace(cluster_of({node.url()}) + proxy);
+  Clients clients(once(), {between ? between->url() : node.url()});
   Pushed pushed;
   clients.load().play(100, 500ms);
   clients.load().forget();
@@ -115,6 +155,19 @@ Pushed push() {
 TEST(OverloadDrill, AtThreeTimesItsCapacityAServerGoesOnWorking) {
   if (!kTimed) GTEST_SKIP() << "A sanitizer changes what a request costs.";
   EXPECT_TRUE(holds_once_in_three([] { return push().holds(); }));
+}
+
+TEST(OverloadDrill, HoldsThroughTheProxy) {
+  if (!kTimed) GTEST_SKIP() << "A sanitizer changes what a request costs.";
+  constexpr const char* kProxy = R"(
+threads: 1
+routes:
+  all:
+    cluster: backend
+    timeout: 500ms
+    admission_control: { kind: fixed, initial: 1 }
+)";
+  EXPECT_TRUE(holds_once_in_three([] { return push(kProxy).holds(); }));
 }
 
 }  // namespace

@@ -24,6 +24,8 @@ class Process {
   void kill() noexcept;
   // SIGTERM, and wait for its end; its exit status.
   int stop() noexcept;
+  // Waits until it ends by itself; its exit status.
+  int wait_for_end() noexcept { return pid_ > 0 ? wait() : 0; }
   void pause() noexcept;   // SIGSTOP
   void resume() noexcept;  // SIGCONT
   [[nodiscard]] bool is_running() const noexcept { return pid_ > 0; }

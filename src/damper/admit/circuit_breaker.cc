@@ -223,6 +223,19 @@ Transition CircuitBreaker::try_close(State from, Instant now) noexcept {
   return try_move(from, closed, now) ? Transition::closed : Transition::none;
 }
 
+Transition CircuitBreaker::trip(Instant now, double draw) noexcept {
+  const State state = load();
+  if (state.phase == Phase::open || state.phase == Phase::half_open) return Transition::none;
+  return try_open(state, now, draw);
+}
+
+Transition CircuitBreaker::close(Instant now) noexcept {
+  const State state = load();
+  if (state.phase != Phase::open && state.phase != Phase::half_open) return Transition::none;
+  const State closed{state.generation + 1, Phase::closed, 0, 0};
+  return try_move(state, closed, now) ? Transition::closed : Transition::none;
+}
+
 BreakerState CircuitBreaker::state(Instant now) const noexcept {
   const State state = load();
   if (state.phase == Phase::half_open) return BreakerState::half_open;

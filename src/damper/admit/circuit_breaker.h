@@ -31,6 +31,8 @@ struct CircuitBreakerOptions {
   Duration probe_lease = std::chrono::seconds(5);
   // Traffic grows to all of it over so long after closing. 0 (at once) to 1 h.
   Duration ramp = std::chrono::seconds(5);
+
+  friend bool operator==(const CircuitBreakerOptions&, const CircuitBreakerOptions&) = default;
 };
 
 [[nodiscard]] std::optional<std::string> find_error(const CircuitBreakerOptions& options);
@@ -113,6 +115,13 @@ class CircuitBreaker {
   }
   // The caller gave up, a hedge lost: nothing is known about the dependency.
   void on_cancel(Permit permit, Instant now) noexcept;
+
+  // Opens it, whatever was counted: somebody knows more than its calls do. Nothing happens unless
+  // it is closed.
+  Transition trip(Instant now, double draw) noexcept;
+  // Closes it at once, without a ramp, and forgets the trips, for the same reason. Nothing happens
+  // unless it is open or half-open.
+  Transition close(Instant now) noexcept;
 
   // What the next call would find: an open time that is over is half_open, a ramp is closed.
   [[nodiscard]] BreakerState state(Instant now) const noexcept;

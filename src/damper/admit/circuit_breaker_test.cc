@@ -361,5 +361,35 @@ TEST(CircuitBreaker, BadOptionsAreNamedWithTheirBound) {
       "check failed");
 }
 
+TEST(CircuitBreaker, ATripOpensOneThatIsClosedAndGrowsInARow) {
+  CircuitBreaker breaker({.probes = 1});
+  EXPECT_EQ(breaker.trip(kStart, 0), Transition::opened);
+  EXPECT_EQ(breaker.state(kStart), BreakerState::open);
+  EXPECT_EQ(breaker.open_for(kStart), std::chrono::milliseconds(500));
+  EXPECT_EQ(breaker.trip(kStart, 0), Transition::none);
+  const Instant later = kStart + std::chrono::seconds(1);
+  const auto probe = breaker.try_admit(later, 0);
+  ASSERT_TRUE(probe.admitted);
+  EXPECT_EQ(breaker.trip(later, 0), Transition::none);  // Half-open: the probe decides.
+  EXPECT_EQ(breaker.on_success(probe, {}, later, 0), Transition::closed);
+  EXPECT_EQ(breaker.trip(later, 0), Transition::opened);  // On its ramp: in a row.
+  EXPECT_EQ(breaker.open_for(later), std::chrono::seconds(1));
+}
+
+TEST(CircuitBreaker, ACloseForgetsTheTripsAndHasNoRamp) {
+  CircuitBreaker breaker(hasty());
+  EXPECT_EQ(breaker.close(kStart), Transition::none);
+  EXPECT_EQ(breaker.trip(kStart, 0), Transition::opened);
+  EXPECT_EQ(breaker.close(kStart), Transition::closed);
+  EXPECT_TRUE(breaker.calm(kStart));
+  EXPECT_TRUE(breaker.try_admit(kStart, kLargestDraw).admitted);
+  const Instant half_open = trip(breaker, kStart);
+  const Permit probe = breaker.try_admit(half_open, 0);
+  EXPECT_EQ(breaker.close(half_open), Transition::closed);
+  EXPECT_EQ(breaker.on_failure(probe, Duration(0), half_open, 0), Transition::none);  // Too late.
+  EXPECT_EQ(breaker.trip(half_open, 0), Transition::opened);
+  EXPECT_LE(breaker.open_for(half_open), hasty().open_base);
+}
+
 }  // namespace
 }  // namespace damper::admit

@@ -25,7 +25,7 @@ namespace damper::admit {
 //   (1) Each node is in exactly one list; the sizes add up to size().
 //   (2) A list is in order of arrival, oldest at the front.
 // Thread safety: none.
-// Cost: one allocation, at construction; every method is O(1).
+// Cost: one allocation, at construction and to grow; every other method is O(1).
 template <class T>
 class ClassLists {
   static_assert(std::is_nothrow_move_constructible_v<T>);
@@ -46,6 +46,14 @@ class ClassLists {
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
   [[nodiscard]] std::size_t size(Criticality c) const noexcept { return list(c).size; }
   [[nodiscard]] bool full() const noexcept { return size_ == nodes_.size(); }
+
+  // Room for so many, if that is more than there is.
+  void grow(std::size_t capacity) {
+    for (std::size_t i = nodes_.size(); i < capacity; ++i) {
+      nodes_.emplace_back().newer = free_;
+      free_ = static_cast<Index>(i);
+    }
+  }
 
   // Names one that waits, until it is taken.
   using Place = std::uint32_t;

@@ -15,6 +15,8 @@ namespace damper::admit {
 struct ClientThrottleOptions {
   Percent multiplier = Percent(200);            // K: 100 to 1000 %; the SRE book's 2
   Duration window = std::chrono::seconds(120);  // 1 s to 1 h
+
+  friend bool operator==(const ClientThrottleOptions&, const ClientThrottleOptions&) = default;
 };
 
 [[nodiscard]] std::optional<std::string> find_error(const ClientThrottleOptions& options);

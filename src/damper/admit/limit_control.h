@@ -29,6 +29,8 @@ struct ConcurrencyLimitOptions {
   Percent tolerated_drops = Percent(10);  // 0 to 50 %: a window with more of them cuts the limit,
   Percent backoff = Percent(70);          // 10 to 95 %: to this share of it (CUBIC's 0.7)
   Percent latency_tolerance = Percent(120);  // 100 to 1000 % of the floor is no queue (gradient)
+
+  friend bool operator==(const ConcurrencyLimitOptions&, const ConcurrencyLimitOptions&) = default;
 };
 
 [[nodiscard]] std::optional<std::string> find_error(const ConcurrencyLimitOptions& options);

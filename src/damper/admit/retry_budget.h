@@ -25,6 +25,8 @@ struct RetryBudgetOptions {
   // Envoy's bound, beside the window's: retries under way <= max(this, percent * requests under
   // way). Off when negative.
   std::int32_t min_retry_concurrency = -1;  // -1 (off) to 1,000,000
+
+  friend bool operator==(const RetryBudgetOptions&, const RetryBudgetOptions&) = default;
 };
 
 [[nodiscard]] std::optional<std::string> find_error(const RetryBudgetOptions& options);

@@ -25,6 +25,8 @@ struct ShedQueueOptions {
   Duration target = std::chrono::milliseconds(5);  // (0, interval]: the wait under pressure
   Duration needed = std::chrono::milliseconds(1);  // (0, kLongest]: less time left is expired
   Duration longest_retry_after = std::chrono::seconds(30);  // [interval, 24 h]
+
+  friend bool operator==(const ShedQueueOptions&, const ShedQueueOptions&) = default;
 };
 
 [[nodiscard]] std::optional<std::string> find_error(const ShedQueueOptions& options);
@@ -62,7 +64,7 @@ inline constexpr std::array<std::string_view, 5> kShedReasonNames = {"full", "ev
 // would serve last), else it is refused. A request with less than `needed` left is expired.
 // Time that goes backwards stands still.
 // Invariants:
-//   (1) depth() <= capacity.
+//   (1) depth() <= capacity; after a reload to less, it does not grow before that is so.
 //   (2) Every accepted item leaves exactly once: popped, evicted, withdrawn or handed to a sink.
 //   (3) An expired item is never popped.
 //   (4) An item is never popped while a more critical one that is not expired waits.
@@ -70,7 +72,8 @@ inline constexpr std::array<std::string_view, 5> kShedReasonNames = {"full", "ev
 //   (6) A refused push changes nothing but a counter; the item stays with the caller.
 //   (7) Nothing is evicted for an arrival of its own class or a lower one, unless it is expired.
 // Thread safety: none; the driver that serves the queue owns it.
-// Cost: one allocation, at construction. push is O(1); pop is O(1) for each item that it removes.
+// Cost: one allocation, at construction and for a larger capacity. push is O(1); pop is O(1) for
+// each item that it removes.
 template <class T>
 class ShedQueue {
  public:
@@ -94,6 +97,13 @@ class ShedQueue {
   explicit ShedQueue(const ShedQueueOptions& options)
       : options_(options), lists_((check(options), static_cast<std::size_t>(options.capacity))) {}
 
+  // Who waits goes on waiting, in its place. REQUIRES: !find_error(options).
+  void reload(const ShedQueueOptions& options) {
+    check(options);
+    lists_.grow(static_cast<std::size_t>(options.capacity));
+    options_ = options;
+  }
+
   // Takes `item` when it is accepted, and leaves it untouched when it is refused.
   [[nodiscard]] Pushed push(T&& item, Criticality c, Instant deadline, Instant now, double draw) {
     now = advance(now);
@@ -103,7 +113,7 @@ class ShedQueue {
       busy_since_pop_ = false;
     }
     Pushed pushed;
-    if (lists_.full()) {
+    if (depth() >= static_cast<std::size_t>(options_.capacity)) {
       pushed.evicted = make_room(c, now);
       if (!pushed.evicted) return refuse(c, ShedReason::full, retry_after(draw));
     }

@@ -14,6 +14,8 @@ namespace damper::admit {
 struct TokenBucketOptions {
   double rate_per_second = 10;  // 0.001 to 100,000,000
   std::int32_t burst = 100;     // 1 to 1,000,000
+
+  friend bool operator==(const TokenBucketOptions&, const TokenBucketOptions&) = default;
 };
 
 [[nodiscard]] std::optional<std::string> find_error(const TokenBucketOptions& options);

@@ -17,6 +17,7 @@ enum class Verdict : std::uint8_t {
   overload,            // The dependency is overloaded and did not say when to come back.
   not_retryable,       // It failed in a way that the policy's retry_on leaves out.
   not_idempotent,      // It may have happened: repeating it is not safe.
+  unrepeatable,        // Its body is not kept any more: it cannot be sent again.
   layered,             // A layer above owns the retries of this request.
   pushed_back,         // The server said: do not retry.
   attempts_spent,      // The last of the allowed attempts failed.
@@ -31,12 +32,26 @@ enum class Verdict : std::uint8_t {
   cancelled,           // The caller gave up.
 };
 
-inline constexpr std::array<std::string_view, 19> kVerdictNames = {
-    "none",         "success",        "permanent",          "conflict",
-    "overload",     "not_retryable",  "not_idempotent",     "layered",
-    "pushed_back",  "attempts_spent", "deadline_too_close", "deadline_passed",
-    "switched_off", "breaker_open",   "throttled",          "limited",
-    "budget_spent", "shed",           "cancelled"};
+inline constexpr std::array<std::string_view, 20> kVerdictNames = {"none",
+                                                                   "success",
+                                                                   "permanent",
+                                                                   "conflict",
+                                                                   "overload",
+                                                                   "not_retryable",
+                                                                   "not_idempotent",
+                                                                   "unrepeatable",
+                                                                   "layered",
+                                                                   "pushed_back",
+                                                                   "attempts_spent",
+                                                                   "deadline_too_close",
+                                                                   "deadline_passed",
+                                                                   "switched_off",
+                                                                   "breaker_open",
+                                                                   "throttled",
+                                                                   "limited",
+                                                                   "budget_spent",
+                                                                   "shed",
+                                                                   "cancelled"};
 
 [[nodiscard]] constexpr std::string_view name(Verdict verdict) noexcept {
   return kVerdictNames[static_cast<std::size_t>(verdict)];

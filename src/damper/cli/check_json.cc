@@ -3,10 +3,12 @@
 
 #include <ostream>
 
-#include "damper/cli/json_text.h"
+#include "damper/observe/json_text.h"
 
 namespace damper::cli {
 namespace {
+
+using observe::json_text;
 
 void print_finding(std::ostream& out, const policy::Finding& finding) {
   out << "{\"rule\":" << json_text(name(finding.rule))

@@ -3,10 +3,12 @@
 
 #include <ostream>
 
-#include "damper/cli/json_text.h"
+#include "damper/observe/json_text.h"
 
 namespace damper::cli {
 namespace {
+
+using observe::json_text;
 
 // SARIF's levels are our severities, by the same words.
 std::string level(policy::Severity severity) { return json_text(name(severity)); }

@@ -1,6 +1,7 @@
 #include "damper/cli/check_subject.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <filesystem>
 #include <string_view>
 #include <system_error>
@@ -13,6 +14,7 @@
 #include "damper/policy/lint.h"
 #include "damper/policy/policy_file.h"
 #include "damper/policy/yaml_tree.h"
+#include "damper/proxy/config/proxy_config.h"
 
 namespace damper::cli {
 namespace {
@@ -67,6 +69,35 @@ Expected<CheckSubject, Error> of_other_system(std::string name, policy::From fro
   return CheckSubject{.name = std::move(name), .findings = lint(file), .effective = print(file)};
 }
 
+// What a proxy's route says about its requests, the linter takes for facts. Whoever names the
+// methods and says that they may be repeated is believed.
+void add_facts(const proxy::RouteConfig& config, policy::Route& route) {
+  const std::vector<std::string>& methods = config.match.methods;
+  if (methods.empty() != config.assume_idempotent) return;
+  std::optional<policy::Facts>& facts = route.settings.facts;
+  if (!facts) facts.emplace();
+  facts->assume_idempotent = facts->assume_idempotent || config.assume_idempotent;
+  if (facts->methods != 0) return;
+  for (std::size_t i = 0; i < policy::kMethodNames.size(); ++i) {
+    const bool is_sent =
+        std::find(methods.begin(), methods.end(), policy::kMethodNames[i]) != methods.end();
+    if (is_sent) facts->methods |= std::uint32_t{1} << i;
+  }
+}
+
+Expected<CheckSubject, Error> of_proxy(std::string name, std::string_view text) {
+  auto loaded = proxy::load_proxy_file(text, name);
+  if (!loaded) return unexpected(loaded.error());
+  policy::PolicyFile& policies = loaded->policies;
+  for (std::size_t i = 0; i < policies.routes.size(); ++i) {
+    add_facts(loaded->config.routes[i], policies.routes[i]);
+  }
+  policies.notes = loaded->config.notes;
+  return CheckSubject{.name = std::move(name),
+                      .findings = lint(policies),
+                      .effective = print_proxy(loaded->config)};
+}
+
 }  // namespace
 
 Expected<CheckSubject, Error> load_subject(const std::string& given,
@@ -82,11 +113,13 @@ Expected<CheckSubject, Error> load_subject(const std::string& given,
   const auto text = read_input(given, streams);
   if (!text) return unexpected(text.error());
   if (from) return of_other_system(std::move(name), *from, *text);
-  if (const auto tree = policy::parse_yaml(*text, name); tree && is_scenario(*tree)) {
+  const auto tree = policy::parse_yaml(*text, name);
+  if (tree && is_scenario(*tree)) {
     auto scenarios = lab::load_scenario(*text, name);
     if (!scenarios) return unexpected(scenarios.error());
     return of_scenarios(std::move(name), *scenarios);
   }
+  if (tree && proxy::is_proxy_file(*tree)) return of_proxy(std::move(name), *text);
   auto file = policy::load(*text, name);
   if (!file) return unexpected(file.error());
   return CheckSubject{.name = std::move(name), .findings = lint(*file), .effective = print(*file)};

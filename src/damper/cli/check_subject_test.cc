@@ -42,6 +42,37 @@ TEST(CheckSubject, APolicyFileIsLinted) {
   EXPECT_EQ(subject.effective.find("route:"), 0U);
 }
 
+constexpr const char* kProxy =
+    "listeners: {web: {address: ':8080'}}\n"
+    "clusters: {shop: {endpoints: [http://10.0.0.1:9000]}}\n";
+
+TEST(CheckSubject, AProxysFileIsLintedWithItsNotes) {
+  const CheckSubject subject =
+      subject_of("-", std::string(kProxy) +
+                          "routes:\n"
+                          "  a: {retry_policy: {retry_back_off: {jitter: none}}}\n"
+                          "  b: {match: {path: /b}}\n");
+  EXPECT_EQ(rules_of(subject), "no-jitter a@4; not-as-written @5; ");
+  EXPECT_TRUE(says(subject, policy::Rule::not_as_written, "route b is never reached"));
+  EXPECT_NE(subject.effective.find("listeners:\n  \"web\":\n    address: \"127.0.0.1:8080\"\n"),
+            std::string::npos);
+}
+
+TEST(CheckSubject, WhatAProxyPrintsIsAProxysFile) {
+  const std::string effective = subject_of("-", kProxy).effective;
+  EXPECT_EQ(subject_of("-", effective).effective, effective);
+}
+
+TEST(CheckSubject, WhichRequestsAProxysRouteTakesIsAFact) {
+  const auto rules = [](const std::string& route) {
+    return rules_of(subject_of("-", kProxy + route + '\n'));
+  };
+  EXPECT_EQ(rules("route: {match: {methods: [GET]}}"), "");
+  EXPECT_EQ(rules("route: {match: {methods: [GET, POST]}}"), "methods-not-retried @3; ");
+  EXPECT_EQ(rules("route: {assume_idempotent: true}"), "any-method-retried @3; ");
+  EXPECT_EQ(rules("route: {assume_idempotent: true, match: {methods: [POST]}}"), "");
+}
+
 TEST(CheckSubject, AScenarioBringsItsOwnFacts) {
   // HotOS '21: 300 a second, one retry; and the same with a budget of 10 %.
   const CheckSubject subject = subject_of("metastable-db");

@@ -6,9 +6,12 @@
 #include <string_view>
 
 #include "damper/cli/check.h"
+#include "damper/cli/ctl.h"
+#include "damper/cli/demo.h"
 #include "damper/cli/drill.h"
 #include "damper/cli/import.h"
 #include "damper/cli/lab.h"
+#include "damper/cli/proxy.h"
 #include "damper/policy/words.h"
 
 namespace damper::cli {
@@ -20,7 +23,10 @@ constexpr const char* kExamples = R"(Examples:
   damper import envoy.yaml          an Envoy, gRPC, Istio or Linkerd file as a policy
   damper lab run storm              see the storm before production does
   damper lab map metastable-db      where would it go metastable
+  damper demo                       the proxy in an outage, an overload and more, with and without
   damper drill storm                a retry storm for real, without and with damper
+  damper proxy --listen :8080 --to http://127.0.0.1:9000
+  damper ctl status                 what a running proxy does, the worst first
   damper check --help               what a subcommand takes
 )";
 
@@ -43,9 +49,12 @@ int run(std::vector<std::string> arguments, const Streams& streams) {
   app.require_subcommand(1);
   int status = kOk;
   add_check(app, streams, status);
+  add_ctl(app, streams, status);
+  add_demo(app, streams, status);
   add_drill(app, streams, status);
   add_import(app, streams, status);
   add_lab(app, streams, status);
+  add_proxy(app, streams, status);
 
   std::vector<std::string_view> known;
   for (const CLI::App* subcommand : app.get_subcommands({}))

@@ -12,6 +12,7 @@ struct Request {
   bool owned_above = false;                    // See Layer: somebody above retries it.
   bool unsent_owned_above = false;             // Somebody above retries at least what never left.
   bool rereads = false;                        // Each attempt reads anew before it writes.
+  bool unrepeatable = false;                   // A part of it is gone: it cannot be sent again.
   OutcomeSet retryable = kRetryableByDefault;  // The policy's retry_on.
 };
 
@@ -31,13 +32,15 @@ struct Request {
 //   not_idempotent   unless the outcome is `unavailable`, the request surely never left, or it is
 //                    known to be harmless. An overload is no exception: 429 may come from a layer
 //                    that is not the first.
+//   unrepeatable     what it consists of is not kept any more. Whatever the outcome.
 //   layered          a layer above retries it; but a conflict is only ever retried by the layer
 //                    that rereads
 // Invariants:
 //   (1) A request that is not idempotent is repeated only after `unavailable`, after a conflict if
 //       it rereads, or after what was harmless.
 //   (2) An overload is retried only with the server's word on when.
-//   (3) A request that is owned above is never retried here, but for a conflict if it rereads.
+//   (3) A request that is unrepeatable is never repeated.
+//   (4) A request that is owned above is never retried here, but for a conflict if it rereads.
 // Cost: a few branches; no allocation.
 [[nodiscard]] constexpr Verdict judge(const Report& report, const Request& request) noexcept {
   switch (report.outcome) {
@@ -66,6 +69,7 @@ struct Request {
   const bool changed_nothing = report.harmless || report.outcome == Outcome::unavailable ||
                                report.outcome == Outcome::conflict;
   if (!request.idempotent && !changed_nothing) return Verdict::not_idempotent;
+  if (request.unrepeatable) return Verdict::unrepeatable;
   if (request.rereads && report.outcome == Outcome::conflict) return Verdict::none;
   const bool unsent = report.outcome == Outcome::unavailable;
   if (request.owned_above || (unsent && request.unsent_owned_above)) return Verdict::layered;

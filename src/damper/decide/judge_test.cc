@@ -33,7 +33,7 @@ TEST(Judge, AConflictIsRetriedByWhoReadsAgainForItWroteNothing) {  // Invariant 
   EXPECT_EQ(judge({.outcome = Outcome::permanent}, {.rereads = true}), Verdict::permanent);
 }
 
-TEST(Judge, WhatNeverLeftIsRetriedByOneLayerToo) {  // Invariant (3).
+TEST(Judge, WhatNeverLeftIsRetriedByOneLayerToo) {  // Invariant (4).
   const Request inner = {.unsent_owned_above = true};
   EXPECT_EQ(judge({.outcome = Outcome::unavailable}, inner), Verdict::layered);
   const Request repeatable = {.idempotent = true, .unsent_owned_above = true};
@@ -45,6 +45,14 @@ TEST(Judge, WhatIsKnownToBeHarmlessIsRepeatedThoughTheRequestIsNotIdempotent) { 
   EXPECT_EQ(judge({.outcome = Outcome::timeout}, {}), Verdict::not_idempotent);
   EXPECT_EQ(judge({.outcome = Outcome::timeout, .harmless = true}, {}), Verdict::none);
   EXPECT_EQ(judge({.outcome = Outcome::permanent, .harmless = true}, {}), Verdict::permanent);
+}
+
+TEST(Judge, WhatCannotBeSentAgainIsNotEvenIfItNeverLeft) {  // Invariant (3).
+  const Request gone = {.idempotent = true, .unrepeatable = true};
+  EXPECT_EQ(judge({.outcome = Outcome::unavailable}, gone), Verdict::unrepeatable);
+  EXPECT_EQ(judge({.outcome = Outcome::transient}, gone), Verdict::unrepeatable);
+  EXPECT_EQ(judge({.outcome = Outcome::success}, gone), Verdict::success);
+  EXPECT_EQ(judge({.outcome = Outcome::timeout}, {.unrepeatable = true}), Verdict::not_idempotent);
 }
 
 TEST(Judge, TransientTimeoutAndUnavailableAreWorthAnotherAttempt) {

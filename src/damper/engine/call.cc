@@ -327,6 +327,7 @@ const Step& Call::hedge(Instant now, double draw) noexcept {
 
 // A hedge is extra load: in any kind of trouble it is the first thing to go without.
 Verdict Call::try_hedge(Instant now, double draw, Permit& permit, Grant& grant) noexcept {
+  if (request_.unrepeatable) return Verdict::unrepeatable;
   if (!deadline_.fits(now, terms_.needed)) return Verdict::deadline_too_close;
   if (now < not_before_) return Verdict::pushed_back;
   if (dependency_.switches_.hedging_off(now)) return Verdict::switched_off;

@@ -68,6 +68,9 @@ class Call {
   const Step& on_timer(Instant now, double draw) noexcept;
   // The caller gives up; it may have done so before start().
   const Step& on_cancel(Instant now) noexcept;
+  // The request cannot be sent again: a part of its body was sent and is not kept. The attempts
+  // under way go on; no other one is sent. No step follows from it. REQUIRES: one is under way.
+  void on_unrepeatable() noexcept { request_.unrepeatable = true; }
 
   [[nodiscard]] std::uint32_t attempts() const noexcept { return attempts_; }
   [[nodiscard]] schedule::Deadline deadline() const noexcept { return deadline_; }
@@ -81,7 +84,7 @@ class Call {
   }
   // Whether a second attempt may run beside the first.
   [[nodiscard]] bool may_hedge() const noexcept {
-    return terms_.hedges && request_.idempotent && owns_retries();
+    return terms_.hedges && request_.idempotent && !request_.unrepeatable && owns_retries();
   }
 
  private:

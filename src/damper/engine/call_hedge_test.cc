@@ -54,6 +54,20 @@ TEST(Call, TrapH4_AHedgeIsMarkedSoThatItGoesToAnotherReplica) {
   EXPECT_EQ(call.on_cancel(kStart + 20ms).cancels, 0b11);
 }
 
+TEST(Call, WhatCannotBeSentAgainIsNeitherHedgedNorRetried) {
+  Dependency dependency("test", hedging());
+  warm(dependency);
+  Call call(dependency, kRepeatable);
+  const Step first = call.start(kStart, 0.5);
+  call.on_unrepeatable();
+  EXPECT_FALSE(call.may_hedge());
+  const Step later = call.on_timer(first.wake, 0.5);
+  EXPECT_FALSE(later.sends);
+  EXPECT_EQ(dependency.tally().hedges, 0u);
+  const Step over = call.on_outcome(0, {.outcome = Outcome::unavailable}, kStart + 50ms, 0.5);
+  EXPECT_EQ(over.verdict, Verdict::unrepeatable);
+}
+
 TEST(Call, AFailureWaitsForTheHedgeBesideItAndIsRetriedWhenBothFail) {
   Dependency dependency("test", hedging());
   warm(dependency);

@@ -25,12 +25,20 @@ enum class EventKind : std::uint8_t {
   switch_flipped,     // `detail` says which and why.
   policy_reloaded,    // `count` is the policy's version.
   parked,             // A key was given up after `count` runs; `detail` says why.
+  policy_refused,     // A new policy changed nothing; `detail` says why.
+  control_lost,       // The fleet's control plane does not answer; `detail` says why.
+  control_restored,   // It does again, after `length`.
+  draining,           // The process takes no new work, and ends within `length`.
+  upgraded,           // Another process, of pid `count`, has taken over.
+  upgrade_failed,     // It has not, and this one goes on; `detail` says why.
 };
 
-inline constexpr std::array<std::string_view, 12> kEventNames = {
-    "first_failure",    "repeated_failure", "recovered",       "backoff_growing",
-    "budget_exhausted", "budget_refilled",  "breaker_opened",  "breaker_half_open",
-    "breaker_closed",   "switch_flipped",   "policy_reloaded", "parked"};
+inline constexpr std::array<std::string_view, 18> kEventNames = {
+    "first_failure",    "repeated_failure", "recovered",        "backoff_growing",
+    "budget_exhausted", "budget_refilled",  "breaker_opened",   "breaker_half_open",
+    "breaker_closed",   "switch_flipped",   "policy_reloaded",  "parked",
+    "policy_refused",   "control_lost",     "control_restored", "draining",
+    "upgraded",         "upgrade_failed"};
 
 [[nodiscard]] constexpr std::string_view name(EventKind kind) noexcept {
   return kEventNames[static_cast<std::size_t>(kind)];

@@ -28,6 +28,8 @@ struct CallPolicy {
   schedule::BackoffOptions backoff;
   schedule::AdaptiveTimeoutOptions adaptive_timeout;
   schedule::HedgeOptions hedge;
+
+  friend bool operator==(const CallPolicy&, const CallPolicy&) = default;
 };
 
 // A Policy is everything that can be configured about calls to one dependency. The defaults are
@@ -38,6 +40,8 @@ struct Policy {
   std::optional<admit::CircuitBreakerOptions> breaker;
   std::optional<admit::ClientThrottleOptions> throttle;
   std::optional<admit::ConcurrencyLimitOptions> limit;
+
+  friend bool operator==(const Policy&, const Policy&) = default;
 };
 
 // One sentence on what is wrong with the policy; nothing when it is valid.

@@ -20,9 +20,10 @@ void begin_page(std::ostream& out, std::string_view title, std::string_view abou
   out << "</header>\n";
 }
 
-void end_page(std::ostream& out, std::string_view version) {
+void end_page(std::ostream& out, std::string_view version, std::string_view last) {
   out << "<footer><p>Made by <b>damper</b>" << (version.empty() ? "" : " ") << html_text(version)
-      << ". The policy that was simulated is the code that runs.</p></footer>\n"
+      << ". " << html_text(last)
+      << "</p></footer>\n"
          "</main>\n</body>\n</html>\n";
 }
 

@@ -19,7 +19,8 @@ namespace damper::lab {
 
 // Everything up to the body's first heading, and everything after the last section.
 void begin_page(std::ostream& out, std::string_view title, std::string_view about);
-void end_page(std::ostream& out, std::string_view version);
+void end_page(std::ostream& out, std::string_view version,
+              std::string_view last = "The policy that was simulated is the code that runs.");
 
 // A section with its heading; the note may be empty. It is ended by "</section>\n".
 void begin_section(std::ostream& out, std::string_view title, std::string_view note);

@@ -84,6 +84,8 @@ text.time { text-anchor: middle; }
 .line.low { stroke: var(--low); }
 .line.high { stroke: var(--high); }
 .line.highest { stroke: var(--highest); }
+.line.good { stroke: var(--held); }
+.line.retry { stroke: var(--retry); }
 .swatch.first { background: var(--first); }
 .swatch.retry { background: var(--retry); }
 .swatch.hedge { background: var(--hedge); }

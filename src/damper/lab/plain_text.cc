@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "damper/lab/interval.h"
+#include "damper/observe/json_text.h"
 #include "damper/observe/utf8.h"
 
 namespace damper::lab {
@@ -128,11 +129,7 @@ std::string for_programs(double number, std::string_view none) {
   return {text.data(), std::to_chars(text.data(), text.data() + text.size(), number).ptr};
 }
 
-std::string json_string(std::string_view text) {
-  std::string out = "\"";
-  observe::append_escaped(out, text, kNoLimit);
-  return out += '"';
-}
+std::string json_string(std::string_view text) { return observe::json_text(text, kNoLimit); }
 
 std::string html_text(std::string_view text) {
   std::string out;

@@ -3,7 +3,16 @@
 namespace damper::observe {
 
 EventCounts::EventCounts(Registry& registry, engine::EventSink* next)
-    : next_(next), collection_(registry.collect([this](Exposition& out) { write(out); })) {}
+    : next_(next), collection_(show_in(registry)) {}
+
+Registry::Collection EventCounts::show_in(Registry& registry) const {
+  return registry.collect([this](Exposition& out) { write(out); });
+}
+
+void EventCounts::expect(std::string_view key) noexcept {
+  const std::lock_guard lock(mutex_);
+  (void)counts_of(key);
+}
 
 void EventCounts::on_event(const engine::Event& event) noexcept {
   {

@@ -17,11 +17,15 @@ namespace damper::observe {
 // the next sink.
 //   EventCounts events(registry, &log);
 //   billing.report_to(&events);
+// Where the registry comes later than the first event:
+//   EventCounts events(&log);
+//   const auto shown = events.show_in(registry);
 //
 // Why: how often a breaker opened or a budget ran out last night is a question for a graph; the
 // engine keeps the state, not the number of its changes.
-// Model: all events of a key are shown, at 0 too, from its first one on. Keys over kMostKeys, and
-// events that there is no memory to count by their key, count for the key "other".
+// Model: all events of a key are shown, at 0 too, from its first one on, or from
+// expect() on: a rate does not see the first event of a series that was not there before. Keys over
+// kMostKeys, and events that there is no memory to count by their key, count for the key "other".
 // Invariants:
 //   (1) Every event is counted once, and passed on once.
 // Thread safety: all methods may be called concurrently.
@@ -32,11 +36,16 @@ class EventCounts final : public engine::EventSink {
 
   // The registry and the next sink outlive it.
   explicit EventCounts(Registry& registry, engine::EventSink* next = nullptr);
+  explicit EventCounts(engine::EventSink* next) : next_(next) {}
   EventCounts(const EventCounts&) = delete;
   EventCounts& operator=(const EventCounts&) = delete;
   ~EventCounts() = default;
 
   void on_event(const engine::Event& event) noexcept override;
+  // Shows this key's events, at 0.
+  void expect(std::string_view key) noexcept;
+  // For as long as what it returns lives, which both outlive.
+  [[nodiscard]] Registry::Collection show_in(Registry& registry) const;
 
  private:
   using Counts = std::array<std::uint64_t, engine::kEventNames.size()>;

@@ -51,6 +51,29 @@ TEST(EventCounts, CountsEachEventOfAKeyAndPassesItOn) {  // Invariant (1).
   EXPECT_EQ(promtool(text), "");
 }
 
+TEST(EventCounts, IsShownOnceThereIsARegistry) {
+  Recorder next;
+  EventCounts events(&next);
+  events.on_event(event_of("billing"));
+  Registry registry;
+  {
+    const auto shown = events.show_in(registry);
+    EXPECT_TRUE(has(registry.expose(), sample("billing", "breaker_opened", 1)));
+  }
+  EXPECT_EQ(registry.expose(), "");
+  EXPECT_EQ(next.keys.size(), 1U);
+}
+
+TEST(EventCounts, AKeyThatIsExpectedIsThereBeforeItsFirstEvent) {
+  Registry registry;
+  EventCounts events(registry);
+  events.expect("billing");
+  EXPECT_TRUE(has(registry.expose(), sample("billing", "breaker_opened", 0)));
+  events.on_event(event_of("billing"));
+  events.expect("billing");
+  EXPECT_TRUE(has(registry.expose(), sample("billing", "breaker_opened", 1)));
+}
+
 TEST(EventCounts, EveryKindHasItsName) {
   Registry registry;
   EventCounts events(registry);

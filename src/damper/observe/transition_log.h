@@ -12,10 +12,9 @@
 #include <string_view>
 
 #include "damper/engine/event.h"
+#include "damper/observe/event_text.h"
 
 namespace damper::observe {
-
-enum class LogFormat : std::uint8_t { logfmt, json };
 
 struct TransitionLogOptions {
   LogFormat format = LogFormat::logfmt;
@@ -31,13 +30,10 @@ struct TransitionLogOptions {
 //
 // Why: a line for each failed request is a second storm, and buries the one that matters. An
 // engine::Event is a transition already; should there be a storm of those, this has a limit too.
-// Model: fields are time, event, key, count, length, detail, in this order; those that say nothing
-// (0, empty) are left out. `time` is the wall clock's when the line is written. In logfmt a value
-// is quoted when it has to be. `length` is rounded to about six digits, `forever` when it has no
-// end. Invariants:
+// Model: the line is that of event_text.h; `time` is the wall clock's when it is written.
+// Invariants:
 //   (1) One event is at most one line, without control characters, in UTF-8, of at most
-//   kLongestLine
-//       bytes, whatever the event holds.
+//       kLongestLine bytes, whatever the event holds.
 //   (2) In one second of the wall clock at most most_per_second events are written. The others
 //       are counted, and the next line in a later second, or flush(), is preceded by one that says
 //       `event=log_suppressed count=..`.
@@ -53,7 +49,7 @@ class TransitionLog final : public engine::EventSink {
   using Writer = std::function<void(std::string_view line)>;
   using WallClock = std::function<std::chrono::system_clock::time_point()>;
 
-  static constexpr std::size_t kLongestLine = 1024;
+  static constexpr std::size_t kLongestLine = kLongestEventText;
 
   // REQUIRES: !find_error(options).
   explicit TransitionLog(Writer writer, const TransitionLogOptions& options = {},

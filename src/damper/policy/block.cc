@@ -28,8 +28,9 @@ bool is_about_overload(std::string_view refusal_reason) {
 
 class Reader {
  public:
-  Reader(std::string_view name, std::string_view file, std::vector<Note>& notes)
-      : name_(name), file_(file), notes_(notes) {
+  Reader(std::string_view name, std::string_view file, std::vector<Note>& notes,
+         std::span<const std::string_view> beside)
+      : name_(name), file_(file), notes_(notes), beside_(beside) {
     block_.keys.resize(keys().size());
     block_.sections.resize(sections().size());
   }
@@ -46,9 +47,7 @@ class Reader {
     for (std::size_t i = 0; i < map.pairs(); ++i) {
       const Tree& key = map.key(i);
       if (std::find(words.begin(), words.end(), key.text) == words.end()) {
-        return error(key.place, "unknown key " + in_quotes(key.text) + " in " + called(given) +
-                                    suggestion(key.text, words) + " (accepted: " + joined(words) +
-                                    ")");
+        return unknown(key, given, words);
       }
       if (auto wrong = read_pair(key, map.value(i), join(given, key.text), section)) return wrong;
     }
@@ -67,6 +66,13 @@ class Reader {
   }
   [[nodiscard]] std::string called(std::string_view given) const {
     return given.empty() ? std::string(name_) : std::string(given);
+  }
+
+  [[nodiscard]] Error unknown(const Tree& key, std::string_view given,
+                              std::vector<std::string_view> words) const {
+    if (given.empty()) words.insert(words.begin(), beside_.begin(), beside_.end());
+    return error(key.place, "unknown key " + in_quotes(key.text) + " in " + called(given) +
+                                suggestion(key.text, words) + " (accepted: " + joined(words) + ")");
   }
 
   // A section under another system's name has only the words of that system.
@@ -152,6 +158,7 @@ class Reader {
   std::string_view name_;
   std::string_view file_;
   std::vector<Note>& notes_;
+  std::span<const std::string_view> beside_;
   Block block_;
 };
 
@@ -160,8 +167,9 @@ std::size_t at(std::string_view path) { return *find_key(path); }
 }  // namespace
 
 Expected<Block, Error> read_block(const Tree& tree, Place place, std::string_view name,
-                                  std::string_view file, std::vector<Note>& notes) {
-  Reader reader(name, file, notes);
+                                  std::string_view file, std::vector<Note>& notes,
+                                  std::span<const std::string_view> beside) {
+  Reader reader(name, file, notes, beside);
   if (std::optional<Error> wrong = reader.read_map(tree, place, "", "")) {
     return unexpected(*std::move(wrong));
   }

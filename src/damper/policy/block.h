@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,9 +35,12 @@ struct Block {
 };
 
 // Reads the block; appends to `notes` what its reader should know. `name` is what errors call it.
+// `beside` are words that the block may have as well, for errors to list: whoever calls reads them,
+// and has left them out of the tree.
 [[nodiscard]] Expected<Block, Error> read_block(const Tree& tree, Place place,
                                                 std::string_view name, std::string_view file,
-                                                std::vector<Note>& notes);
+                                                std::vector<Note>& notes,
+                                                std::span<const std::string_view> beside = {});
 
 // Puts what the block says over what the route has.
 void apply(const Block& block, Origin origin, Route& route);

@@ -25,7 +25,10 @@ constexpr std::array<std::string_view, 4> kTopWords = {"route", "routes", "depen
 class Loader {
  public:
   // `name` is what errors call the whole of what is read.
-  Loader(std::string_view file, std::string_view name) : name_(name) { result_.file = file; }
+  Loader(std::string_view file, std::string_view name, std::span<const std::string_view> beside)
+      : name_(name), beside_(beside) {
+    result_.file = file;
+  }
 
   // Reads what begins at `start`.
   [[nodiscard]] std::optional<Error> read_top(const Tree& top, Place start) {
@@ -46,7 +49,8 @@ class Loader {
                                     " (accepted: " + joined(kTopWords) + ")");
       }
       if (key.text == "defaults") {
-        auto block = read_block(top.value(i), key.place, "defaults", result_.file, result_.notes);
+        auto block =
+            read_block(top.value(i), key.place, "defaults", result_.file, result_.notes, beside_);
         if (!block) return block.error();
         defaults_ = *std::move(block);
         continue;
@@ -98,8 +102,8 @@ class Loader {
 
   [[nodiscard]] std::optional<Error> add_route(const std::string& name, const Tree& tree,
                                                Place place) {
-    const auto block =
-        read_block(tree, place, name.empty() ? "route" : name, result_.file, result_.notes);
+    const auto block = read_block(tree, place, name.empty() ? "route" : name, result_.file,
+                                  result_.notes, beside_);
     if (!block) return block.error();
     Route route{.name = name, .place = place, .settings = {}, .origins = {}, .places = {}};
     route.origins.resize(keys().size(), Origin::built_in);
@@ -150,6 +154,7 @@ class Loader {
   }
 
   std::string name_;
+  std::span<const std::string_view> beside_;
   PolicyFile result_;
   std::optional<Block> defaults_;
 };
@@ -174,8 +179,9 @@ Expected<PolicyFile, Error> load(std::string_view text, std::string_view file) {
 }
 
 Expected<PolicyFile, Error> load_part(const Tree& tree, Place place, std::string_view name,
-                                      std::string_view file) {
-  Loader loader(file, name);
+                                      std::string_view file,
+                                      std::span<const std::string_view> beside) {
+  Loader loader(file, name, beside);
   if (std::optional<Error> wrong = loader.read_top(tree, place)) {
     return unexpected(*std::move(wrong));
   }

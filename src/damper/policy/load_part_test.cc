@@ -24,5 +24,21 @@ TEST(PolicyFile, APartOfAnotherFileIsReadUnderItsOwnNameAndPlace) {
             "s.yaml:2:10: unknown key \"rout\" at the top of policy; d");
 }
 
+TEST(PolicyFile, WordsThatSomebodyElseReadsAreListedAndSuggestedInTheBlockItself) {
+  constexpr std::string_view kBeside[] = {"cluster", "match"};
+  const auto error = [&](std::string_view yaml) {
+    const auto tree = parse_yaml(yaml, "s.yaml");
+    const auto file = load_part(*tree, {1, 1}, "the file", "s.yaml", kBeside);
+    return file ? "ok" : to_string(file.error());
+  };
+  const std::string unknown = error("route: {clustr: a}");
+  EXPECT_EQ(
+      unknown.substr(0, unknown.find("timeout")),
+      "s.yaml:1:9: unknown key \"clustr\" in route; did you mean cluster? (accepted: cluster, "
+      "match, ");
+  EXPECT_NE(error("defaults: {mach: a}\nroute: {}").find("did you mean match?"), std::string::npos);
+  EXPECT_EQ(error("route: {retry_budget: {mach: a}}").find("match"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace damper::policy

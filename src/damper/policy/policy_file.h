@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <iosfwd>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -81,12 +82,18 @@ struct PolicyFile {
 
 // The policies in a part of another file, such as the `policy` of a scenario. `name` is what errors
 // call that part, `place` where it begins.
+// `beside` are words that its blocks may have as well, for errors to list: whoever calls reads
+// them, and has left them out of the tree.
 [[nodiscard]] Expected<PolicyFile, Error> load_part(const Tree& tree, Place place,
-                                                    std::string_view name, std::string_view file);
+                                                    std::string_view name, std::string_view file,
+                                                    std::span<const std::string_view> beside = {});
 
 // Every value in force, the defaults included, as a policy file of the same shape. A comment marks
 // what the file did not say itself.
 [[nodiscard]] std::string print(const PolicyFile& file);
+
+// The same for the keys of one block, each line after so many spaces, without comments.
+[[nodiscard]] std::string print_block(const Settings& settings, std::size_t indent);
 
 }  // namespace damper::policy
 

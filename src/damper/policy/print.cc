@@ -32,22 +32,22 @@ std::string_view comment(Origin origin) {
 }
 
 // The keys of the section, then the sections inside it.
-void print_section(std::string& out, std::string_view path, const Route& route,
-                   std::size_t indent) {
+void print_section(std::string& out, std::string_view path, const Settings& settings,
+                   std::span<const Origin> origins, std::size_t indent) {
   for (std::size_t i = 0; i < keys().size(); ++i) {
     if (parent(keys()[i].path) != path) continue;
-    line(out, indent, std::string(leaf(keys()[i].path)) + ": " + write(keys()[i], route.settings),
-         comment(route.origins[i]));
+    line(out, indent, std::string(leaf(keys()[i].path)) + ": " + write(keys()[i], settings),
+         origins.empty() ? std::string_view() : comment(origins[i]));
   }
   for (const Section& section : sections()) {
     if (parent(section.path) != path) continue;
     const std::string word(leaf(section.path));
-    if (section.on != nullptr && !section.on(route.settings)) {
+    if (section.on != nullptr && !section.on(settings)) {
       line(out, indent, word + ": off");
       continue;
     }
     line(out, indent, word + ':');
-    print_section(out, section.path, route, indent + 2);
+    print_section(out, section.path, settings, origins, indent + 2);
   }
 }
 
@@ -57,8 +57,14 @@ std::string print(const PolicyFile& file) {
   std::string out = file.shape + ":\n";
   for (const Route& route : file.routes) {
     if (file.shape != "route") line(out, 2, '"' + route.name + "\":");
-    print_section(out, "", route, file.shape == "route" ? 2 : 4);
+    print_section(out, "", route.settings, route.origins, file.shape == "route" ? 2 : 4);
   }
+  return out;
+}
+
+std::string print_block(const Settings& settings, std::size_t indent) {
+  std::string out;
+  print_section(out, "", settings, {}, indent);
   return out;
 }
 

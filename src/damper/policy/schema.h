@@ -22,6 +22,7 @@ namespace damper::policy {
 // Model: a Key is a path of words joined by dots, with the kind of its value, its bounds and how to
 // read and write it in the Settings. A value of any kind is held as one integer, its raw value:
 // nanoseconds, hundredths of a percent, the number, 0 or 1, the index of a name, a set of tokens.
+// Who has other things to read than Settings leaves get and set empty, and uses the rest.
 // A Section is a path that has keys below it. A Moved path is another place where the same section
 // or key is accepted: the names of Envoy's that are not ours, and the two levels where people
 // write retry_budget.
@@ -30,6 +31,8 @@ enum class Kind : std::uint8_t {
   duration,  // 250ms
   percent,   // 10, 10.5, "10%", {value: 10.0}
   integer,
+  bytes,     // 4096, 64KiB, 1MiB, 2GiB
+  rate,      // 0.5, 100: a number with at most three decimals, held as thousandths
   boolean,   // true or false
   choice,    // one of names
   chance,    // {numerator: 5, denominator: HUNDRED}, held as hundredths of a percent
@@ -98,6 +101,9 @@ struct Moved {
 
 // The value in force as YAML that read() reads, on one line. REQUIRES: the section is on.
 [[nodiscard]] std::string write(const Key& key, const Settings& settings);
+
+// The same for a raw value, whoever has it. REQUIRES: key.has_raw().
+[[nodiscard]] std::string write_raw(const Key& key, std::int64_t raw);
 
 // "a duration from 1ns to 720h, such as 250ms, 2s or 1.5m": what a value of the key must be.
 [[nodiscard]] std::string accepted(const Key& key);

@@ -50,6 +50,43 @@ TEST(Schema, EveryDefaultIsWithinItsBounds) {
   }
 }
 
+std::string read_as(Kind kind, std::string_view text, std::int64_t high) {
+  const Key key{.path = "k", .kind = kind, .low = 0, .high = high, .doc = ""};
+  const auto tree = parse_yaml(text, "p.yaml");
+  EXPECT_TRUE(tree);
+  const auto raw = read(key, *tree);
+  return raw ? std::to_string(*raw) + " " + write_raw(key, *raw) : raw.error();
+}
+
+TEST(Schema, ANumberOfBytesMayHaveAUnit) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 40;
+  EXPECT_EQ(read_as(Kind::bytes, "4097", kMost), "4097 4097");
+  EXPECT_EQ(read_as(Kind::bytes, "64KiB", kMost), "65536 64KiB");
+  EXPECT_EQ(read_as(Kind::bytes, "1 MiB", kMost), "1048576 1MiB");
+  EXPECT_EQ(read_as(Kind::bytes, "1024GiB", kMost), "1099511627776 1024GiB");
+  EXPECT_EQ(read_as(Kind::bytes, "0", kMost), "0 0");
+  EXPECT_EQ(read_as(Kind::bytes, "2KiB", 1024),
+            "k must be a number of bytes from 0 to 1KiB, such as 4096, 64KiB or 1MiB, not "
+            "\"2KiB\"");
+  for (const std::string_view wrong : {"64KB", "64k", "-1", "1.5MiB", "KiB", "1025GiB", "''",
+                                       "99999999999999999999", "1  MiB", "[1]"}) {
+    EXPECT_NE(read_as(Kind::bytes, wrong, kMost).find("must be"), std::string::npos) << wrong;
+  }
+}
+
+TEST(Schema, ARateIsExactToAThousandth) {
+  constexpr std::int64_t kMost = 1'000'000'000;
+  EXPECT_EQ(read_as(Kind::rate, "100", kMost), "100000 100");
+  EXPECT_EQ(read_as(Kind::rate, "0.5", kMost), "500 0.5");
+  EXPECT_EQ(read_as(Kind::rate, "12.250", kMost), "12250 12.25");
+  EXPECT_EQ(read_as(Kind::rate, "0.0010", kMost), "1 0.001");
+  EXPECT_EQ(read_as(Kind::rate, "0.0001", kMost),
+            "k must be a number from 0 to 1000000, with at most three decimals, not \"0.0001\"");
+  for (const std::string_view wrong : {"-1", "1.", ".5", "1e3", "1.-5", "9999999999999", "''"}) {
+    EXPECT_NE(read_as(Kind::rate, wrong, kMost).find("must be"), std::string::npos) << wrong;
+  }
+}
+
 TEST(Schema, APercentageIsExact) {
   constexpr std::string_view kPath = "retry_budget.budget_percent";
   EXPECT_EQ(read_text(kPath, "10"), "1000");

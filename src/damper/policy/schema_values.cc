@@ -51,6 +51,65 @@ std::optional<std::int64_t> find_percent(std::string_view text) {
   return *units * 100 + (decimals.size() == 1 ? *parts * 10 : *parts);
 }
 
+struct Unit {
+  std::string_view name;
+  std::int64_t bytes;
+};
+constexpr std::array<Unit, 3> kUnits = {
+    {{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}}};  // The largest first.
+constexpr std::int64_t kMostBytesSaid = std::int64_t{1} << 40;
+
+// "4096", "64KiB".
+std::optional<std::int64_t> find_bytes(std::string_view text) {
+  std::int64_t unit = 1;
+  for (const Unit& one : kUnits) {
+    if (!text.ends_with(one.name)) continue;
+    unit = one.bytes;
+    text.remove_suffix(one.name.size());
+    if (text.ends_with(' ')) text.remove_suffix(1);
+    break;
+  }
+  const std::optional<std::int64_t> count = find_integer(text);
+  if (!count || *count < 0 || *count > kMostBytesSaid / unit) return std::nullopt;
+  return *count * unit;
+}
+
+std::string format_bytes(std::int64_t bytes) {
+  for (const Unit& unit : kUnits) {
+    if (bytes >= unit.bytes && bytes % unit.bytes == 0) {
+      return std::to_string(bytes / unit.bytes) + std::string(unit.name);
+    }
+  }
+  return std::to_string(bytes);
+}
+
+// "12.5" in thousandths; a fourth decimal is refused, not rounded.
+std::optional<std::int64_t> find_rate(std::string_view text) {
+  const std::size_t dot = text.find('.');
+  const std::string_view whole = text.substr(0, dot);
+  std::string decimals(dot == std::string_view::npos ? "0" : text.substr(dot + 1));
+  if (decimals.empty() || decimals.find_first_not_of("0123456789") != std::string::npos) {
+    return std::nullopt;
+  }
+  while (decimals.size() > 3 && decimals.back() == '0') decimals.pop_back();
+  if (decimals.size() > 3 || whole.empty() || whole.size() > 12 || whole[0] == '-') {
+    return std::nullopt;
+  }
+  decimals.resize(3, '0');
+  const std::optional<std::int64_t> units = find_integer(whole);
+  const std::optional<std::int64_t> parts = find_integer(decimals);
+  if (!units || !parts) return std::nullopt;
+  return *units * 1000 + *parts;
+}
+
+std::string format_rate(std::int64_t thousandths) {
+  std::string text = std::to_string(thousandths / 1000);
+  if (thousandths % 1000 == 0) return text;
+  text += '.' + std::to_string(1000 + thousandths % 1000).substr(1);
+  while (text.back() == '0') text.pop_back();
+  return text;
+}
+
 // The value of the only key of a map, such as {value: 20.0}; null when it is not such a map.
 const Tree* only(const Tree& tree, std::string_view key) {
   return tree.is_map() && tree.pairs() == 1 && tree.key(0).text == key ? &tree.value(0) : nullptr;
@@ -148,6 +207,10 @@ std::optional<std::int64_t> find_raw(const Key& key, const Tree& value) {
   switch (key.kind) {
     case Kind::integer:
       return find_integer(value.text);
+    case Kind::bytes:
+      return find_bytes(value.text);
+    case Kind::rate:
+      return find_rate(value.text);
     case Kind::boolean:
       return find_name(kBooleans, value.text);
     case Kind::choice:
@@ -207,6 +270,10 @@ std::string format(const Key& key, std::int64_t raw) {
     case Kind::statuses:
     case Kind::routes:
       return std::to_string(raw);
+    case Kind::bytes:
+      return format_bytes(raw);
+    case Kind::rate:
+      return format_rate(raw);
     case Kind::boolean:
       return std::string(kBooleans[static_cast<std::size_t>(raw)]);
     case Kind::choice:
@@ -264,7 +331,10 @@ bool is_route_name(std::string_view text) {
 std::string write(const Key& key, const Settings& settings) {
   if (key.kind == Kind::statuses) return write_statuses(settings.retry_on.statuses());
   if (key.kind == Kind::routes) return write_routes(settings.facts->calls);
-  const std::int64_t raw = key.get(settings);
+  return write_raw(key, key.get(settings));
+}
+
+std::string write_raw(const Key& key, std::int64_t raw) {
   return key.off == raw ? std::string(key.off_word) : format(key, raw);
 }
 
@@ -280,6 +350,10 @@ std::string accepted(const Key& key) {
       return "a percentage " + range + " with at most two decimals";
     case Kind::integer:
       return (key.low == key.high ? low : "a whole number " + range) + or_off;
+    case Kind::bytes:
+      return "a number of bytes " + range + or_off + ", such as 4096, 64KiB or 1MiB";
+    case Kind::rate:
+      return "a number " + range + or_off + ", with at most three decimals";
     case Kind::boolean:
       return key.low == key.high ? low : "true or false";
     case Kind::choice:

@@ -47,6 +47,8 @@ class CallDriver {
   void on_timer(Instant now);
   // The caller gives up; it may do so before start().
   void on_cancel(Instant now);
+  // What is sent cannot be sent again: see engine::Call.
+  void on_unrepeatable() noexcept { call_.on_unrepeatable(); }
 
   [[nodiscard]] const engine::Call& call() const noexcept { return call_; }
   [[nodiscard]] bool is_over() const noexcept { return over_; }

@@ -17,6 +17,8 @@ struct AdaptiveTimeoutOptions {
   Duration lower = std::chrono::milliseconds(10);     // never shorter than this; > 0
   Duration upper = std::chrono::seconds(10);          // never longer than this; >= lower
   std::int32_t min_samples = 1000;  // 1 to 1,000,000; until then the static timeout
+
+  friend bool operator==(const AdaptiveTimeoutOptions&, const AdaptiveTimeoutOptions&) = default;
 };
 
 [[nodiscard]] std::optional<std::string> find_error(const AdaptiveTimeoutOptions& options);

@@ -29,6 +29,8 @@ struct BackoffOptions {
   Jitter jitter = Jitter::full;
   Duration base = std::chrono::milliseconds(500);  // (0, kLongest]
   Duration cap = std::chrono::seconds(5);          // [base, kLongest]
+
+  friend bool operator==(const BackoffOptions&, const BackoffOptions&) = default;
 };
 
 // One sentence on what is wrong with the options; nothing when they are valid.

@@ -16,6 +16,8 @@ struct HedgeOptions {
   Duration floor = std::chrono::milliseconds(1);  // never sooner than this; > 0
   std::int32_t min_samples = 100;  // 1 to 1,000,000: no hedging before so many latencies are known
   Percent ratio = Percent(5);      // (0, 100 %]: hedges per request, over the budget's window
+
+  friend bool operator==(const HedgeOptions&, const HedgeOptions&) = default;
 };
 
 [[nodiscard]] std::optional<std::string> find_error(const HedgeOptions& options);

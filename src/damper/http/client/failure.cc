@@ -38,14 +38,18 @@ Failure failure_of(CloseReason reason, bool answered) noexcept {
 }
 
 decide::Report report_of(const Response& response, UnixTime now) noexcept {
-  decide::Report report{.outcome = decide::classify_http(response.status)};
+  return report_of(response.status, response.fields.view(), now);
+}
+
+decide::Report report_of(int status, std::span<const Field> fields, UnixTime now) noexcept {
+  decide::Report report{.outcome = decide::classify_http(status)};
   if (report.outcome == decide::Outcome::success) return report;
   // Not a conflict of versions: an earlier attempt with our key is still at work. Its answer is
   // worth asking for, when the server says.
-  if (response.status == 409 && response.fields.find("damper-idempotency") == "under_way") {
+  if (status == 409 && find(fields, "damper-idempotency") == "under_way") {
     report.outcome = decide::Outcome::overload;
   }
-  for (const Field& field : response.fields.view()) {
+  for (const Field& field : fields) {
     if (same_name(field.name, "retry-after")) {
       decide::read_retry_after(field.value, now, report);
     } else if (same_name(field.name, "ratelimit-reset") ||

@@ -1,6 +1,7 @@
 #ifndef DAMPER_HTTP_CLIENT_FAILURE_H_
 #define DAMPER_HTTP_CLIENT_FAILURE_H_
 
+#include <span>
 #include <system_error>
 
 #include "damper/base/unix_time.h"
@@ -20,6 +21,8 @@ namespace damper::http {
 
 // What a whole answer says about trying again: its status, and when its server wants to be asked
 // again (Retry-After; RateLimit-Reset beside a 429).
+[[nodiscard]] decide::Report report_of(int status, std::span<const Field> fields,
+                                       UnixTime now) noexcept;
 [[nodiscard]] decide::Report report_of(const Response& response, UnixTime now) noexcept;
 
 }  // namespace damper::http

@@ -130,23 +130,19 @@ void GuardedCall::send(const engine::Attempt& attempt) {
   Lane& lane = lane_of(attempt.lane);
   lane.attempt = attempt;
   lane.writing.reset();
-  lane.lease = service_.replicas_.pick(tried_, attempt.sent, run::draw());
+  lane.lease = service_.replicas_.pick_next(tried_, asking(), attempt.sent, run::draw());
   if (!lane.lease) return on_failure(lane, failure_of(CloseReason::refused, false));
-  exclude(lane.lease.replica());
   lane.start(*service_.pools_[lane.lease.replica()], request_,
              service_.options_.client.max_response_body);
 }
 
-// Once all have been asked it begins anew, without those that are being asked.
-void GuardedCall::exclude(std::size_t replica) {
-  if (service_.replicas_.size() == 1) return;
-  tried_.set(replica);
-  if (tried_.count() < service_.replicas_.size()) return;
-  tried_.reset();
-  if (first_lane_.lease) tried_.set(first_lane_.lease.replica());
+ReplicaSet GuardedCall::asking() const noexcept {
+  ReplicaSet asking;
+  if (first_lane_.lease) asking.set(first_lane_.lease.replica());
   for (const auto& lane : lanes_) {
-    if (lane != nullptr && lane->lease) tried_.set(lane->lease.replica());
+    if (lane != nullptr && lane->lease) asking.set(lane->lease.replica());
   }
+  return asking;
 }
 
 void GuardedCall::give_up(int place) {
@@ -160,9 +156,8 @@ void GuardedCall::give_up(int place) {
 
 void GuardedCall::wake_at(Instant when) {
   clock_.arm(when);
-  if (is_parked() == parked_) return;
-  parked_ = !parked_;
-  parked_ ? service_.on_parked(*this) : service_.on_unparked(*this);
+  if (CallDriver::is_parked() == Waiter::is_parked()) return;
+  CallDriver::is_parked() ? service_.parked_.add(*this) : service_.parked_.remove(*this);
 }
 
 std::span<const Field> GuardedCall::fields(Lane& lane, const Request& request, Instant now) {
@@ -240,7 +235,7 @@ void GuardedCall::write(Lane& lane) {
 }
 
 void GuardedCall::on_verdict(Verdict verdict) {
-  if (parked_) service_.on_unparked(*this);
+  service_.parked_.remove(*this);
   const std::uint32_t attempts = call().attempts();
   HttpResult result = verdict == Verdict::success
                           ? HttpResult(*std::move(answer_), attempts)

@@ -24,7 +24,7 @@ namespace damper::http {
 // puts back what was made of the first one's answer.
 // Lifetime: it owns itself, from make() to the verdict.
 // Thread safety: none.
-class GuardedCall final : public run::CallDriver, public Cancellable {
+class GuardedCall final : public run::CallDriver, public Cancellable, private ParkedLine::Waiter {
  public:
   static void begin(GuardedService& service, Request&& request, const RequestOptions& options,
                     Modify&& modify, std::unique_ptr<Completion<HttpResult>> completion);
@@ -60,7 +60,7 @@ class GuardedCall final : public run::CallDriver, public Cancellable {
 
   GuardedCall(GuardedService& service, Request&& request, const engine::CallOptions& options,
               Modify&& modify, std::unique_ptr<Completion<HttpResult>> completion);
-  ~GuardedCall();
+  ~GuardedCall() override;
   // Its memory is kept by the service for the next one.
   static void* operator new(std::size_t size, GuardedService& service);
   static void operator delete(void* memory, GuardedService& service) noexcept;
@@ -70,10 +70,11 @@ class GuardedCall final : public run::CallDriver, public Cancellable {
   void give_up(int place) override;
   void wake_at(Instant when) override;
   void on_verdict(Verdict verdict) override;
+  void on_flip(Instant now) override { CallDriver::on_timer(now); }
 
   [[nodiscard]] std::span<const Field> fields(Lane& lane, const Request& request, Instant now);
   [[nodiscard]] Lane& lane_of(std::size_t place);
-  void exclude(std::size_t replica);
+  [[nodiscard]] ReplicaSet asking() const noexcept;
   void on_done(Lane& lane, CloseReason reason);
   void on_failure(Lane& lane, Failure failure);
   void write(Lane& lane);
@@ -90,14 +91,10 @@ class GuardedCall final : public run::CallDriver, public Cancellable {
   std::string_view owner_;        // who retries; empty: nobody
   std::string_view criticality_;  // what is said of it; empty: nothing
   std::uint32_t attempt_ = 0;     // of an owner above; 0: our own count is said
-  bool parked_ = false;
-  std::uint32_t flips_seen_ = 0;
   std::optional<Failure> failure_;
   std::optional<Response> answer_;  // of the success, or the last one
   GuardedCall* before_ = nullptr;   // in the service's list
   GuardedCall* after_ = nullptr;
-  GuardedCall* parked_before_ = nullptr;  // in its list of parked ones
-  GuardedCall* parked_after_ = nullptr;
 };
 
 }  // namespace damper::http

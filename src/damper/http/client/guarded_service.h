@@ -11,6 +11,7 @@
 #include "damper/http/client/client_options.h"
 #include "damper/http/client/completion.h"
 #include "damper/http/client/http_result.h"
+#include "damper/http/client/parked_line.h"
 #include "damper/http/client/pool.h"
 #include "damper/http/client/replicas.h"
 #include "damper/run/dependency.h"
@@ -18,7 +19,6 @@
 namespace damper::http {
 
 class GuardedCall;
-class FlipWatch;
 
 // From what was read to the new body.
 using Modify = std::function<std::string(const Response&)>;
@@ -49,14 +49,8 @@ class GuardedService {
  private:
   static constexpr std::size_t kMostSpare = 256;
   friend class GuardedCall;
-  friend class FlipWatch;
 
   void keep(void* memory) noexcept;
-  void on_parked(GuardedCall& call);
-  void on_unparked(GuardedCall& call);
-  void push_parked(GuardedCall& call) noexcept;
-  void unlink_parked(GuardedCall& call) noexcept;
-  void wake_parked();
 
   Loop& loop_;
   Dependency& dependency_;
@@ -71,10 +65,7 @@ class GuardedService {
   std::vector<void*> spare_;                  // memory of calls that have ended
   GuardedCall* first_ = nullptr;              // those under way
   std::size_t calls_ = 0;
-  std::shared_ptr<FlipWatch> watch_;
-  GuardedCall* first_parked_ = nullptr;  // those that wait, and a flip may end
-  GuardedCall* last_parked_ = nullptr;
-  std::uint32_t flips_ = 0;
+  ParkedLine parked_;  // those that wait, and a flip may end
 };
 
 }  // namespace damper::http

@@ -26,6 +26,10 @@ class Pool::Link final : public SocketConnection::Owner {
     if (connection_.heard() <= stream.began()) connection_.drain();
   }
 
+  void drain() {
+    if (!std::exchange(draining_, true)) connection_.drain();
+  }
+
   bool is_free = false;  // it is in the pool's list
   bool is_idle = false;  // it has no stream, and is counted so
 
@@ -37,6 +41,7 @@ class Pool::Link final : public SocketConnection::Owner {
 
   Pool& pool_;
   SocketConnection connection_;
+  bool draining_ = false;
 };
 
 struct Pool::Dial {
@@ -83,6 +88,17 @@ bool Pool::is_unused() const noexcept {
   return !telling_ && dials_.empty() && waiting_ == 0 &&
          std::all_of(connections_.begin(), connections_.end(),
                      [](const auto& link) { return link->is_idle; });
+}
+
+std::size_t Pool::idle() const noexcept {
+  return static_cast<std::size_t>(std::count_if(connections_.begin(), connections_.end(),
+                                                [](const auto& link) { return link->is_idle; }));
+}
+
+void Pool::retire() {
+  retired_ = true;
+  if (waiting_ > 0) return;  // The turns that serve them see to the rest.
+  for (const auto& link : connections_) link->drain();
 }
 
 void Pool::open(PoolUser& user) {
@@ -138,6 +154,7 @@ void Pool::on_turned(Link& link) {
   }
   make_free(link);
   serve();
+  if (retired_ && waiting_ == 0) link.drain();
 }
 
 void Pool::on_link_over(Link& link, CloseReason reason) {
@@ -201,9 +218,10 @@ void Pool::dial_if_needed() {
          connections_.size() + dials_.size() < options_.max_connections) {
     dials_.push_back(std::make_unique<Dial>());
     Dial& dial = *dials_.back();
-    dial.dial =
-        dialer_.dial(endpoint_.host, endpoint_.port, tls_,
-                     [this, &dial](Dialer::Result result) { on_dialed(dial, std::move(result)); });
+    dial.dial = dialer_.dial(
+        endpoint_.host, endpoint_.port, tls_,
+        [this, &dial](Dialer::Result result) { on_dialed(dial, std::move(result)); },
+        endpoint_.address);
   }
 }
 

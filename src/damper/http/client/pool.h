@@ -23,6 +23,8 @@ struct PoolOptions {
   std::size_t max_waiting = 1024;    // 0 to 1,000,000: requests that wait for a connection
   Protocol plain = Protocol::h1;     // h1, or h2 without TLS, which the server must know
   ConnectionLimits limits{};         // of each connection: sizes, timeouts, idle and age
+
+  friend bool operator==(const PoolOptions&, const PoolOptions&) = default;
 };
 
 [[nodiscard]] std::optional<std::string> find_error(const PoolOptions& options);
@@ -55,13 +57,19 @@ class Pool {
 
   // on_open() or on_over() may come from within.
   void open(PoolUser& user);
+  // Nobody opens any more: idle connections close now, the others when their streams are over. Who
+  // waits already is still served.
+  void retire();
   // For whoever has no pool to ask: on_over(reason).
   static void refuse(PoolUser& user, CloseReason reason) { user.on_over(reason, true); }
 
   [[nodiscard]] const Endpoint& endpoint() const noexcept { return endpoint_; }
   [[nodiscard]] const std::string& authority() const noexcept { return authority_; }
+  // What the endpoint speaks; unknown until a first TLS connection has said so.
+  [[nodiscard]] Protocol protocol() const noexcept { return protocol_; }
   [[nodiscard]] Loop& loop() const noexcept { return dialer_.loop(); }
   [[nodiscard]] std::size_t connections() const noexcept { return connections_.size(); }
+  [[nodiscard]] std::size_t idle() const noexcept;  // of these, those without a stream
   [[nodiscard]] std::size_t dialing() const noexcept { return dials_.size(); }
   [[nodiscard]] std::size_t waiting() const noexcept { return waiting_; }
   // Whether nobody uses it, nor waits, and none of its calls is under way: it may be destroyed.
@@ -95,6 +103,7 @@ class Pool {
   ClientMetrics& metrics_;
   Protocol protocol_;  // what the endpoint speaks, as far as it is known
   bool closing_ = false;
+  bool retired_ = false;
   bool telling_ = false;  // Users hear of a dial.
   Instant last_used_{};
   std::vector<std::unique_ptr<Link>> connections_;

@@ -1,7 +1,9 @@
 #include "damper/http/client/replicas.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstddef>
 
 #include "damper/base/check.h"
 #include "damper/base/random.h"
@@ -10,6 +12,8 @@ namespace damper::http {
 namespace {
 
 constexpr Duration kMostLatency = std::chrono::seconds(60);
+constexpr Duration kPanicEnd = std::chrono::seconds(1);  // from when the first was let in
+constexpr std::int64_t kMostJump = 10;  // times the average, that one answer counts as
 
 // The n-th of a set, from 0. REQUIRES: it has more.
 std::size_t nth(const ReplicaSet& set, std::size_t n) noexcept {
@@ -29,16 +33,54 @@ std::optional<std::string> find_error(const ReplicaOptions& options) {
       options.latency_half_life > std::chrono::hours(1)) {
     return "latency_half_life is 1 ms to 1 h";
   }
+  const bool in_bounds = options.latency_factor >= 1.5 && options.latency_factor <= 100;
+  if (options.latency_factor != 0 && !in_bounds) return "latency_factor is 1.5 to 100, or 0: off";
+  if (options.latency_floor < std::chrono::milliseconds(1) ||
+      options.latency_floor > std::chrono::minutes(1)) {
+    return "latency_floor is 1 ms to 1 min";
+  }
+  if (options.latency_samples < 1 || options.latency_samples > 10'000) {
+    return "latency_samples is 1 to 10,000";
+  }
+  if (options.max_ejection_percent < Percent(0) || options.max_ejection_percent > Percent(100)) {
+    return "max_ejection_percent is 0 to 100";
+  }
   return admit::find_error(options.breaker);
 }
 
 Replicas::Replicas(std::size_t count, const ReplicaOptions& options) : options_(options) {
-  DAMPER_CHECK(count >= 1 && count <= kMostReplicas);
+  DAMPER_CHECK(count <= kMostReplicas);
   DAMPER_CHECK(!find_error(options));
-  replicas_.resize(count);
-  for (Replica& replica : replicas_) {
-    replica.breaker = std::make_unique<admit::CircuitBreaker>(options.breaker);
-  }
+  for (std::size_t i = 0; i < count; ++i) (void)try_add();
+}
+
+std::size_t Replicas::free_number() const noexcept {
+  std::size_t at = 0;
+  while (at < size() && (replicas_[at].in || replicas_[at].outstanding > 0)) ++at;
+  return at;
+}
+
+std::optional<std::size_t> Replicas::try_add() {
+  const std::size_t at = free_number();
+  if (at == kMostReplicas) return std::nullopt;
+  if (at == size()) replicas_.emplace_back();
+  replicas_[at] = Replica{};
+  replicas_[at].breaker = std::make_unique<admit::CircuitBreaker>(options_.breaker);
+  replicas_[at].in = true;
+  ++count_;
+  return at;
+}
+
+void Replicas::remove(std::size_t replica) noexcept {
+  DAMPER_CHECK(is_in(replica));
+  replicas_[replica].in = false;
+  --count_;
+}
+
+void Replicas::reload(const ReplicaOptions& options, Instant now) noexcept {
+  DAMPER_CHECK(!find_error(options));
+  options_ = options;
+  for (Replica& replica : replicas_) replica.breaker->reload(options.breaker, now);
 }
 
 Duration Replicas::latency(std::size_t replica, Instant now) const noexcept {
@@ -49,32 +91,79 @@ Duration Replicas::latency(std::size_t replica, Instant now) const noexcept {
       static_cast<std::int64_t>(static_cast<double>(it.latency.count()) * std::exp2(-halvings))};
 }
 
-bool Replicas::may_ask(std::size_t replica, Instant now) const noexcept {
-  return replicas_[replica].breaker->state(now) != admit::BreakerState::open;
+bool Replicas::is_closed(const Replica& replica, Instant now) const noexcept {
+  return replica.in && replica.breaker->state(now) == admit::BreakerState::closed;
+}
+
+bool Replicas::may_ask(const Replica& replica, Instant now) const noexcept {
+  return replica.in && (panics_ || replica.breaker->state(now) != admit::BreakerState::open);
+}
+
+void Replicas::look_for_panic(Instant now) noexcept {
+  std::size_t closed = 0;
+  for (const Replica& replica : replicas_) closed += is_closed(replica, now) ? 1U : 0U;
+  if (closed == 0) {
+    if (!panics_) {
+      for (Replica& replica : replicas_) replica.returns = 0;
+    }
+    panics_ = true;
+    panic_ends_ = kNever;
+  } else if (panics_) {
+    panic_ends_ = std::min(panic_ends_, add(now, kPanicEnd));
+    panics_ = closed < count_ && now < panic_ends_;
+  }
 }
 
 bool Replicas::better(std::size_t a, std::size_t b, Instant now) const noexcept {
   if (replicas_[a].outstanding != replicas_[b].outstanding) {
     return replicas_[a].outstanding < replicas_[b].outstanding;
   }
-  return latency(a, now) * 2 < latency(b, now);
+  return !panics_ && latency(a, now) * 2 < latency(b, now);
 }
 
 Replicas::Lease Replicas::pick(const ReplicaSet& excluded, Instant now, double draw) noexcept {
-  if (size() == 1) {
-    Lease lease;
-    lease.replica_ = 0;
-    lease.sent_ = now;
-    ++replicas_[0].outstanding;
-    return lease;
-  }
-  ReplicaSet fresh;
-  ReplicaSet tried;
+  return pick_but(excluded, {}, now, draw);
+}
+
+Replicas::Lease Replicas::pick_next(ReplicaSet& tried, const ReplicaSet& asking, Instant now,
+                                    double draw) noexcept {
+  const Lease lease = pick_but(tried, asking, now, draw);
+  if (!lease) return lease;
+  tried.set(lease.replica());
   for (std::size_t i = 0; i < size(); ++i) {
-    if (may_ask(i, now)) (excluded[i] ? tried : fresh).set(i);
+    if (!tried[i] && may_ask(replicas_[i], now)) return lease;
   }
-  if (Lease lease = pick_among(fresh, now, draw)) return lease;
-  return pick_among(tried, now, another_draw(draw));
+  tried = asking;
+  tried.set(lease.replica());
+  return lease;
+}
+
+Replicas::Lease Replicas::pick_but(const ReplicaSet& tried, const ReplicaSet& asking, Instant now,
+                                   double draw) noexcept {
+  if (count_ == 1) {
+    std::size_t only = 0;
+    while (!is_in(only)) ++only;
+    return lease_anyway(only, now);
+  }
+  look_for_panic(now);
+  ReplicaSet able;
+  ReplicaSet closed;
+  for (std::size_t i = 0; i < size(); ++i) {
+    if (may_ask(replicas_[i], now)) able.set(i);
+    if (is_closed(replicas_[i], now)) closed.set(i);
+  }
+  const std::array sets = {able & ~tried & ~asking, able & tried & ~asking, able & asking};
+  double set_draw = draw;
+  for (const ReplicaSet& set : sets) {
+    if (Lease lease = pick_among(set, now, set_draw)) return lease;
+    set_draw = another_draw(set_draw);
+  }
+  // Some are on their ramp, and nobody takes what that holds back.
+  for (ReplicaSet set : sets) {
+    set &= closed;
+    if (set.any()) return lease_anyway(nth(set, index(draw, set.count())), now);
+  }
+  return {};
 }
 
 Replicas::Lease Replicas::pick_among(const ReplicaSet& candidates, Instant now,
@@ -88,6 +177,13 @@ Replicas::Lease Replicas::pick_among(const ReplicaSet& candidates, Instant now,
   if (count > 1) {  // Another one: as many places on as the second draw says, at least one.
     second = nth(candidates, (at + 1 + index(second_draw, count - 1)) % count);
     if (better(second, first, now)) std::swap(first, second);
+  }
+  if (panics_) {
+    Lease lease = is_closed(replicas_[first], now) ? try_lease(first, now, second_draw) : Lease();
+    if (lease) return lease;
+    lease = lease_anyway(first, now);
+    lease.panic_ = true;
+    return lease;
   }
   second_draw = another_draw(second_draw);
   if (Lease lease = try_lease(first, now, second_draw)) return lease;
@@ -105,30 +201,123 @@ Replicas::Lease Replicas::try_lease(std::size_t replica, Instant now, double dra
   Lease lease;
   lease.permit_ = replicas_[replica].breaker->try_admit(now, draw);
   if (!lease.permit_.admitted) return {};
+  lease.asked_ = true;
   lease.replica_ = static_cast<std::int32_t>(replica);
   lease.sent_ = now;
   ++replicas_[replica].outstanding;
   return lease;
 }
 
+Replicas::Lease Replicas::lease_anyway(std::size_t replica, Instant now) noexcept {
+  Lease lease;
+  lease.replica_ = static_cast<std::int32_t>(replica);
+  lease.sent_ = now;
+  ++replicas_[replica].outstanding;
+  return lease;
+}
+
+void Replicas::on_head(Lease& lease, Instant now) noexcept {
+  if (!lease || lease.timed_) return;
+  lease.timed_ = true;
+  lease.took_ = std::max(Duration{0}, between(lease.sent_, now));
+}
+
 void Replicas::settle(Lease& lease, decide::Outcome outcome, Instant now, double draw) noexcept {
   if (!lease) return;
   Replica& replica = replicas_[lease.replica()];
-  const Duration took = std::max(Duration{0}, between(lease.sent_, now));
+  const Duration took =
+      lease.timed_ ? lease.took_ : std::max(Duration{0}, between(lease.sent_, now));
   DAMPER_CHECK(replica.outstanding > 0);
   --replica.outstanding;
-  if (size() > 1) {
-    if (outcome == decide::Outcome::cancelled) {
-      replica.breaker->on_cancel(lease.permit_, now);
-    } else if (decide::is_failure(outcome)) {
+  const bool failed = decide::is_failure(outcome);
+  // How long an answer took is known from its head on, even if nobody waited for all of it.
+  const bool answered = !failed && (outcome != decide::Outcome::cancelled || lease.timed_);
+  if (lease.asked_) {
+    const bool slow_probe =
+        replica.slow && lease.permit_.probe != 0 && answered && is_slow(replica, took, now);
+    if (failed || slow_probe) {
       (void)replica.breaker->on_failure(lease.permit_, took, now, draw);
+    } else if (outcome == decide::Outcome::cancelled) {
+      replica.breaker->on_cancel(lease.permit_, now);
     } else {
       (void)replica.breaker->on_success(lease.permit_, took, now, draw);
     }
-    on_latency(replica, outcome, took, now);
+  }
+  if (lease.panic_) settle_panic(replica, outcome, now);
+  if (count_ > 1 || lease.asked_) {
+    on_latency(replica, answered ? decide::Outcome::success : outcome, took, now);
+    if (answered && replica.in) {
+      on_answer(replica, took);
+      eject_if_slow(replica, now, draw);
+    }
   }
   lease = Lease();
 }
+
+// What became of an attempt that no breaker was asked about.
+void Replicas::settle_panic(Replica& replica, decide::Outcome outcome, Instant now) noexcept {
+  if (outcome == decide::Outcome::cancelled) return;
+  replica.returns = decide::is_failure(outcome) ? 0 : replica.returns + 1;
+  if (replica.returns < options_.breaker.probes) return;
+  replica.returns = 0;
+  if (replica.breaker->close(now) != admit::Transition::closed) return;
+  replica.slow = false;
+  replica.answers = 0;
+  replica.latency = Duration{0};  // What it was raised to by failures is no news of it now.
+  replica.renewed = Instant{};
+}
+
+// ---- Slow beside the others ------------------------------------------------------------------
+
+void Replicas::on_answer(Replica& replica, Duration latency) noexcept {
+  if (replica.answers == 0) {
+    replica.mean = std::min(latency, kMostLatency);
+  } else {
+    const Duration most = std::max(options_.latency_floor, times(replica.mean, kMostJump));
+    replica.mean += (std::min({latency, most, kMostLatency}) - replica.mean) / 8;
+  }
+  replica.answers = std::min(replica.answers + 1, options_.latency_samples);
+}
+
+bool Replicas::is_slow(const Replica& replica, Duration latency, Instant now) const noexcept {
+  if (options_.latency_factor == 0 || latency <= options_.latency_floor) return false;
+  std::array<Duration, kMostReplicas> others;  // Not more are read than written.
+  std::size_t known = 0;
+  for (const Replica& other : replicas_) {
+    if (&other == &replica || !other.in || other.answers < options_.latency_samples) continue;
+    if (other.breaker->state(now) != admit::BreakerState::closed) continue;
+    others[known++] = other.mean;
+  }
+  if (known == 0) return false;
+  const auto middle = others.begin() + static_cast<std::ptrdiff_t>(known / 2);
+  std::nth_element(others.begin(), middle, others.begin() + static_cast<std::ptrdiff_t>(known));
+  const auto bound = static_cast<double>(middle->count()) * options_.latency_factor;
+  return static_cast<double>(latency.count()) > bound && latency > *middle + options_.latency_floor;
+}
+
+bool Replicas::may_eject_one_more(Instant now) const noexcept {
+  std::int64_t out = 1;
+  for (const Replica& replica : replicas_) {
+    if (replica.in && replica.breaker->state(now) != admit::BreakerState::closed) ++out;
+  }
+  const auto all = static_cast<std::int64_t>(count_);
+  return out < all &&
+         out * Percent::kDenominator <= all * options_.max_ejection_percent.hundredths();
+}
+
+void Replicas::eject_if_slow(Replica& replica, Instant now, double draw) noexcept {
+  if (replica.breaker->state(now) != admit::BreakerState::closed) return;
+  if (replica.slow) {  // It is back, and has a new start.
+    replica.slow = false;
+    replica.answers = 0;
+    return;
+  }
+  if (replica.answers < options_.latency_samples || !is_slow(replica, replica.mean, now)) return;
+  if (!may_eject_one_more(now)) return;
+  replica.slow = replica.breaker->trip(now, draw) == admit::Transition::opened;
+}
+
+// ---- Which of two is asked -------------------------------------------------------------------
 
 void Replicas::on_latency(Replica& replica, decide::Outcome outcome, Duration latency,
                           Instant now) noexcept {

@@ -11,6 +11,7 @@
 
 #include "damper/admit/circuit_breaker.h"
 #include "damper/base/instant.h"
+#include "damper/base/percent.h"
 #include "damper/decide/outcome.h"
 
 namespace damper::http {
@@ -21,6 +22,16 @@ struct ReplicaOptions {
   admit::CircuitBreakerOptions breaker{.consecutive_failures = 5, .minimum_volume = 10};
   // A latency that nothing renews counts half after so long: a slow replica is tried again.
   Duration latency_half_life = std::chrono::seconds(5);  // 1 ms to 1 h
+  // A replica is slow when its answers take `latency_factor` times as long as those of the others
+  // (their median), and `latency_floor` longer, on a moving average over at least `latency_samples`
+  // answers each. Its breaker trips then, so it is out for a time and returns by probes.
+  double latency_factor = 5;                               // 1.5 to 100; 0: never
+  Duration latency_floor = std::chrono::milliseconds(10);  // 1 ms to 1 min
+  std::int32_t latency_samples = 20;                       // 1 to 10,000
+  // No replica is ejected for being slow when more than this part of them would be out.
+  Percent max_ejection_percent = Percent(50);  // 0 to 100 %
+
+  friend bool operator==(const ReplicaOptions&, const ReplicaOptions&) = default;
 };
 
 [[nodiscard]] std::optional<std::string> find_error(const ReplicaOptions& options);
@@ -32,18 +43,37 @@ using ReplicaSet = std::bitset<kMostReplicas>;
 //
 // Why: a random pick overloads whoever is slow, the least loaded of all is a herd's pick when many
 // clients look at the same time. The less loaded of two random ones has neither fault
-// (Mitzenmacher, "The power of two choices in randomized load balancing", 2001). Model: two
-// different replicas are drawn among those that may be asked. The one with fewer attempts under way
-// is picked; with as many, the one whose latency is less than half of the other's; else the first.
-// A latency is a moving average that a failure doubles and that fades while nothing renews it. Each
-// replica has a breaker of its own: one whose breaker does not admit is not asked. A single replica
-// has none, since there is nothing better to do with the attempt. Invariants:
+// (Mitzenmacher, "The power of two choices in randomized load balancing", 2001).
+// Model: two different replicas are drawn among those that may be asked. The one with fewer
+// attempts under way is picked; with as many, the one whose latency is less than half of the
+// other's; else the first. A latency is a moving average that a failure raises and that fades while
+// nothing renews it. Each replica has a breaker of its own: one whose breaker does not admit is not
+// asked. Errors trip it, and so do answers that are slow beside those of the others; a probe that
+// is still slow opens it again, for longer. For this, one answer counts as ten times the average at
+// most: a single late one is no verdict. A single replica has no breaker, since there is nothing
+// better to do with the attempt; and a ramp holds back only what another one takes.
+// Panic: when every replica is ejected, that says nothing of any of them (the network, or what they
+// all need, is down), and whoever refuses then finds out late that they are back. Breakers that are
+// not closed are ignored: all replicas share the attempts, none is a probe, so open times do not
+// grow; latencies, which failures have raised, are not compared. A replica that answers
+// `breaker.probes` of them in a row is let in at once, without a ramp and as one that is new.
+// Panic lasts until no replica is out, or one second from when the first was let in: the others
+// have that time to show that they are back, and the first is not given the load of all. What
+// reaches replicas that are down is what the caller's own breaker, limit and retry budget let
+// through. With fewer out than all there is no panic: one that answers beats two that do not.
+// Replicas come and go: each has a number from when it is added to when it has been removed and its
+// last lease is settled; another one may have it then.
+// Invariants:
 //   (1) A replica of `excluded` is picked only when no other one may be asked (trap H4).
-//   (2) A replica whose breaker refuses is not picked; when all do, none is.
+//   (2) A replica whose breaker is not closed is picked as a probe alone, but in panic. None is
+//       picked only when there is none.
 //   (3) Each pick is settled once: outstanding, breaker and latency. A settled lease is empty, and
 //       settling an empty one does nothing.
+//   (4) Latency ejects a replica only while at most max_ejection_percent of them are out, that one
+//       included, whatever the others are out for.
+//   (5) A replica that was removed is not picked.
 // Thread safety: none; one loop, one set. Now and draw are arguments.
-// Cost: no allocation after construction; a pick looks once at each replica's breaker.
+// Cost: no allocation but to add a replica; a pick looks once at each replica's breaker.
 class Replicas {
  public:
   // One attempt on one replica, until settle().
@@ -59,45 +89,89 @@ class Replicas {
    private:
     friend class Replicas;
     std::int32_t replica_ = -1;
+    bool asked_ = false;  // the breaker gave a permit
+    bool panic_ = false;  // it went without one, since all are out
+    bool timed_ = false;  // on_head() came
     admit::CircuitBreaker::Permit permit_{};
     Instant sent_{};
+    Duration took_{0};  // to the head
   };
 
-  // REQUIRES: 1 <= count <= kMostReplicas, !find_error(options).
+  // REQUIRES: count <= kMostReplicas, !find_error(options).
   Replicas(std::size_t count, const ReplicaOptions& options);
 
-  // An empty lease: every breaker is open. 0 <= draw < 1.
+  // Whether a number is free.
+  [[nodiscard]] bool has_room() const noexcept { return free_number() < kMostReplicas; }
+  // One more, and its number; nothing: all numbers are in use.
+  [[nodiscard]] std::optional<std::size_t> try_add();
+  // It is picked no more; attempts under way are settled as they would. REQUIRES: is_in(replica).
+  void remove(std::size_t replica) noexcept;
+  // Breakers and latencies keep their state. REQUIRES: !find_error(options).
+  void reload(const ReplicaOptions& options, Instant now) noexcept;
+
+  // An empty lease: there is no replica. 0 <= draw < 1.
   [[nodiscard]] Lease pick(const ReplicaSet& excluded, Instant now, double draw) noexcept;
+  // For one more attempt of a call: one that is not of `tried`, if there is one, and one of
+  // `asking`, where attempts of the call are under way, only if there is no other at all. It is
+  // added to `tried`, which begins anew once all have been: with it and those of `asking`.
+  [[nodiscard]] Lease pick_next(ReplicaSet& tried, const ReplicaSet& asking, Instant now,
+                                double draw) noexcept;
+  // The answer's head is there: how long that took is the latency, whatever the body takes.
+  void on_head(Lease& lease, Instant now) noexcept;
   // The attempt ended. `cancelled` is no verdict on the replica, though it shows how long it took.
   void settle(Lease& lease, decide::Outcome outcome, Instant now, double draw) noexcept;
 
+  // Numbers are under this; not all of them are of a replica that is in.
   [[nodiscard]] std::size_t size() const noexcept { return replicas_.size(); }
+  [[nodiscard]] std::size_t count() const noexcept { return count_; }  // that are in
+  [[nodiscard]] bool is_in(std::size_t replica) const noexcept { return replicas_[replica].in; }
   [[nodiscard]] std::uint32_t outstanding(std::size_t replica) const noexcept {
     return replicas_[replica].outstanding;
   }
   [[nodiscard]] admit::BreakerState state(std::size_t replica, Instant now) const noexcept {
     return replicas_[replica].breaker->state(now);
   }
+  // Whether the last pick found that breakers are of no use.
+  [[nodiscard]] bool panics() const noexcept { return panics_; }
   // As it counts now: the average, faded. 0 while nothing is known.
   [[nodiscard]] Duration latency(std::size_t replica, Instant now) const noexcept;
 
  private:
   struct Replica {
     std::unique_ptr<admit::CircuitBreaker> breaker;  // which cannot be moved
+    bool in = false;
+    bool slow = false;  // tripped for its latency, and not closed since
     std::uint32_t outstanding = 0;
     Duration latency{0};
     Instant renewed{};
+    std::int32_t returns = 0;  // answers in a row to attempts in panic
+    std::int32_t answers = 0;  // since it was let in, up to latency_samples
+    Duration mean{0};          // of answers alone: what `slow` is judged by
   };
 
-  [[nodiscard]] bool may_ask(std::size_t replica, Instant now) const noexcept;
+  [[nodiscard]] std::size_t free_number() const noexcept;
+  [[nodiscard]] bool is_closed(const Replica& replica, Instant now) const noexcept;
+  [[nodiscard]] bool may_ask(const Replica& replica, Instant now) const noexcept;
+  void look_for_panic(Instant now) noexcept;
   [[nodiscard]] bool better(std::size_t a, std::size_t b, Instant now) const noexcept;
+  [[nodiscard]] Lease pick_but(const ReplicaSet& tried, const ReplicaSet& asking, Instant now,
+                               double draw) noexcept;
   [[nodiscard]] Lease pick_among(const ReplicaSet& candidates, Instant now, double draw) noexcept;
   [[nodiscard]] Lease try_lease(std::size_t replica, Instant now, double draw) noexcept;
+  [[nodiscard]] Lease lease_anyway(std::size_t replica, Instant now) noexcept;
+  void settle_panic(Replica& replica, decide::Outcome outcome, Instant now) noexcept;
   void on_latency(Replica& replica, decide::Outcome outcome, Duration latency,
                   Instant now) noexcept;
+  void on_answer(Replica& replica, Duration latency) noexcept;
+  [[nodiscard]] bool is_slow(const Replica& replica, Duration latency, Instant now) const noexcept;
+  void eject_if_slow(Replica& replica, Instant now, double draw) noexcept;
+  [[nodiscard]] bool may_eject_one_more(Instant now) const noexcept;
 
   ReplicaOptions options_;
   std::vector<Replica> replicas_;
+  std::size_t count_ = 0;
+  bool panics_ = false;
+  Instant panic_ends_ = kNever;  // once the first was let in
 };
 
 }  // namespace damper::http

@@ -66,6 +66,32 @@ TEST(Replicas, TrapH4_AnExcludedOneIsNeverPickedWhereThereIsAnother) {
   }
 }
 
+TEST(Replicas, TrapH4_OneMoreAttemptGoesToWhomIsNotBeingAskedHoweverBusy) {
+  Replicas replicas(3, {});
+  eject(replicas, 2, kStart);
+  std::vector<Replicas::Lease> busy;
+  for (int i = 0; i < 5; ++i) busy.push_back(replicas.pick(excluding({1}), kStart, 0.1));
+  Random random(7);
+  for (int i = 0; i < 100; ++i) {
+    ReplicaSet tried = excluding({0});
+    auto second = replicas.pick_next(tried, {}, kStart, random.draw());
+    ASSERT_EQ(second.replica(), 1U);
+    EXPECT_EQ(tried, excluding({1}));  // All that may be asked have been: it begins anew.
+    auto hedge = replicas.pick_next(tried, excluding({1}), kStart, random.draw());
+    ASSERT_EQ(hedge.replica(), 0U);
+    EXPECT_EQ(tried, excluding({0, 1}));
+    replicas.settle(hedge, Outcome::cancelled, kStart, 0);
+    auto third = replicas.pick_next(tried, excluding({1}), kStart, random.draw());
+    ASSERT_EQ(third.replica(), 0U);
+    auto last = replicas.pick_next(tried, excluding({0, 1}), kStart, random.draw());
+    EXPECT_TRUE(last);  // Rather twice than not at all.
+    for (auto* lease : {&second, &third, &last}) {
+      replicas.settle(*lease, Outcome::cancelled, kStart, 0);
+    }
+  }
+  for (auto& lease : busy) replicas.settle(lease, Outcome::cancelled, kStart, 0);
+}
+
 TEST(Replicas, TheTwoThatAreComparedAreDifferent) {
   Replicas replicas(3, {});
   std::vector<Replicas::Lease> busy;
@@ -158,12 +184,15 @@ TEST(Replicas, AnEjectedOneIsNotPickedAndReturnsByProbesAndTheRamp) {
   EXPECT_EQ(share(now + seconds(6)), 1000);
 }
 
-TEST(Replicas, WhenAllAreEjectedNoneIsPicked) {
+TEST(Replicas, WhenAllAreEjectedAllArePicked) {
   Replicas replicas(2, {});
   eject(replicas, 0, kStart);
   eject(replicas, 1, kStart);
-  EXPECT_FALSE(replicas.pick({}, kStart, 0.5));
-  EXPECT_TRUE(replicas.pick({}, kStart + seconds(1), 0.5));  // One is due for a probe.
+  auto first = replicas.pick({}, kStart, 0.5);
+  auto second = replicas.pick({}, kStart, 0.5);
+  ASSERT_TRUE(first && second);
+  EXPECT_NE(first.replica(), second.replica());
+  EXPECT_FALSE(Replicas(0, {}).pick({}, kStart, 0.5));
 }
 
 TEST(Replicas, AnExcludedOneIsBetterThanAnEjectedOne) {

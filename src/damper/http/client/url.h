@@ -14,6 +14,8 @@ struct Endpoint {
   bool tls = false;         // https
   std::string host;         // in lower case; an IPv6 address without its brackets
   std::uint16_t port = 80;  // never 0
+  // Where it is, if somebody looked the host's name up already; TLS and Host still have the name.
+  std::string address{};
 
   [[nodiscard]] std::string_view scheme() const noexcept { return tls ? "https" : "http"; }
   // As Host and :authority carry it: without the scheme's own port, an IPv6 address in brackets.

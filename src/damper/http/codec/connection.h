@@ -35,6 +35,8 @@ struct ConnectionLimits {
   // HTTP/2: frames that carry nothing (ping, settings, empty data, priority, reset streams,
   // window updates beyond need) in a second, before the connection is closed as a flood.
   std::uint32_t max_idle_frames_per_second = 1000;
+
+  friend bool operator==(const ConnectionLimits&, const ConnectionLimits&) = default;
 };
 
 class Connection;
@@ -46,6 +48,8 @@ class ConnectionOwner {
   // outside of receive() brought about. Comes at most once until the owner has looked, which is to
   // call output(): that goes on with what was put off, such as the next request and on_close().
   virtual void on_change(Connection& connection) = 0;
+  // Whom its streams name as their peer.
+  [[nodiscard]] virtual Peer peer() { return {}; }
 
  protected:
   ~ConnectionOwner() = default;
@@ -92,6 +96,11 @@ class Connection {
   virtual void sent(std::size_t bytes, Instant now) = 0;
   // Whether the owner should read from the peer: not while a user is behind.
   [[nodiscard]] virtual bool wants_input() const noexcept = 0;
+
+  // Whether the peer's message is not whole yet: what comes next is the peer's turn, so its end
+  // must be noticed by reading; after a whole one, writing the answer or the next request tells as
+  // well.
+  [[nodiscard]] virtual bool expects_more() const noexcept { return true; }
 
   // When on_timer() is due: the nearest of the limits' times; kNever: none.
   [[nodiscard]] virtual Instant deadline() const noexcept = 0;

@@ -17,7 +17,8 @@ class H1Client final : public H1Connection {
   Stream& open(StreamUser& user, Instant now) override {
     DAMPER_CHECK(can_open());
     const Turn turn(*this, now);
-    begin_stream(user, now);
+    began_ = now;
+    begin_stream(user);
     interim_ = 0;
     return *this;
   }

@@ -72,6 +72,15 @@ TEST_F(H1Client, FramesItsBodies) {
   EXPECT_EQ(take_output(*connection_), "3\r\nabc\r\n0\r\nt: v\r\n\r\n");
 }
 
+TEST_F(H1Client, HearsAnAnswerThoughItsServerTakesNoMoreOfTheRequest) {
+  start({.max_output_bytes = 4096});
+  ask({.method = "PUT", .authority = "h", .target = "/", .content_length = 10'000}, false);
+  EXPECT_LT(stream_->send_data(std::string(10'000, 'x'), true), 10'000U);
+  EXPECT_TRUE(connection_->wants_input());
+  EXPECT_EQ(answer("HTTP/1.1 503 Busy\r\nContent-Length: 2\r\n\r\nno"),
+            "503 length=2 data(no) end close(finished)");
+}
+
 TEST_F(H1Client, KnowsWhichAnswersHaveNoBody) {
   ask({.method = "HEAD", .authority = "h", .target = "/"});
   EXPECT_EQ(answer("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"),

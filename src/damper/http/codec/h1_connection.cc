@@ -44,8 +44,13 @@ void H1Connection::keep(std::string_view rest) {
   input_ = rest;
 }
 
+// Whether run() would do something with what is there already.
+bool H1Connection::has_work() const noexcept {
+  return !input_.empty() || failure_ || (user_ != nullptr && is_finished());
+}
+
 void H1Connection::go_on() {
-  if (over_) return;
+  if (over_ || !has_work()) return;
   input_begin_ += run(std::string_view(input_).substr(input_begin_));
   if (over_ || input_begin_ == input_.size()) {
     std::string().swap(input_);
@@ -76,14 +81,19 @@ std::size_t H1Connection::step(std::string_view bytes) {
       fail(CloseReason::malformed);  // Nobody asked for it.
       return 0;
     case Reading::head:
-      if (unsent() >= limits_.max_output_bytes) return 0;  // It does not read what it asked for.
-      return read_head(bytes);
+      return may_read_head() ? read_head(bytes) : 0;
     case Reading::body:
       return framing_in_ == H1Framing::chunked ? read_chunks(bytes) : read_body(bytes);
     case Reading::ended:
       break;
   }
   return 0;
+}
+
+// A server reads no request of one who does not read what it asked for. A client hears the answer
+// even if its server takes no more of the request.
+bool H1Connection::may_read_head() const noexcept {
+  return user_ != nullptr || unsent() < limits_.max_output_bytes;
 }
 
 std::size_t H1Connection::read_body(std::string_view bytes) {
@@ -212,9 +222,8 @@ void H1Connection::on_whole_head() noexcept {
   idle_.stop();
 }
 
-void H1Connection::begin_stream(StreamUser& user, Instant began) noexcept {
+void H1Connection::begin_stream(StreamUser& user) noexcept {
   user_ = &user;
-  began_ = began;
   touched_ = false;
   shown_ = false;
   keep_alive_ = true;
@@ -421,7 +430,7 @@ bool H1Connection::wants_input() const noexcept {
     case Reading::nothing:
       return true;
     case Reading::head:
-      return unsent() < limits_.max_output_bytes;
+      return may_read_head();
     case Reading::body:
       return has_window();
     case Reading::ended:

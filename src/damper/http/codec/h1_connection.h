@@ -36,6 +36,9 @@ class H1Connection : public Connection, protected Stream {
   [[nodiscard]] std::string_view output() final;
   void sent(std::size_t bytes, Instant now) final;
   [[nodiscard]] bool wants_input() const noexcept final;
+  [[nodiscard]] bool expects_more() const noexcept final {
+    return reading_ == Reading::body || head_.is_running();
+  }
   [[nodiscard]] Instant deadline() const noexcept final;
   void on_timer(Instant now) final;
   void drain() final;
@@ -74,6 +77,7 @@ class H1Connection : public Connection, protected Stream {
   void cancel() final;
   [[nodiscard]] Instant began() const noexcept final { return began_; }
   [[nodiscard]] bool touched_wire() const noexcept final { return touched_; }
+  [[nodiscard]] Peer peer() final { return owner_.peer(); }
 
   // ---- For the ends
   // A call from outside: the time it told, if it did.
@@ -93,7 +97,7 @@ class H1Connection : public Connection, protected Stream {
   void fail(CloseReason reason);        // The connection is over, and the stream with it.
   void fail_later(CloseReason reason);  // The same, after the call that is under way.
   void end_well(CloseReason reason) noexcept;
-  void begin_stream(StreamUser& user, Instant began) noexcept;
+  void begin_stream(StreamUser& user) noexcept;
   // A body, or a tunnel, is to be read: how it ends, and its length with H1Framing::length.
   void begin_body(H1Framing framing, std::uint64_t length);
   void begin_idle() noexcept;
@@ -123,6 +127,7 @@ class H1Connection : public Connection, protected Stream {
   Instant now_;                     // The last time that was told.
   bool exact_ = true;               // It is the time of the call that is under way.
   Instant input_since_{};           // When input_ began to be filled.
+  Instant began_;                   // The stream; set before anybody can ask for it.
   std::uint64_t body_left_ = 0;     // to be read, with H1Framing::length
   std::uint64_t sending_left_ = 0;  // to be written, with H1Framing::length
   std::uint64_t discarded_ = 0;     // of a body that nobody reads any more
@@ -130,8 +135,10 @@ class H1Connection : public Connection, protected Stream {
   CloseReason closing_reason_ = CloseReason::draining;
 
  private:
+  [[nodiscard]] bool has_work() const noexcept;
   [[nodiscard]] std::size_t run(std::string_view bytes);
   [[nodiscard]] std::size_t step(std::string_view bytes);
+  [[nodiscard]] bool may_read_head() const noexcept;
   [[nodiscard]] std::size_t read_body(std::string_view bytes);
   [[nodiscard]] std::size_t read_chunks(std::string_view bytes);
   [[nodiscard]] bool hand_on(std::string_view data);
@@ -156,7 +163,6 @@ class H1Connection : public Connection, protected Stream {
   std::size_t unconsumed_ = 0;
   std::uint64_t body_bytes_ = 0;
   std::optional<H1Chunked> chunked_;
-  Instant began_;
   Instant too_old_at_ = kNever;
   Watch head_;
   Watch body_;

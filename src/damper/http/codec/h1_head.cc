@@ -149,7 +149,7 @@ inline bool H1Head::take(std::string_view name, std::string_view value) noexcept
     status_ = 431;
     return false;
   }
-  fields_[field_count_++] = {name, value};
+  fields_[field_count_++] = {name, value, true};
   return true;
 }
 

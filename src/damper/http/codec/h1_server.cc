@@ -68,7 +68,8 @@ std::size_t H1Server::read_head(std::string_view bytes) {
   const bool has_body = scanned.is_chunked() || length > 0;
   awaits_continue_ = scanned.expects_continue() && has_body && bytes.size() == scanned.size();
 
-  begin_stream(sink_.on_request(*this), input_since_);
+  began_ = input_since_;  // Whom on_request() tells of the stream may ask.
+  begin_stream(sink_.on_request(*this));
   keep_alive_ = scanned.keeps_alive();
   if (has_body) {
     begin_body(scanned.is_chunked() ? H1Framing::chunked : H1Framing::length, length);
@@ -133,7 +134,9 @@ H1Framed H1Server::frame(const Head& head, bool end) noexcept {
   } else {
     framed.framing = H1Framing::chunked;
   }
-  if (end && reading_ == Reading::body && !can_discard()) keep_alive_ = false;
+  // A refusal: it will be said before the rest of the request is here.
+  const bool is_short = end || head.content_length.value_or(kLookaheadBytes) < kLookaheadBytes;
+  if (is_short && reading_ == Reading::body && !can_discard()) keep_alive_ = false;
   framed.close = !keep_alive_ || closing_;
   framed.keep_alive = http_1_0_;
   return framed;

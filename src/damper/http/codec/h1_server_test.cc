@@ -3,6 +3,7 @@
 #include <array>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "damper/http/codec/connection.h"
 #include "damper/http/codec/connection_testing.h"
@@ -77,6 +78,20 @@ TEST_F(H1Server, HandsOutOneRequestAtATimeAndKeepsABoundedLookahead) {
   EXPECT_EQ(take_output(*connection_), kEmptyOk);
   ASSERT_EQ(end_.users.size(), 2U);
   EXPECT_EQ(end_.users[0]->closed, 1);
+}
+
+TEST_F(H1Server, AStreamKnowsWhenItBeganFromTheStart) {
+  std::vector<Instant> began;
+  end_.when_request = [&](TraceUser& user) {
+    began.push_back(user.stream->began());
+    echo(user);
+  };
+  const std::string request = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
+  EXPECT_EQ(say(request, 1 << 20, 1), kEmptyOk);
+  EXPECT_EQ(say(request, 1 << 20, 6'000), kEmptyOk);  // On a connection that was idle.
+  EXPECT_EQ(say(request.substr(0, 5), 1 << 20, 12'000), "");
+  EXPECT_EQ(say(request.substr(5), 1 << 20, 12'500), kEmptyOk);
+  EXPECT_EQ(began, (std::vector{test_time(1), test_time(6'000), test_time(12'000)}));
 }
 
 TEST_F(H1Server, BadBytesAreAnsweredAndTheConnectionIsOver) {
@@ -177,6 +192,18 @@ TEST_F(H1Server, ASmallRestOfAnAnsweredRequestIsThrownAwayAndALargeOneClosed) {
   EXPECT_EQ(say("PUT / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\nfffff\r\n"),
             "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n");
   for (int i = 0; i < 2; ++i) say(std::string(40'000, 'x'));
+  EXPECT_EQ(ended(), "finished");
+}
+
+TEST_F(H1Server, ARefusalWithAFewWordsBeforeALargeRestSaysThatItCloses) {
+  end_.when_request = [](TraceUser& user) {
+    user.when_head = [&user] {
+      user.stream->send_head({.status = 404, .content_length = 2}, false);
+      EXPECT_EQ(user.stream->send_data("no", true), 2U);
+    };
+  };
+  EXPECT_EQ(say("PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 500000\r\n\r\n"),
+            "HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno");
   EXPECT_EQ(ended(), "finished");
 }
 

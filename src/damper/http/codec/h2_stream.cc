@@ -146,6 +146,8 @@ void H2Stream::cancel() {
   if (live_) session_.reset_stream(*this, CloseReason::cancelled, NGHTTP2_CANCEL);
 }
 
+Peer H2Stream::peer() { return session_.owner_.peer(); }
+
 bool H2Stream::touched_wire() const noexcept {
   const std::uint64_t sent = session_.gathered_ - session_.unsent();
   return wire_offset_ && sent > *wire_offset_;

@@ -38,6 +38,7 @@ class H2Stream final : public Stream {
   void cancel() override;
   [[nodiscard]] Instant began() const noexcept override { return began_; }
   [[nodiscard]] bool touched_wire() const noexcept override;
+  [[nodiscard]] Peer peer() override;
 
  private:
   friend class H2Session;

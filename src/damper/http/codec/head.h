@@ -12,6 +12,9 @@ namespace damper::http {
 struct Field {
   std::string_view name;
   std::string_view value;
+  // A strict codec has read it as it is: it is valid_field(), and about no single hop. Who passes
+  // it on copies the Field; who makes one of other text says nothing, and it is looked at.
+  bool sound = false;
 };
 
 [[nodiscard]] constexpr bool same_name(std::string_view a, std::string_view b) noexcept {

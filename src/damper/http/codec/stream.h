@@ -11,6 +11,12 @@
 
 namespace damper::http {
 
+// Who is at the other end of a connection, as far as it is known.
+struct Peer {
+  std::string_view address{};  // "10.0.0.7", without the port; empty: nobody knows
+  bool secure = false;         // TLS
+};
+
 // A Stream is one request and its answer on a connection, as its user writes to it: a server's user
 // sends an answer, a client's a request. HTTP/1.1 and HTTP/2 are the same here, so that a server
 // stream can be coupled to a client stream, which is a proxy.
@@ -44,6 +50,8 @@ class Stream {
   [[nodiscard]] virtual Instant began() const noexcept = 0;
   // Whether a byte of ours may have reached the peer: what never left is retried by anyone.
   [[nodiscard]] virtual bool touched_wire() const noexcept = 0;
+  // Good as long as the connection.
+  [[nodiscard]] virtual Peer peer() { return {}; }
 
  protected:
   ~Stream() = default;

@@ -57,9 +57,10 @@ class Race final : public std::enable_shared_from_this<Race>, private Transport:
         patience_(loop, *this, &Race::on_too_late),
         stagger_(loop, *this, &Race::try_next) {}
 
-  void start(Resolver* resolver) {
+  // Without a resolver the address is known.
+  void start(Resolver* resolver, const std::string& address) {
     patience_.arm(add(loop_.now(), options_.connect_timeout));
-    if (resolver == nullptr) return on_resolved({host_});  // It is an address.
+    if (resolver == nullptr) return on_resolved({address});
     // Not kept: one that was given up must not wait in the resolver's line.
     resolver->resolve(host_, [weak = weak_from_this()](const std::vector<std::string>& addresses) {
       if (const auto self = weak.lock()) self->on_resolved(addresses);
@@ -245,10 +246,11 @@ Dialer::Dialer(Loop& loop, const DialerOptions& options, Resolver* resolver)
 Dialer::~Dialer() = default;
 
 std::unique_ptr<Dialer::Dial> Dialer::dial(const std::string& host, std::uint16_t port,
-                                           const TlsSettings* tls, Done done) {
+                                           const TlsSettings* tls, Done done,
+                                           const std::string& address) {
   auto race = std::make_shared<Race>(loop_, options_, host, port, tls, std::move(done));
   error_code error;
-  (void)asio::ip::make_address(host, error);
+  if (address.empty()) (void)asio::ip::make_address(host, error);
   Resolver* resolver = nullptr;
   if (error) {
     if (resolver_ == nullptr) {
@@ -257,7 +259,7 @@ std::unique_ptr<Dialer::Dial> Dialer::dial(const std::string& host, std::uint16_
     }
     resolver = resolver_;
   }
-  race->start(resolver);
+  race->start(resolver, address.empty() ? host : address);
   return std::make_unique<RaceDial>(std::move(race));
 }
 

@@ -36,6 +36,8 @@ struct DialerOptions {
   // 250 ms). 10 ms to 2 s.
   Duration stagger = std::chrono::milliseconds(250);
   std::size_t max_addresses = 8;  // 1 to 64: those after them are not tried
+
+  friend bool operator==(const DialerOptions&, const DialerOptions&) = default;
 };
 
 [[nodiscard]] std::optional<std::string> find_error(const DialerOptions& options);
@@ -77,9 +79,11 @@ class Dialer {
   ~Dialer();
 
   // `done` comes later, never from within dial(). `tls`: nullptr for plain TCP; it outlives the
-  // dial.
+  // dial. `address`: of the host, if it is known; then it is not looked up, and TLS still verifies
+  // the host's name.
   [[nodiscard]] std::unique_ptr<Dial> dial(const std::string& host, std::uint16_t port,
-                                           const TlsSettings* tls, Done done);
+                                           const TlsSettings* tls, Done done,
+                                           const std::string& address = {});
 
   [[nodiscard]] Loop& loop() const noexcept { return loop_; }
 

@@ -94,6 +94,25 @@ TEST(Dialer, AnAddressIsNotResolved) {
   EXPECT_EQ(resolver.asked, 0);
 }
 
+TEST(Dialer, AKnownAddressIsNotLookedUp) {
+  Loop loop;
+  Acceptor acceptor(loop.context(), at("127.0.0.1"));
+  TableResolver resolver({});
+  Dialer dialer(loop, {}, &resolver);
+  const Watchdog watchdog(loop);
+  bool connected = false;
+  const auto dial = dialer.dial(
+      "db.test", acceptor.local_endpoint().port(), nullptr,
+      [&](const Dialer::Result& result) {
+        connected = result.transport != nullptr;
+        loop.stop();
+      },
+      "127.0.0.1");
+  loop.run();
+  EXPECT_TRUE(connected);
+  EXPECT_EQ(resolver.asked, 0);
+}
+
 TEST(Dialer, ADeadFirstAddressIsPassedAtOnce) {
   Loop loop;
   Acceptor acceptor(loop.context(), at("127.0.0.1"));  // Nobody listens on 127.0.0.2.

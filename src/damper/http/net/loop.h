@@ -129,7 +129,8 @@ class Loop {
   std::atomic<bool> stopped_ = false;
   std::uint32_t quiet_turns_ = 0;  // turns to come that do not look for a second handler
   // Last: handlers that it destroys may hold timers.
-  boost::asio::io_context context_{1};
+  // UNSAFE_IO: other threads post, but none uses a socket of ours.
+  boost::asio::io_context context_{BOOST_ASIO_CONCURRENCY_HINT_UNSAFE_IO};
 };
 
 }  // namespace damper::http

@@ -19,17 +19,22 @@ namespace damper::http {
 using Socket =
     boost::asio::basic_stream_socket<boost::asio::ip::tcp, boost::asio::io_context::executor_type>;
 
-// A ReadySocket is a connected, non-blocking socket that is waited for with Asio and read and
-// written with recv and send: what both transports have in common.
+// A ReadySocket is a connected, non-blocking socket that is waited for with Asio's reactor and read
+// and written with system calls of its own: what both transports have in common.
 //
 // Why: Asio's own reads and writes need a buffer for as long as they wait. Here a connection that
-// waits has none.
-// Model: the socket and the memory of two waits, one for each direction, live in a block that the
-// waits under way share. So the ReadySocket may go at any time; the block goes when Asio has given
-// the last wait back.
+// waits has none. And its async_wait() asks the kernel anew each time, which is two system calls of
+// a proxied request; so the reactor is used below it, as its own sockets use it.
+// Model: the kernel tells of a change once (edge-triggered). Whether there may be something left is
+// known from the last read or write: who waits is called soon if there may be, else at the next
+// change. The two waits, one for each direction, live in a block that those under way share. So the
+// ReadySocket may go at any time; the block goes when Asio has given the last wait back.
 // Invariants:
 //   (1) After close(), or without the ReadySocket, no waiter is called.
 //   (2) A waiter is called once for each wait; asking again before is asking once.
+//   (3) Who waits is called when there is something, also when it came, or the peer's end did,
+//       before the wait, in the same moment as what was read, or while nobody read. A reset alone
+//       that came in the same moment is heard of by look_again(), or by sending.
 // Thread safety: none.
 // Cost: no allocation for a wait; one for the socket.
 class ReadySocket {
@@ -38,6 +43,7 @@ class ReadySocket {
   static constexpr Duration kSendPatience = std::chrono::seconds(30);
 
   // Makes it non-blocking and sets TCP_NODELAY; what it sends is waited for kSendPatience.
+  ReadySocket(boost::asio::io_context& context, int fd);  // Takes it over.
   explicit ReadySocket(Socket socket);
   ReadySocket(const ReadySocket&) = delete;
   ReadySocket& operator=(const ReadySocket&) = delete;
@@ -50,6 +56,8 @@ class ReadySocket {
   void wait(Direction wait, Direction then, Transport::Waiter& waiter);
   // As wait(read, read), without looking at the socket: there is something to read already.
   void call_soon(Transport::Waiter& waiter);
+  // What was read last need not have been all: the next wait for reading is called soon.
+  void look_again() noexcept;
   // TCP_USER_TIMEOUT: the kernel gives the connection up when so long nothing of what was sent has
   // been acknowledged, or taken: the peer, or the way to it, is gone.
   void set_send_patience(Duration patience) noexcept;
@@ -61,8 +69,11 @@ class ReadySocket {
  private:
   class Block;
 
+  [[nodiscard]] Transport::Moved refused(Direction direction) noexcept;
+
   Block* block_;
   int fd_;
+  bool tells_rest_ = false;  // TCP_INQ: a read says what it left
 };
 
 }  // namespace damper::http

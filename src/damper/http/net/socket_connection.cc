@@ -1,5 +1,6 @@
 #include "damper/http/net/socket_connection.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace damper::http {
@@ -41,7 +42,10 @@ SocketConnection::~SocketConnection() {
 
 void SocketConnection::start(std::unique_ptr<Connection> codec, std::string_view first) {
   codec_ = std::move(codec);
-  if (!first.empty()) codec_->receive(first, loop().now());
+  if (!first.empty()) {
+    codec_->receive(first, loop().now());
+    if (codec_->expects_more()) transport_->look_again();
+  }
   ask_turn_end();
 }
 
@@ -58,6 +62,19 @@ void SocketConnection::abort(CloseReason reason) {
   ask_turn_end();
 }
 
+// Asked of the kernel once: a proxy names it in every request.
+Peer SocketConnection::peer() {
+  if (peer_.empty()) {
+    peer_ = transport_->peer();
+    peer_.resize(std::min(peer_.size(), peer_.rfind(':')));
+    if (peer_.starts_with('[') && peer_.ends_with(']')) {
+      peer_.pop_back();
+      peer_.erase(0, 1);
+    }
+  }
+  return {peer_, transport_->is_secure()};
+}
+
 void SocketConnection::on_readable() {
   reading_ = false;
   ask_turn_end();
@@ -69,6 +86,7 @@ void SocketConnection::on_readable() {
     case Transport::Status::ok:
       heard_ = loop().now();
       codec_->receive({scratch.data(), moved.bytes}, heard_);
+      if (codec_->expects_more()) transport_->look_again();
       break;
     case Transport::Status::again:
       break;

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "damper/base/instant.h"
@@ -71,6 +72,7 @@ class SocketConnection final : public ConnectionOwner,
   [[nodiscard]] Loop& loop() const noexcept { return Loop::Timer::loop(); }
 
   void on_change(Connection&) override { ask_turn_end(); }
+  [[nodiscard]] Peer peer() override;
 
  private:
   enum class State : std::uint8_t { open, broken, lingering, closed };
@@ -89,6 +91,7 @@ class SocketConnection final : public ConnectionOwner,
   std::unique_ptr<Connection> codec_;
   Owner& owner_;
   Instant heard_{};
+  std::string peer_;  // once it was asked for
   std::uint32_t lingered_bytes_ = 0;
   const Side side_;
   State state_ = State::open;

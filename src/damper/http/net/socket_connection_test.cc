@@ -6,6 +6,7 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
+#include <boost/asio/post.hpp>
 #include <memory>
 #include <optional>
 #include <string>
@@ -143,6 +144,8 @@ TEST_F(SocketConnectionTest, WhatComesGoesToTheCodecAndWhatItSaysGoesOut) {
   EXPECT_EQ(echo_->sends, 2U);
   EXPECT_EQ(connection_->transport().peer(),
             "127.0.0.1:" + std::to_string(peer_.local_endpoint().port()));
+  EXPECT_EQ(connection_->peer().address, "127.0.0.1");
+  EXPECT_FALSE(connection_->peer().secure);
 }
 
 TEST_F(SocketConnectionTest, WhatATurnWroteIsSentAtOnce) {
@@ -266,6 +269,94 @@ TEST(ReadySocketTest, WhatIsSentIsNotWaitedForForEver) {
   EXPECT_EQ(patience(), ReadySocket::kSendPatience);
   socket.set_send_patience(std::chrono::seconds(7));
   EXPECT_EQ(patience(), std::chrono::seconds(7));
+}
+
+// Reads so many bytes each time that it is told to, and stops the loop at the end.
+struct Reader final : Transport::Waiter {
+  Reader(Loop& of, ReadySocket& on) : loop(of), socket(on) {}
+  void on_readable() override {
+    ++wakes;
+    if (wakes > skips) {
+      const Transport::Moved moved = socket.recv({bytes.data(), most});
+      if (moved.status == Transport::Status::end) return loop.stop();
+      got.append(bytes.data(), moved.bytes);
+    }
+    wait();
+  }
+  void on_writable() override {}
+  void wait() { socket.wait(ReadySocket::Direction::read, ReadySocket::Direction::read, *this); }
+
+  Loop& loop;
+  ReadySocket& socket;
+  std::string bytes = std::string(64, ' ');
+  std::size_t most = 64;  // of a read
+  int skips = 0;          // times that it reads nothing though it could
+  int wakes = 0;
+  std::string got;
+};
+
+// (3) An edge tells of both: who takes a short read for all there is would never hear of the end.
+TEST(ReadySocketTest, AnEndThatCameWithTheLastBytesIsHeard) {
+  Loop loop;
+  const Watchdog watchdog(loop);
+  SocketPair pair = connect_pair(loop);
+  ReadySocket socket(std::move(pair.client));
+  Reader reader(loop, socket);
+  ASSERT_EQ(::send(pair.server.native_handle(), "hello", 5, 0), 5);
+  pair.server.close();
+  reader.wait();
+  loop.run();
+  EXPECT_EQ(reader.got, "hello");
+}
+
+// (3)
+TEST(ReadySocketTest, WhatAReadLeftIsReadNext) {
+  Loop loop;
+  const Watchdog watchdog(loop);
+  SocketPair pair = connect_pair(loop);
+  ReadySocket socket(std::move(pair.client));
+  Reader reader(loop, socket);
+  reader.most = 2;
+  reader.skips = 2;
+  ASSERT_EQ(::send(pair.server.native_handle(), "hello", 5, 0), 5);
+  reader.wait();
+  boost::asio::post(loop.context(), [&] {
+    ASSERT_EQ(::send(pair.server.native_handle(), " you", 4, 0), 4);
+    pair.server.close();
+  });
+  loop.run();
+  EXPECT_EQ(reader.got, "hello you");
+}
+
+// A reset, unlike an end, is not told by what a read left.
+TEST_F(SocketConnectionTest, AResetThatCameWithTheLastBytesIsNoticed) {
+  echo_->hold = true;
+  write("half");
+  const ::linger now{.l_onoff = 1, .l_linger = 0};
+  ::setsockopt(peer_.native_handle(), SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+  peer_.close();
+  for (int i = 0; i < 50 && !closed_; ++i) turn();
+  EXPECT_EQ(closed_, CloseReason::reset);
+}
+
+// A wait after a read that left nothing is a wait: it does not turn round and round.
+TEST(ReadySocketTest, AWaitForNothingIsQuiet) {
+  Loop loop;
+  const Watchdog watchdog(loop);
+  SocketPair pair = connect_pair(loop);
+  ReadySocket socket(std::move(pair.client));
+  Reader reader(loop, socket);
+  reader.wait();
+  struct Later final : Loop::Timer {
+    Later(Loop& of, Socket& to) : Loop::Timer(of), socket(to) {}
+    void on_timer(Instant) override { socket.close(); }
+    Socket& socket;
+  } later(loop, pair.server);
+  ASSERT_EQ(::send(pair.server.native_handle(), "hello", 5, 0), 5);
+  later.arm(add(run::now(), milliseconds(30)));
+  loop.run();
+  EXPECT_EQ(reader.got, "hello");
+  EXPECT_LE(reader.wakes, 4);  // at the start, for the bytes, for the end
 }
 
 }  // namespace

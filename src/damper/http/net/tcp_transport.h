@@ -29,12 +29,14 @@ class TcpTransport final : public Transport {
   void wait_writable(Waiter& waiter) override {
     socket_.wait(ReadySocket::Direction::write, ReadySocket::Direction::write, waiter);
   }
+  void look_again() noexcept override { socket_.look_again(); }
   void set_send_patience(Duration patience) noexcept override {
     socket_.set_send_patience(patience);
   }
   void shut_down_send() noexcept override { socket_.shut_down_send(); }
   void close(bool reset) noexcept override { socket_.close(reset); }
   [[nodiscard]] Protocol protocol() const noexcept override { return Protocol::unknown; }
+  [[nodiscard]] bool is_secure() const noexcept override { return false; }
   [[nodiscard]] std::string peer() const override { return socket_.peer(); }
 
  private:

@@ -78,17 +78,42 @@ Error use_identity(SSL_CTX* settings, const TlsIdentity& identity) {
   return std::nullopt;
 }
 
-Error trust(SSL_CTX* settings, const TlsClientOptions& options) {
-  if (!options.ca_pem.empty()) {
-    const Bio text = read_from(options.ca_pem);
-    int added = 0;
-    while (const Certificate ca{PEM_read_bio_X509(text.get(), nullptr, nullptr, nullptr)}) {
-      added += X509_STORE_add_cert(SSL_CTX_get_cert_store(settings), ca.get());
-    }
-    if (added == 0) return failure("ca_pem has no certificate");
-    ERR_clear_error();
-    return std::nullopt;
+Error trust_pem(SSL_CTX* settings, const std::string& pem, const std::string& option) {
+  const Bio text = read_from(pem);
+  int added = 0;
+  while (const Certificate ca{PEM_read_bio_X509(text.get(), nullptr, nullptr, nullptr)}) {
+    added += X509_STORE_add_cert(SSL_CTX_get_cert_store(settings), ca.get());
   }
+  if (added == 0) return failure(option + " has no certificate");
+  ERR_clear_error();
+  return std::nullopt;
+}
+
+// Whom a server trusts among its clients.
+Error trust(SSL_CTX* settings, const TlsServerOptions& options) {
+  if (options.client_ca_file.empty() && options.client_ca_pem.empty()) {
+    if (!options.require_client_certificate) return std::nullopt;
+    return "require_client_certificate needs a client_ca_file: whose certificates are good";
+  }
+  const int required = options.require_client_certificate ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0;
+  SSL_CTX_set_verify(settings, SSL_VERIFY_PEER | required, nullptr);
+  // Sessions of clients that were verified are good for servers of this name alone.
+  static constexpr unsigned char kName[] = "damper";
+  SSL_CTX_set_session_id_context(settings, kName, sizeof(kName) - 1);
+  if (!options.client_ca_pem.empty()) {
+    return trust_pem(settings, options.client_ca_pem, "client_ca_pem");
+  }
+  if (SSL_CTX_load_verify_file(settings, options.client_ca_file.c_str()) != 1) {
+    return failure("client_ca_file " + options.client_ca_file + " cannot be used");
+  }
+  // What the client is told, so that it can choose a certificate.
+  SSL_CTX_set_client_CA_list(settings, SSL_load_client_CA_file(options.client_ca_file.c_str()));
+  ERR_clear_error();
+  return std::nullopt;
+}
+
+Error trust(SSL_CTX* settings, const TlsClientOptions& options) {
+  if (!options.ca_pem.empty()) return trust_pem(settings, options.ca_pem, "ca_pem");
   if (!options.ca_file.empty()) {
     if (SSL_CTX_load_verify_file(settings, options.ca_file.c_str()) == 1) return std::nullopt;
     return failure("ca_file " + options.ca_file + " cannot be used");
@@ -127,6 +152,7 @@ Expected<TlsSettings> TlsSettings::for_server(const TlsServerOptions& options) {
   if (Error error = use_identity(settings.get(), options.identity)) {
     return unexpected(std::move(*error));
   }
+  if (Error error = trust(settings.get(), options)) return unexpected(std::move(*error));
   SSL_CTX_set_alpn_select_cb(settings.get(),
                              options.offer_h2 ? select_protocol<kOffer> : select_protocol<kOfferH1>,
                              nullptr);

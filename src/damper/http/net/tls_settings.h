@@ -22,11 +22,17 @@ struct TlsIdentity {
   [[nodiscard]] bool empty() const noexcept {
     return certificate_file.empty() && certificate_pem.empty();
   }
+  friend bool operator==(const TlsIdentity&, const TlsIdentity&) = default;
 };
 
 struct TlsServerOptions {
   TlsIdentity identity;  // needed
   bool offer_h2 = true;  // with ALPN; http/1.1 always
+  // Who signs the certificates of clients. A client that shows one has to show one of theirs; with
+  // require_client_certificate it has to show one (mTLS), and there has to be a CA.
+  std::string client_ca_file{};
+  std::string client_ca_pem{};  // instead of client_ca_file
+  bool require_client_certificate = false;
 };
 
 struct TlsClientOptions {
@@ -36,16 +42,20 @@ struct TlsClientOptions {
   bool offer_h2 = true;  // with ALPN; http/1.1 always
   // The server may be anybody, and so may whoever reads along. For tests alone.
   bool insecure_trust_anyone_who_answers = false;
+
+  friend bool operator==(const TlsClientOptions&, const TlsClientOptions&) = default;
 };
 
 // TlsSettings are what the TLS connections of a server, or to servers, have in common: whom to
 // trust, who we are, what ALPN offers.
 //
 // Model: TLS 1.2 and 1.3, no renegotiation, no compression. A client verifies the chain and the
-// name, unless it was told not to in so many words.
+// name, unless it was told not to in so many words. A server verifies its clients' chains where it
+// was told whom to trust, and no name: whoever the CA signed is in.
 // Invariants:
 //   (1) A client connects to no server whose certificate does not stand for the name it asked for.
-//   (2) Key material is never in an error's text.
+//   (2) A server that requires a certificate accepts no client without one of its CA's.
+//   (3) Key material is never in an error's text.
 // Thread safety: immutable; copies share, and may be used by any thread.
 class TlsSettings {
  public:

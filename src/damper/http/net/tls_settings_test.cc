@@ -30,6 +30,16 @@ TEST(TlsSettings, SaysWhatIsWrong) {
   options = server_options({"nonsense", two.key_pem});
   EXPECT_NE(TlsSettings::for_server(options).error().find("certificate_pem has no"),
             std::string::npos);
+  options = server_options(one);
+  options.require_client_certificate = true;
+  EXPECT_EQ(TlsSettings::for_server(options).error(),
+            "require_client_certificate needs a client_ca_file: whose certificates are good");
+  options.client_ca_file = "/nowhere/at/all";
+  EXPECT_NE(TlsSettings::for_server(options).error().find("client_ca_file /nowhere"),
+            std::string::npos);
+  options.client_ca_pem = "nonsense";
+  EXPECT_NE(TlsSettings::for_server(options).error().find("client_ca_pem has no"),
+            std::string::npos);
   TlsClientOptions client;
   client.ca_pem = "nonsense";
   EXPECT_NE(TlsSettings::for_client(client).error().find("ca_pem has no"), std::string::npos);

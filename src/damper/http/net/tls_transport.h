@@ -37,12 +37,14 @@ class TlsTransport final : public Transport {
   Moved send(std::string_view bytes) override;
   void wait_readable(Waiter& waiter) override;
   void wait_writable(Waiter& waiter) override;
+  void look_again() noexcept override { socket_.look_again(); }
   void set_send_patience(Duration patience) noexcept override {
     socket_.set_send_patience(patience);
   }
   void shut_down_send() noexcept override;
   void close(bool reset) noexcept override;
   [[nodiscard]] Protocol protocol() const noexcept override;
+  [[nodiscard]] bool is_secure() const noexcept override { return true; }
   [[nodiscard]] std::string peer() const override { return socket_.peer(); }
   // Why it failed, in OpenSSL's words; empty when it did not.
   [[nodiscard]] const std::string& error() const noexcept { return error_; }

@@ -180,6 +180,35 @@ TEST_F(Tls, ACertificateThatNobodyVouchesForIsRefusedUnlessToldOtherwise) {
   EXPECT_EQ(insecure.server->got, "x");
 }
 
+TEST_F(Tls, AServerThatRequiresACertificateTakesThoseOfItsCaAlone) {
+  const TestCertificate friends = make_certificate("friend");
+  const TestCertificate strangers = make_certificate("friend");  // Who says the same of itself.
+  TlsServerOptions options = server_options(certificate_);
+  options.client_ca_pem = friends.certificate_pem;
+  options.require_client_certificate = true;
+  const TlsSettings mutual = *TlsSettings::for_server(options);
+  options.require_client_certificate = false;
+  const TlsSettings asks = *TlsSettings::for_server(options);
+  const auto shake = [&](const TlsSettings& server, const TestCertificate* identity) {
+    TlsClientOptions own;
+    own.ca_pem = certificate_.certificate_pem;
+    if (identity != nullptr) {
+      own.identity.certificate_pem = identity->certificate_pem;
+      own.identity.key_pem = identity->key_pem;
+    }
+    Ends ends = connect(loop_, server, *TlsSettings::for_client(own), "db.test");
+    ends.client->to_send = "x";
+    ends.client->closes = true;
+    run(ends);
+    return std::pair(ends.server->status, ends.server->got);
+  };
+  EXPECT_EQ(shake(mutual, &friends), std::pair(Status::ok, std::string("x")));
+  EXPECT_EQ(shake(mutual, nullptr), std::pair(Status::failed, std::string()));
+  EXPECT_EQ(shake(mutual, &strangers), std::pair(Status::failed, std::string()));
+  EXPECT_EQ(shake(asks, nullptr), std::pair(Status::ok, std::string("x")));
+  EXPECT_EQ(shake(asks, &strangers), std::pair(Status::failed, std::string()));
+}
+
 TEST_F(Tls, WhatIsNoTlsFailsTheHandshake) {
   SocketPair pair = connect_pair(loop_);
   End end(std::make_unique<TlsTransport>(std::move(pair.server), server()));

@@ -34,6 +34,12 @@ std::optional<std::string> find_error(const AdmissionOptions& options) {
 Admission::Admission(const AdmissionOptions& options)
     : options_(checked(options)), limit_(options.limit), queue_(options.queue) {}
 
+void Admission::reload(const AdmissionOptions& options) {
+  options_ = checked(options);
+  limit_.reload(options.limit);
+  queue_.reload(options.queue);
+}
+
 Verdict Admission::late(const Item& item, Instant now) const noexcept {
   if (now >= item.deadline_) return Verdict::deadline_passed;
   if (between(now, item.deadline_) < options_.queue.needed) return Verdict::deadline_too_close;

@@ -26,6 +26,8 @@ struct AdmissionOptions {
   // 20 ms of that is enough to see that it does not empty.
   admit::ShedQueueOptions queue{.interval = std::chrono::milliseconds(20)};
   Duration longest_wait = std::chrono::seconds(1);  // 1 ms to 1 h: then it is shed, pop or no pop
+
+  friend bool operator==(const AdmissionOptions&, const AdmissionOptions&) = default;
 };
 
 [[nodiscard]] std::optional<std::string> find_error(const AdmissionOptions& options);
@@ -82,6 +84,9 @@ class Admission {
 
   // REQUIRES: !find_error(options).
   explicit Admission(const AdmissionOptions& options);
+  // What runs and what waits stays, and the limit, held within the new bounds. Who waits leaves
+  // when it would have. Ask try_next() after it. REQUIRES: !find_error(options).
+  void reload(const AdmissionOptions& options);
 
   enum class Answer : std::uint8_t { runs, waits, refused };
   // Asks for a place. `refusals` gets the item itself when it is refused, and whoever had to make
@@ -120,7 +125,7 @@ class Admission {
   [[nodiscard]] Verdict late(const Item& item, Instant now) const noexcept;
   void publish(Instant now);
 
-  const AdmissionOptions options_;
+  AdmissionOptions options_;
   admit::ConcurrencyLimit limit_;
   Queue queue_;
   queue::EventQueue leaving_;  // when each that waits has to leave

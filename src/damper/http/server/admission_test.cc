@@ -244,5 +244,42 @@ TEST(Admission, EveryItemIsRunOnceOrRefusedOnceInTimeAndWithinTheLimit) {
   }
 }
 
+TEST(Admission, AReloadKeepsWhatRunsWhatWaitsAndTheLimit) {
+  Bench bench(fixed(2, 2));
+  EXPECT_EQ(bench.offer('a', 0), Answer::runs);
+  EXPECT_EQ(bench.offer('b', 0), Answer::runs);
+  EXPECT_EQ(bench.offer('c', 0), Answer::waits);
+  EXPECT_EQ(bench.offer('d', 0), Answer::waits);
+  bench.admission.reload(fixed(3, 4));
+  EXPECT_EQ(bench.admission.in_flight(), 2);
+  EXPECT_EQ(bench.next(1), 'c');
+  EXPECT_EQ(bench.next(1), '-');
+  for (const char item : {'e', 'f', 'g'}) EXPECT_EQ(bench.offer(item, 1), Answer::waits);
+  EXPECT_EQ(bench.offer('h', 1), Answer::refused);
+  EXPECT_EQ(bench.refused(), "h:shed ");
+  bench.admission.reload(fixed(1, 1));  // Fewer: nobody is sent away, nobody is let in.
+  EXPECT_EQ(bench.admission.in_flight(), 3);
+  EXPECT_EQ(bench.admission.depth(), 4U);
+  EXPECT_EQ(bench.offer('i', 1), Answer::refused);
+  for (const char item : {'a', 'b'}) {
+    bench.finish(item, 2);
+    EXPECT_EQ(bench.next(2), '-');
+  }
+  bench.finish('c', 2);
+  EXPECT_EQ(bench.next(2), 'd');
+
+  AdmissionOptions adaptive;  // What it has learnt stays, within the new bounds.
+  adaptive.limit.initial = 20;
+  Bench learnt(adaptive);
+  adaptive.limit.initial = 50;
+  adaptive.queue.capacity = 7;
+  learnt.admission.reload(adaptive);
+  EXPECT_EQ(learnt.admission.limit(), 20);
+  adaptive.limit.max = 15;
+  adaptive.limit.initial = 15;
+  learnt.admission.reload(adaptive);
+  EXPECT_EQ(learnt.admission.limit(), 15);
+}
+
 }  // namespace
 }  // namespace damper::http

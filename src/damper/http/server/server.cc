@@ -3,6 +3,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <boost/asio/ip/address.hpp>
 #include <boost/asio/ip/v6_only.hpp>
@@ -25,6 +26,9 @@ using boost::system::error_code;
 
 constexpr int kMostAccepts = 64;  // of a turn
 constexpr Duration kPause = std::chrono::milliseconds(100);
+constexpr int kMostLastAccepts = 4096;  // of a socket's queue, before it is closed
+// Who has connected and said nothing when a drain begins may have a request on its way.
+constexpr Duration kGrace = std::chrono::seconds(1);
 constexpr std::size_t kPreface = 24;  // of HTTP/2
 
 std::string out_of_bounds(std::string_view field, std::string_view bounds, std::size_t value) {
@@ -108,6 +112,7 @@ class Server::Greeting final : public Place, private Transport::Waiter, private 
     if (size_ == 0) arm(damper::add(loop().now(), server_.options_.limits.head_timeout));
     std::memcpy(first_.data(), bytes.data(), bytes.size());
     size_ = bytes.size();
+    transport_->look_again();
     transport_->wait_readable(*this);
   }
   void become(Protocol protocol, std::string_view bytes) {
@@ -194,10 +199,13 @@ std::optional<std::string> Server::open() {
     sockaddr_storage address{};
     socklen_t size = sizeof(address);
     if (::getsockname(options_.adopt_fd, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
-      return std::string("adopt_fd is no socket: ") + std::strerror(errno);
+      const std::string why = std::strerror(errno);
+      ::close(options_.adopt_fd);
+      return "adopt_fd is no socket: " + why;
     }
     acceptor_.assign(address.ss_family == AF_INET6 ? tcp::v6() : tcp::v4(), options_.adopt_fd,
                      failed);
+    if (failed) ::close(options_.adopt_fd);
   } else {
     const tcp::endpoint where(boost::asio::ip::make_address(options_.address), options_.port);
     acceptor_.open(where.protocol(), failed);
@@ -211,6 +219,13 @@ std::optional<std::string> Server::open() {
   if (!failed) return std::nullopt;
   return "cannot listen on " + options_.address + ":" + std::to_string(options_.port) + ": " +
          failed.message();
+}
+
+void Server::use(const ServerOptions& options) {
+  DAMPER_CHECK(!find_error(options));
+  options_.limits = options.limits;
+  options_.max_connections = options.max_connections;
+  options_.tls = options.tls;
 }
 
 void Server::wait() {
@@ -272,7 +287,13 @@ void Server::serve(std::unique_ptr<Transport> transport, Protocol protocol,
   const Instant now = loop_.now();
   auto codec = protocol == Protocol::h2 ? make_h2_server(options_.limits, connection, sink_, now)
                                         : make_h1_server(options_.limits, connection, sink_, now);
-  connection.start(std::move(codec), first);
+  if (!draining_ || first.empty()) return connection.start(std::move(codec), first);
+  // One request, then it is over, and its answer says so: the drain comes after the first byte,
+  // without which there would be nothing to wait for, and before the rest. Without any byte it
+  // comes at the end of the grace.
+  connection.start(std::move(codec), first.substr(0, 1));
+  connection.drain();
+  connection.codec().receive(first.substr(1), now);
 }
 
 void Server::add(Place& list, Place& place) noexcept {
@@ -290,11 +311,28 @@ void Server::remove(Place& place, CloseReason reason) noexcept {
 }
 
 void Server::drain(Duration within, std::function<void()> done) {
+  if (draining_) return;
   draining_ = true;
   drained_ = std::move(done);
+  // Whose connection the kernel has accepted already is not sent away.
+  for (int i = 0; acceptor_.is_open() && i < kMostLastAccepts; ++i) {
+    const int fd =
+        ::accept4(acceptor_.native_handle(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd < 0) break;
+    greet(fd);
+  }
   error_code ignored;
   acceptor_.close(ignored);
-  patience_->arm(damper::add(loop_.now(), within));
+  drained_by_ = damper::add(loop_.now(), within);
+  patience_->arm(std::min(drained_by_, damper::add(loop_.now(), kGrace)));
+  for (Place* place = served_.after; place != &served_; place = place->after) {
+    static_cast<Served*>(place)->connection().drain();
+  }
+  end_drain();
+}
+
+// The grace is over.
+void Server::drain_all() {
   while (greetings_.after != &greetings_) {  // As in the destructor.
     // NOLINTNEXTLINE(clang-analyzer-cplusplus.NewDelete)
     static_cast<Greeting*>(greetings_.after)->end(CloseReason::draining);
@@ -302,11 +340,13 @@ void Server::drain(Duration within, std::function<void()> done) {
   for (Place* place = served_.after; place != &served_; place = place->after) {
     static_cast<Served*>(place)->connection().drain();
   }
-  end_drain();
 }
 
 void Server::on_patience_over() {
   if (!draining_) return accept_some();
+  drain_all();
+  if (connections_ == 0) return;
+  if (loop_.now() < drained_by_) return patience_->arm(drained_by_);
   for (Place* place = served_.after; place != &served_; place = place->after) {
     static_cast<Served*>(place)->connection().abort(CloseReason::draining);
   }

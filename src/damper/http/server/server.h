@@ -25,7 +25,7 @@ namespace damper::http {
 struct ServerOptions {
   std::string address = "127.0.0.1";     // an IP address; who wants the world says "0.0.0.0"
   std::uint16_t port = 0;                // 0: any; see Server::port()
-  int adopt_fd = -1;                     // a listening socket to take over instead
+  int adopt_fd = -1;                     // a listening socket to take over instead; ours to close
   bool reuse_port = false;               // one server a loop, all on one port: the kernel spreads
   int backlog = 1024;                    // 1 to 65535
   std::size_t max_connections = 10'000;  // 1 to 1,000,000; one more is closed at once
@@ -63,10 +63,16 @@ class Server {
   // Starts to accept. One sentence says why not.
   [[nodiscard]] std::optional<std::string> listen();
   [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
+
+  // The limits, max_connections and tls of connections that come from now on; what concerns the
+  // socket stays as it is. REQUIRES: !find_error(options).
+  void use(const ServerOptions& options);
   [[nodiscard]] std::size_t connections() const noexcept { return connections_; }
 
-  // Accepts no more, and ends the connections: idle ones now, the others when their requests under
-  // way are answered, all of them `within` so long. `done` is called once, when there are none.
+  // Accepts what waits in the socket's queue, then no more, and ends the connections: idle ones
+  // now, the others when their requests under way are answered, those that have said nothing yet
+  // after a second, all of them `within` so long. `done` is called once, when there are none. The
+  // socket is closed: whoever else has a descriptor of it (dup, another process) goes on with it.
   void drain(Duration within, std::function<void()> done = {});
 
  private:
@@ -90,9 +96,10 @@ class Server {
   void remove(Place& place, CloseReason reason) noexcept;
   void on_patience_over();
   void end_drain();
+  void drain_all();
 
   Loop& loop_;
-  const ServerOptions options_;
+  ServerOptions options_;
   RequestSink& sink_;
   ServerMetrics* const metrics_;
   Acceptor acceptor_;
@@ -101,6 +108,7 @@ class Server {
   Place served_;
   std::size_t connections_ = 0;
   bool draining_ = false;
+  Instant drained_by_ = kNever;
   std::function<void()> drained_;
   std::unique_ptr<Patience> patience_;  // until descriptors may be there, or a drain's end
   std::shared_ptr<const bool> alive_;   // for waits under way

@@ -133,6 +133,40 @@ TEST(Server, ADrainAnswersWhatIsUnderWayAndClosesTheRest) {
   ::close(fd);
 }
 
+TEST(Server, ADrainServesThoseWhoHaveConnectedAlready) {
+  TestServer server(hello());
+  std::vector<std::unique_ptr<RawClient>> clients;
+  std::promise<void> drained;
+  server.run([&] {  // The loop is here: they wait in the socket's queue.
+    for (int i = 0; i < 5; ++i) clients.push_back(std::make_unique<RawClient>(server.port));
+    clients[0]->send("GET /early HTTP/1.1\r\n");
+    server.server->drain(seconds(60), [&] { drained.set_value(); });
+  });
+  clients[0]->send("Host: x\r\n\r\n");
+  EXPECT_NE(clients[0]->read_to("/early!").find("200"), std::string::npos);
+  clients[0]->close();
+  for (std::size_t i = 1; i < clients.size(); ++i) {
+    clients[i]->send(get("/late"));
+    const std::string answer = clients[i]->read_all();  // To the end: it is closed.
+    EXPECT_NE(answer.find("/late!"), std::string::npos);
+    EXPECT_NE(answer.find("onnection: close"), std::string::npos);
+  }
+  EXPECT_EQ(drained.get_future().wait_for(seconds(5)), std::future_status::ready);
+}
+
+TEST(Server, NewConnectionsHaveTheNewOptions) {
+  TestServer server(hello(), {.max_connections = 2});
+  RawClient first(server.port);
+  first.send(get("/1"));
+  EXPECT_NE(first.read_to("/1!").find("200"), std::string::npos);
+  server.run([&] { server.server->use({.max_connections = 1}); });
+  RawClient second(server.port);
+  EXPECT_EQ(second.read_all(), "");
+  EXPECT_TRUE(server.has_closed(CloseReason::too_many));
+  first.send(get("/2"));
+  EXPECT_NE(first.read_to("/2!").find("200"), std::string::npos);
+}
+
 TEST(Server, ADrainEndsWithinItsTimeWhoeverHangs) {
   std::promise<void> begun;
   std::atomic<bool> gave_up = false;

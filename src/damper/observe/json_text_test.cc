@@ -1,8 +1,8 @@
-#include "damper/cli/json_text.h"
+#include "damper/observe/json_text.h"
 
 #include <gtest/gtest.h>
 
-namespace damper::cli {
+namespace damper::observe {
 namespace {
 
 TEST(JsonText, IsQuotedEscapedAndCutOff) {
@@ -13,4 +13,4 @@ TEST(JsonText, IsQuotedEscapedAndCutOff) {
 }
 
 }  // namespace
-}  // namespace damper::cli
+}  // namespace damper::observe

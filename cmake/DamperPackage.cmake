@@ -1,0 +1,57 @@
+# Debian packages through CPack: `damper` (program, units, configuration) and `damper-dev` (headers,
+# archives, CMake and pkg-config files). `cpack -G DEB -B DIR` in the build folder makes them.
+#
+# What belongs to a machine rather than to a prefix (/etc, the units) is installed by the package
+# alone: EXCLUDE_FROM_ALL, so that `make install` writes nowhere but under its prefix.
+if(NOT DAMPER_INSTALL)
+  return()
+endif()
+
+set(packaging ${PROJECT_SOURCE_DIR}/packaging)
+set(doc share/doc/damper)
+install(FILES ${packaging}/config/damper.yaml DESTINATION /etc/damper
+  COMPONENT runtime EXCLUDE_FROM_ALL)
+install(FILES ${packaging}/systemd/damper.service ${packaging}/systemd/damper.socket
+  DESTINATION /lib/systemd/system COMPONENT runtime EXCLUDE_FROM_ALL)
+install(FILES ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/CHANGELOG.md
+  DESTINATION ${doc} COMPONENT runtime EXCLUDE_FROM_ALL)
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${doc} RENAME copyright
+  COMPONENT runtime EXCLUDE_FROM_ALL)
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION share/doc/damper-dev RENAME copyright
+  COMPONENT dev EXCLUDE_FROM_ALL)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs/guide DESTINATION ${doc}
+  COMPONENT runtime EXCLUDE_FROM_ALL)
+install(FILES ${packaging}/prometheus/damper.rules.yml ${packaging}/grafana/damper-proxy.json
+  ${packaging}/kubernetes/sidecar.yaml
+  DESTINATION ${doc}/examples COMPONENT runtime EXCLUDE_FROM_ALL)
+
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_NAME damper)
+set(CPACK_PACKAGE_VERSION ${PROJECT_VERSION})
+set(CPACK_PACKAGE_VENDOR damper)
+set(CPACK_PACKAGE_CONTACT "Damper maintainers <damper@localhost>")
+set(CPACK_SET_DESTDIR ON)  # /etc is not under the prefix.
+set(CPACK_INSTALL_PREFIX /usr)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_COMPONENTS_ALL runtime dev)
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_COMPRESSION_TYPE gzip)  # Takes a tenth of xz's time.
+
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_NAME damper)
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_SECTION net)
+set(CPACK_COMPONENT_RUNTIME_DESCRIPTION "A proxy, a linter of retry policies and a lab.
+The service is neither enabled nor started: edit /etc/damper/damper.yaml first.")
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_CONTROL_STRICT_PERMISSION ON)
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_CONTROL_EXTRA ${packaging}/debian/conffiles
+  ${packaging}/debian/postinst ${packaging}/debian/prerm ${packaging}/debian/postrm)
+
+set(CPACK_DEBIAN_DEV_PACKAGE_NAME damper-dev)
+set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)
+set(CPACK_COMPONENT_DEV_DESCRIPTION
+  "Headers, static libraries, and the CMake and pkg-config files that find them.")
+set(needed libboost1.81-dev libnghttp2-dev libsqlite3-dev libssl-dev libyaml-cpp-dev)
+list(JOIN needed ", " CPACK_DEBIAN_DEV_PACKAGE_DEPENDS)
+
+include(CPack)

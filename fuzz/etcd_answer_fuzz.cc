@@ -1,0 +1,30 @@
+// Whatever etcd's gateway answers: read, or refused with a sentence; what was read is bounded.
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "damper/base/check.h"
+#include "damper/observe/json_reader.h"
+#include "damper/proxy/control/base64.h"
+#include "damper/proxy/control/etcd_answer.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  for (const auto& answer :
+       {damper::proxy::parse_etcd_range(text), damper::proxy::parse_etcd_watch(text)}) {
+    if (!answer) {
+      DAMPER_CHECK(!answer.error().empty());
+      continue;
+    }
+    DAMPER_CHECK(answer->revision >= 0);
+    for (const auto& entry : answer->entries) {
+      DAMPER_CHECK(!entry.key.empty() && entry.revision >= 0);
+      DAMPER_CHECK(entry.key.size() + entry.value.size() <= size);
+    }
+  }
+  if (const auto bytes = damper::proxy::find_base64(text)) {
+    DAMPER_CHECK(damper::proxy::to_base64(*bytes) == text);  // One reading, one writing.
+  }
+  (void)damper::observe::read_json(text);
+  return 0;
+}

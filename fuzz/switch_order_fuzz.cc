@@ -1,0 +1,33 @@
+// Any bytes as an order to PUT /switches, and as the state that ctl reads: what is accepted holds
+// its invariants and survives being written and read; what is not gives one bounded sentence.
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "damper/base/check.h"
+#include "damper/proxy/admin/state_json.h"
+#include "damper/proxy/admin/switch_order.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace damper;
+  using namespace damper::proxy;
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  if (const auto order = parse_switch_order(text)) {
+    DAMPER_CHECK(!order->off || !order->reason.empty());
+    DAMPER_CHECK(order->off || !order->length);
+    DAMPER_CHECK(order->reason.size() <= admit::Switches::kLongestReason);
+    DAMPER_CHECK(order->scope.empty() || order->scope.starts_with("cluster/") ||
+                 order->scope.starts_with("route/"));
+    const auto back = parse_switch_order(print_order(*order));
+    DAMPER_CHECK(back && *back == *order);
+  } else {
+    DAMPER_CHECK(!order.error().empty() && order.error().size() < 500);
+  }
+  if (const auto state = parse_state(text)) {
+    const std::string written = state_json(*state);
+    const auto back = parse_state(written);
+    DAMPER_CHECK(static_cast<bool>(back));
+  }
+  return 0;
+}

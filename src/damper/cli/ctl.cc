@@ -1,0 +1,247 @@
+#include "damper/cli/ctl.h"
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <utility>
+
+#include "damper/base/duration_text.h"
+#include "damper/cli/ctl_client.h"
+#include "damper/cli/ctl_events.h"
+#include "damper/cli/ctl_looks.h"
+#include "damper/cli/ctl_status.h"
+#include "damper/cli/ctl_top.h"
+#include "damper/cli/terminal.h"
+#include "damper/lab/plain_text.h"
+#include "damper/proxy/admin/state_json.h"
+#include "damper/proxy/admin/switch_order.h"
+
+namespace damper::cli {
+namespace {
+
+constexpr const char* kExamples = R"(Examples:
+  damper ctl status                               what is wrong now, the worst first
+  damper ctl switches                             what is switched off, why, for how long yet
+  damper ctl top                                  rates, live; q ends
+  damper ctl retries off --reason "db failover" --for 30m
+  damper ctl retries off --route checkout --reason "INC-42"
+  damper ctl retries on --route checkout
+  damper ctl hedging off --cluster payments --reason "cost"
+  damper ctl breakers                             and which replicas are not asked
+  damper ctl reload                               read the file again; a bad one changes nothing
+  damper ctl policy                               every value in force
+  damper ctl events --follow                      transitions as they happen
+  damper ctl --admin http://10.0.0.7:9901 --token-file /etc/damper/token reload
+
+Exit status: 0 done, 1 the proxy said no, 2 for trouble (nobody answers, a wrong option).
+)";
+
+// What all subcommands share, and what each adds to it.
+struct Options {
+  std::string admin = "http://127.0.0.1:9901";
+  std::string token_file;
+  bool json = false;
+  std::string position;  // of a switch: on or off
+  std::string route;
+  std::string cluster;
+  std::string reason;
+  std::string length;
+  std::string interval = "1s";
+  bool once = false;
+  bool since_start = false;
+  bool follow = false;
+};
+using OptionsPtr = std::shared_ptr<Options>;
+
+int fail(const CtlError& error, const Streams& streams) {
+  streams.err << "damper: " << error.sentence << '\n';
+  return error.status;
+}
+int fail(const std::string& sentence, const Streams& streams) {
+  return fail(CtlError{sentence, kTrouble}, streams);
+}
+
+// What the proxy answered, for programs.
+int print_page(CtlClient& client, const std::string& target, const Streams& streams) {
+  const auto text = client.get(target);
+  if (!text) return fail(text.error(), streams);
+  streams.out << *text;
+  return kOk;
+}
+
+Expected<Duration> interval_of(const Options& options) {
+  const auto interval = parse_duration(options.interval);
+  if (!interval) return unexpected("--interval: " + interval.error());
+  if (*interval < std::chrono::milliseconds(50) || *interval > std::chrono::minutes(1)) {
+    return unexpected(std::string("--interval must be 50ms to 1m"));
+  }
+  return *interval;
+}
+
+int status_page(CtlClient& client, const Options& options, const Streams& streams) {
+  const auto interval = interval_of(options);
+  if (!interval) return fail(interval.error(), streams);
+  if (options.json) return print_page(client, "/state", streams);
+  const auto looks = options.since_start ? look_since_start(client) : look_twice(client, *interval);
+  if (!looks) return fail(looks.error(), streams);
+  print_status(streams.out, *looks, {.colour = wants_colour(streams.out)});
+  return kOk;
+}
+
+int breakers(CtlClient& client, const Options& options, const Streams& streams) {
+  if (options.json) return print_page(client, "/state", streams);
+  const auto now = look(client);
+  if (!now) return fail(now.error(), streams);
+  print_breakers(streams.out, now->state, {.colour = wants_colour(streams.out)});
+  return kOk;
+}
+
+// Of the switches alone, which no stuck loop delays.
+int switches(CtlClient& client, const Options& options, const Streams& streams) {
+  if (options.json) return print_page(client, "/switches", streams);
+  const auto text = client.get("/switches");
+  if (!text) return fail(text.error(), streams);
+  const auto scopes = proxy::parse_switches(*text);
+  if (!scopes) return fail(client.where() + " answered, but " + scopes.error(), streams);
+  if (print_switches(streams.out, *scopes, {.colour = wants_colour(streams.out)}) == 0) {
+    streams.out << "nothing is switched off\n";
+  }
+  return kOk;
+}
+
+int flip(CtlClient& client, const Options& options, admit::Switch which, const Streams& streams) {
+  proxy::SwitchOrder order;
+  order.which = which;
+  order.off = options.position == "off";
+  order.reason = options.reason;
+  if (!options.route.empty()) order.scope = "route/" + options.route;
+  if (!options.cluster.empty()) order.scope = "cluster/" + options.cluster;
+  if (!options.length.empty()) {
+    const auto length = parse_duration(options.length);
+    if (!length) return fail("--for: " + length.error(), streams);
+    order.length = *length;
+  }
+  if (order.off && order.reason.empty()) {
+    return fail("a reason is needed, for whoever is on duty next: --reason \"...\"", streams);
+  }
+  const std::string json = proxy::print_order(order);
+  if (const auto checked = proxy::parse_switch_order(json); !checked) {
+    return fail(checked.error(), streams);
+  }
+  const auto answer = client.put("/switches", json);
+  if (!answer) return fail(answer.error(), streams);
+  if (options.json) {
+    streams.out << *answer;
+    return kOk;
+  }
+  streams.out << admit::name(which) << " of " << scope_text(order.scope) << ": "
+              << options.position;
+  if (order.off) {
+    streams.out << (order.length ? ", for " + format_duration(*order.length)
+                                 : std::string(", until they are turned on"))
+                << ": " << lab::printable(order.reason);
+  }
+  streams.out << '\n';
+  return kOk;
+}
+
+int reload(CtlClient& client, const Streams& streams) {
+  const auto answer = client.post("/reload");
+  if (!answer) return fail(answer.error(), streams);
+  streams.out << "reloaded: " << *answer;
+  return kOk;
+}
+
+int policy(CtlClient& client, const Streams& streams) {
+  return print_page(client, "/policy", streams);
+}
+
+int top(CtlClient& client, const Options& options, const Streams& streams) {
+  const auto interval = interval_of(options);
+  if (!interval) return fail(interval.error(), streams);
+  return run_top(client, {.interval = *interval, .once = options.once}, streams);
+}
+
+// Runs a subcommand with a client.
+template <class Run>
+std::function<void()> with_client(OptionsPtr options, const Streams& streams, int& status,
+                                  Run run) {
+  return [options = std::move(options), streams, &status, run] {
+    auto client = CtlClient::open(options->admin, options->token_file);
+    status = client ? run(*client, *options, streams) : fail(client.error(), streams);
+  };
+}
+
+void add_switch(CLI::App& ctl, const OptionsPtr& options, admit::Switch which,
+                const Streams& streams, int& status) {
+  const std::string word(admit::name(which));
+  CLI::App* command = ctl.add_subcommand(
+      word, "Switch " + word + " off or on: of everything, of a cluster or of a route.");
+  command->add_option("position", options->position, "off or on.")
+      ->required()
+      ->check(CLI::IsMember({"off", "on"}));
+  auto* const route = command->add_option("--route", options->route, "Of this route alone.");
+  command->add_option("--cluster", options->cluster, "Of this cluster's routes alone.")
+      ->excludes(route);
+  command->add_option("--for", options->length, "Turns itself on again after so long: 30m.");
+  command->add_option("--reason", options->reason, "Why; needed to turn off.");
+  command->callback(
+      with_client(options, streams, status,
+                  [which](CtlClient& client, const Options& given, const Streams& to) {
+                    return flip(client, given, which, to);
+                  }));
+}
+
+void add_looks(CLI::App& ctl, const OptionsPtr& options, const Streams& streams, int& status) {
+  CLI::App* page = ctl.add_subcommand(
+      "status", "What is wrong now, switches, routes, replicas; the worst first.");
+  page->add_option("--interval", options->interval, "How far apart it looks twice.")
+      ->capture_default_str();
+  page->add_flag("--since-start", options->since_start,
+                 "Rates and shares since the proxy was started; one look.");
+  page->callback(with_client(options, streams, status, status_page));
+  ctl.add_subcommand("breakers", "The breakers of routes, and the replicas that are not asked.")
+      ->callback(with_client(options, streams, status, breakers));
+  ctl.add_subcommand("switches", "What is switched off, why and for how long yet.")
+      ->callback(with_client(options, streams, status, switches));
+  CLI::App* live = ctl.add_subcommand("top", "Rates and what is under way, live; q ends.");
+  live->add_option("--interval", options->interval, "How often it looks.")->capture_default_str();
+  live->add_flag("--once", options->once, "One interval, and the end.");
+  live->callback(with_client(options, streams, status, top));
+  CLI::App* events = ctl.add_subcommand("events", "The last transitions, a line each.");
+  events->add_flag("-f,--follow", options->follow, "And those that come, until ^C.");
+  events->callback(with_client(
+      options, streams, status, [](CtlClient& client, const Options& given, const Streams& to) {
+        return run_events(client, {.follow = given.follow, .json = given.json}, to);
+      }));
+}
+
+}  // namespace
+
+void add_ctl(CLI::App& app, const Streams& streams, int& status) {
+  CLI::App* ctl = app.add_subcommand("ctl", "Look at a running proxy, and steer it.");
+  ctl->require_subcommand(1);
+  ctl->footer(kExamples);
+  ctl->fallthrough();  // --admin may stand after the subcommand, too.
+  const auto options = std::make_shared<Options>();
+  ctl->add_option("--admin", options->admin, "Where the proxy's admin pages are.")
+      ->envname("DAMPER_ADMIN")
+      ->capture_default_str();
+  ctl->add_option("--token-file", options->token_file, "A file with the token, if one is needed.")
+      ->envname("DAMPER_TOKEN_FILE");
+  ctl->add_flag("--json", options->json, "What the proxy answered, for programs.");
+  add_looks(*ctl, options, streams, status);
+  add_switch(*ctl, options, admit::Switch::retries, streams, status);
+  add_switch(*ctl, options, admit::Switch::hedging, streams, status);
+  ctl->add_subcommand("reload", "Read the configuration again; a bad one changes nothing.")
+      ->callback(with_client(
+          options, streams, status,
+          [](CtlClient& client, const Options&, const Streams& to) { return reload(client, to); }));
+  ctl->add_subcommand("policy", "Every value in force, as YAML.")
+      ->callback(with_client(
+          options, streams, status,
+          [](CtlClient& client, const Options&, const Streams& to) { return policy(client, to); }));
+}
+
+}  // namespace damper::cli

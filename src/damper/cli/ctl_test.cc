@@ -1,0 +1,165 @@
+#include "damper/cli/ctl.h"
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "damper/cli/program_testing.h"
+#include "damper/proxy/admin/admin_server_testing.h"
+#include "damper/proxy/admin/token_testing.h"
+
+namespace damper::cli {
+namespace {
+
+using proxy::AdminFixture;
+using proxy::TokenFile;
+
+class Ctl : public ::testing::Test {
+ protected:
+  Result ctl(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"ctl", "--admin", admin.url()});
+    return damper(std::move(arguments));
+  }
+  AdminFixture admin;
+};
+
+TEST_F(Ctl, StatusIsThePageOfTheIncident) {
+  const Result result = ctl({"status", "--interval", "50ms"});
+  EXPECT_EQ(result.status, kOk) << result.err;
+  EXPECT_NE(result.out.find("1 breaker is not closed"), std::string::npos) << result.out;
+  EXPECT_LT(result.out.find("checkout"), result.out.find("assets"));
+  EXPECT_EQ(result.out.find('\x1b'), std::string::npos);
+  EXPECT_EQ(ctl({"status", "--json"}).out.find("{\"version\":7,"), 0U);
+  EXPECT_NE(ctl({"breakers"}).out.find("open"), std::string::npos);
+}
+
+TEST_F(Ctl, StatusIsOfNowAndSinceTheStartWhenThatIsAskedFor) {
+  const std::string now = ctl({"status", "--interval", "50ms"}).out;
+  EXPECT_NE(now.find("checkout  payments      0        -"), std::string::npos) << now;
+  const std::string all = ctl({"status", "--since-start"}).out;
+  EXPECT_NE(all.find("over the last 3h"), std::string::npos) << all;
+  EXPECT_NE(all.find("90.9%"), std::string::npos) << all;
+  EXPECT_EQ(ctl({"status", "--interval", "1ms"}).status, kTrouble);
+}
+
+TEST_F(Ctl, SwitchesListsWhatIsOff) {
+  EXPECT_EQ(ctl({"switches"}).out, "nothing is switched off\n");
+  EXPECT_EQ(ctl({"hedging", "off", "--cluster", "payments", "--reason", "cost"}).status, kOk);
+  EXPECT_EQ(ctl({"retries", "off", "--for", "30m", "--reason", "storm"}).status, kOk);
+  // No loop is asked for it.
+  admin.administered.before_state = [] { throw std::runtime_error("stuck"); };
+  EXPECT_EQ(ctl({"switches"}).out,
+            "  OFF  retries of everything, for another 30m: storm\n"
+            "  OFF  hedging of cluster payments, until it is turned on: cost\n");
+  EXPECT_EQ(ctl({"switches", "--json"}).out.find("{\"switches\":["), 0U);
+}
+
+TEST_F(Ctl, RetriesAreTurnedOffAndOnAgain) {
+  const Result off =
+      ctl({"retries", "off", "--route", "checkout", "--for", "30m", "--reason", "db \"failover\""});
+  EXPECT_EQ(off.status, kOk) << off.err;
+  EXPECT_EQ(off.out, "retries of route checkout: off, for 30m: db \"failover\"\n");
+  EXPECT_NE(ctl({"status", "--interval", "50ms"})
+                .out.find("  OFF  retries of route checkout, for another 30m: db \"failover\"\n"),
+            std::string::npos)
+      << ctl({"status", "--interval", "50ms"}).out;
+  const Result on = ctl({"retries", "on", "--route", "checkout"});
+  EXPECT_EQ(on.out, "retries of route checkout: on\n");
+  EXPECT_EQ(ctl({"status", "--interval", "50ms"}).out.find("OFF"), std::string::npos);
+}
+
+TEST_F(Ctl, HedgingIsTurnedOffForAClusterOrForEverything) {
+  EXPECT_EQ(ctl({"hedging", "off", "--cluster", "payments", "--reason", "cost"}).out,
+            "hedging of cluster payments: off, until they are turned on: cost\n");
+  EXPECT_EQ(ctl({"hedging", "off", "--reason", "cost"}).out,
+            "hedging of everything: off, until they are turned on: cost\n");
+}
+
+TEST_F(Ctl, TurningOffNeedsAReason) {
+  const Result result = ctl({"retries", "off"});
+  EXPECT_EQ(result.status, kTrouble);
+  EXPECT_EQ(result.err,
+            "damper: a reason is needed, for whoever is on duty next: --reason \"...\"\n");
+  EXPECT_EQ(ctl({"retries", "off", "--reason", "x", "--for", "soon"}).status, kTrouble);
+  EXPECT_EQ(ctl({"retries", "maybe"}).status, kTrouble);
+  EXPECT_EQ(ctl({"retries", "off", "--route", "a", "--cluster", "b", "--reason", "x"}).status,
+            kTrouble);
+}
+
+TEST_F(Ctl, WhatTheProxyRefusesIsStatusOne) {
+  const Result nowhere = ctl({"retries", "off", "--route", "nope", "--reason", "x"});
+  EXPECT_EQ(nowhere.status, kRefused);
+  EXPECT_EQ(nowhere.err, "damper: there is no route/nope\n");
+  admin.administered.refusal = {.sentence = "damper.yaml:3: unknown key \"retrys\""};
+  const Result reload = ctl({"reload"});
+  EXPECT_EQ(reload.status, kRefused);
+  EXPECT_EQ(reload.err, "damper: damper.yaml:3: unknown key \"retrys\"\n");
+}
+
+TEST_F(Ctl, AReloadSaysItsVersion) {
+  const Result result = ctl({"reload"});
+  EXPECT_EQ(result.status, kOk) << result.err;
+  EXPECT_EQ(result.out, "reloaded: {\"version\":8}\n");
+  EXPECT_EQ(ctl({"policy"}).out, "routes: []\n");
+}
+
+TEST_F(Ctl, EventsAreWhatWasKept) {
+  admin.report("checkout");
+  const Result result = ctl({"events"});
+  EXPECT_EQ(result.status, kOk) << result.err;
+  EXPECT_NE(result.out.find("  breaker_opened     checkout\n"), std::string::npos) << result.out;
+  EXPECT_EQ(ctl({"events", "--json"}).out.find("{\"time\":"), 0U);
+}
+
+TEST_F(Ctl, TopPrintsOneIntervalWhereNobodyWatches) {
+  const Result result = ctl({"top", "--interval", "50ms"});
+  EXPECT_EQ(result.status, kOk) << result.err;
+  EXPECT_NE(result.out.find("req/s"), std::string::npos) << result.out;
+  EXPECT_EQ(ctl({"top", "--interval", "1h"}).err, "damper: --interval must be 50ms to 1m\n");
+}
+
+TEST_F(Ctl, WhenNobodyListensItSaysWhatToDo) {
+  const std::string where = admin.url();
+  admin.server.reset();
+  for (const char* command :
+       {"status", "switches", "breakers", "top", "events", "reload", "policy"}) {
+    const Result result = damper({"ctl", command, "--admin", where});
+    EXPECT_EQ(result.status, kTrouble);
+    EXPECT_EQ(result.err, "damper: nobody listens on " + where.substr(7) +
+                              ": is the proxy running, with admin on? --admin says where\n")
+        << command;
+  }
+}
+
+TEST(CtlToken, IsReadFromAFileAndAskedForWhenItIsMissing) {
+  const TokenFile file("0123456789abcdef");
+  const TokenFile other("fedcba9876543210");
+  AdminFixture admin({.token_file = file.path()});
+  const auto reload = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"ctl", "--admin", admin.url(), "reload"});
+    return damper(std::move(more));
+  };
+  const Result without = reload({});
+  EXPECT_EQ(without.status, kRefused);
+  EXPECT_EQ(without.err,
+            "damper: a token is needed: Authorization: Bearer TOKEN; --token-file says where it "
+            "is\n");
+  const Result wrong = reload({"--token-file", other.path()});
+  EXPECT_EQ(wrong.status, kRefused);
+  EXPECT_EQ(wrong.err, "damper: this is not the token; is --token-file the one of this proxy?\n");
+  EXPECT_EQ(reload({"--token-file", file.path()}).status, kOk);
+  EXPECT_EQ(reload({"--token-file", "/nonexistent"}).status, kTrouble);
+}
+
+TEST(CtlHelp, HasExamples) {
+  const Result result = damper({"ctl", "--help"});
+  EXPECT_EQ(result.status, kOk);
+  EXPECT_NE(result.out.find("damper ctl retries off --route checkout"), std::string::npos);
+  EXPECT_EQ(damper({"ctl"}).status, kTrouble);
+  EXPECT_EQ(damper({"ctl", "nonsense"}).status, kTrouble);
+}
+
+}  // namespace
+}  // namespace damper::cli

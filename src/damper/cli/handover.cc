@@ -1,0 +1,56 @@
+#include "damper/cli/handover.h"
+
+#include <algorithm>
+
+namespace damper::cli {
+namespace {
+
+constexpr std::string_view kGiven = "given ";
+
+}  // namespace
+
+Handover handover_of(const std::vector<proxy::ScopeState>& scopes,
+                     const std::vector<proxy::InheritedSocket>& sockets) {
+  Handover out;
+  for (const proxy::ScopeState& scope : scopes) {
+    for (const admit::Switch which : {admit::Switch::retries, admit::Switch::hedging}) {
+      const admit::SwitchStatus& status = scope.switches[static_cast<std::size_t>(which)];
+      if (!status.off) continue;
+      proxy::SwitchOrder order{
+          .scope = scope.scope, .which = which, .off = true, .reason = status.reason};
+      if (status.remaining < kLongest) order.length = status.remaining;
+      if (order.reason.empty()) order.reason = "no reason was given";  // An order has one.
+      out.switches.push_back(std::move(order));
+    }
+  }
+  for (const proxy::InheritedSocket& socket : sockets) {
+    if (!socket.any_port) continue;
+    if (std::find(out.given.begin(), out.given.end(), socket.listener) != out.given.end()) continue;
+    out.given.push_back(socket.listener);
+  }
+  return out;
+}
+
+std::string print_handover(const Handover& handover) {
+  std::string out;
+  for (const proxy::SwitchOrder& order : handover.switches) out += proxy::print_order(order) + '\n';
+  for (const std::string& name : handover.given) out += std::string(kGiven) + name + '\n';
+  return out;
+}
+
+Handover parse_handover(std::string_view text) {
+  Handover out;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (line.starts_with(kGiven)) {
+      out.given.emplace_back(line.substr(kGiven.size()));
+    } else if (auto order = proxy::parse_switch_order(line)) {
+      out.switches.push_back(*std::move(order));
+    }
+  }
+  return out;
+}
+
+}  // namespace damper::cli

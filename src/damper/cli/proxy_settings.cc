@@ -1,0 +1,132 @@
+#include "damper/cli/proxy_settings.h"
+
+#include <algorithm>
+
+#include "damper/policy/policy_file.h"
+#include "damper/proxy/config/listen_address.h"
+
+namespace damper::cli {
+namespace {
+
+std::string counted(std::size_t count, const std::string& what) {
+  return std::to_string(count) + ' ' + what + (count == 1 ? "" : "s");
+}
+
+// Where a client of this machine reaches it.
+std::string reach(const proxy::ListenerConfig& listener, std::uint16_t port) {
+  std::string address = listener.address;
+  if (address == "0.0.0.0") address = "127.0.0.1";
+  if (address == "::") address = "::1";
+  return (listener.tls ? "https://" : "http://") +
+         proxy::ListenAddress{.host = address, .port = port}.text();
+}
+
+}  // namespace
+
+Expected<std::string> read_proxy_file(const ProxySettings& settings) {
+  if (settings.file.empty()) return std::string();
+  auto text = policy::read_file(settings.file);
+  if (!text) return unexpected(policy::to_string(text.error()));
+  return *std::move(text);
+}
+
+Expected<proxy::ProxyConfig> make_proxy_config(const ProxySettings& settings, std::string_view text,
+                                               std::string_view name) {
+  proxy::Flags flags = settings.flags;
+  flags.token_file = settings.token_file;
+  flags.admin_off = settings.admin_off;
+  flags.default_admin = true;
+  auto loaded = proxy::load_proxy(text, name, flags);
+  if (!loaded) return unexpected(policy::to_string(loaded.error()));
+  proxy::ProxyConfig config = *std::move(loaded);
+  if (settings.threads) config.threads = *settings.threads;
+  if (settings.access_log) config.access_log = *settings.access_log;
+  if (settings.drain_time) config.drain_time = *settings.drain_time;
+  return config;
+}
+
+std::string count_parts(const proxy::ProxyConfig& config) {
+  return counted(config.listeners.size(), "listener") + ", " +
+         counted(config.clusters.size(), "cluster") + ", " + counted(config.routes.size(), "route");
+}
+
+SocketMatch match_sockets(const proxy::ProxyConfig& config, const std::vector<ListenFd>& sockets,
+                          const SocketSource& from) {
+  SocketMatch out;
+  const auto is_at = [](const auto& wanted, const BoundTo& bound) {
+    return wanted.port == bound.port && wanted.address == bound.address;
+  };
+  const auto any_port = [&](const std::string& listener) {
+    return !from.predecessor ||
+           std::find(from.given.begin(), from.given.end(), listener) != from.given.end();
+  };
+  for (const ListenFd& socket : sockets) {
+    if (socket.name == kAdminSocket) {
+      const bool right = config.admin && (!from.predecessor || config.admin->port == 0 ||
+                                          is_at(*config.admin, socket.bound));
+      if (right && !out.admin) {
+        out.admin = socket.fd;
+      } else {
+        out.nobodys.push_back(socket);
+      }
+      continue;
+    }
+    const auto of = [&](auto is_it) {
+      return std::find_if(config.listeners.begin(), config.listeners.end(), is_it);
+    };
+    auto whose = of([&](const auto& listener) {
+      return listener.name == socket.name &&
+             (any_port(listener.name) || listener.port == 0 || listener.port == socket.bound.port);
+    });
+    if (whose == config.listeners.end()) {
+      whose = of([&](const auto& listener) { return is_at(listener, socket.bound); });
+    }
+    const bool only = config.listeners.size() == 1 && sockets.size() == 1;
+    if (whose == config.listeners.end() && only &&
+        (!from.predecessor || config.listeners[0].port == 0)) {
+      whose = config.listeners.begin();
+    }
+    if (whose == config.listeners.end()) {
+      out.nobodys.push_back(socket);
+    } else {
+      out.listeners.push_back({whose->name, socket.fd, any_port(whose->name)});
+    }
+  }
+  return out;
+}
+
+std::string describe_start(const proxy::ProxyConfig& config,
+                           const std::vector<std::uint16_t>& ports,
+                           std::optional<std::uint16_t> admin_port) {
+  std::string out;
+  for (std::size_t i = 0; i < config.listeners.size(); ++i) {
+    const proxy::ListenerConfig& listener = config.listeners[i];
+    out += "  listens  " + listener.name + ": " +
+           proxy::ListenAddress{.host = listener.address, .port = ports[i]}.text() +
+           (listener.tls ? " (TLS)\n" : "\n");
+  }
+  for (const proxy::ClusterConfig& cluster : config.clusters) {
+    out += "  sends    " + cluster.name + ':';
+    constexpr std::size_t kShown = 4;
+    for (std::size_t i = 0; i < std::min(cluster.endpoints.size(), kShown); ++i) {
+      out += ' ' + cluster.endpoints[i];
+    }
+    if (cluster.endpoints.size() > kShown) {
+      out += " and " + std::to_string(cluster.endpoints.size() - kShown) + " more";
+    }
+    out += '\n';
+  }
+  if (admin_port) {
+    const std::string at =
+        proxy::ListenAddress{.host = config.admin->address, .port = *admin_port}.text();
+    out += "  admin    http://" + at + "/  (damper ctl status)\n";
+  }
+  if (!config.listeners.empty()) {
+    const bool own_certificate = config.listeners[0].tls.has_value();
+    out += "  try      curl -i " + std::string(own_certificate ? "-k " : "") +
+           reach(config.listeners[0], ports[0]) + "/\n";
+  }
+  return out;
+}
+
+}  // namespace damper::cli

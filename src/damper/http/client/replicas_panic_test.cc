@@ -1,0 +1,135 @@
+// When every replica is ejected, ejection is of no use.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "damper/base/random.h"
+#include "damper/http/client/replicas.h"
+
+namespace damper::http {
+namespace {
+
+using decide::Outcome;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr Instant kStart{seconds(1000)};
+
+// Callers that ask every 5 ms, and replicas of which those in `down` fail.
+struct Traffic {
+  explicit Traffic(std::size_t count, std::uint64_t seed = 1)
+      : replicas(count, {}), picks(count), random(seed) {}
+
+  // How many attempts failed.
+  int go_on(Duration length, const ReplicaSet& down) {
+    std::fill(picks.begin(), picks.end(), 0);
+    refused = 0;
+    int failed = 0;
+    for (const Instant end = now + length; now < end; now += milliseconds(5)) {
+      auto lease = replicas.pick({}, now, random.draw());
+      if (!lease) {
+        ++refused;
+        continue;
+      }
+      ++picks[lease.replica()];
+      const bool fails = down[lease.replica()];
+      failed += fails ? 1 : 0;
+      replicas.settle(lease, fails ? Outcome::unavailable : Outcome::success, now + milliseconds(1),
+                      random.draw());
+    }
+    return failed;
+  }
+
+  Replicas replicas;
+  std::vector<int> picks;  // of the last go_on()
+  int refused = 0;
+  Instant now = kStart;
+  Random random;
+};
+
+TEST(ReplicasPanic, AfterAnOutageOfAllTheLoadIsOnAllOfThemWithinASecond) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    Traffic traffic(3, seed);
+    EXPECT_EQ(traffic.go_on(seconds(2), {}), 0);
+    traffic.go_on(seconds(10), ReplicaSet(0b111));
+    EXPECT_TRUE(traffic.replicas.panics());
+    EXPECT_EQ(traffic.refused, 0);
+    EXPECT_EQ(traffic.go_on(milliseconds(500), {}), 0);  // Nothing was waited for.
+    EXPECT_EQ(traffic.refused, 0);
+    traffic.go_on(seconds(1), {});  // 200 of them
+    EXPECT_EQ(traffic.refused, 0);
+    EXPECT_FALSE(traffic.replicas.panics());
+    for (const int picks : traffic.picks) {
+      EXPECT_GT(picks, 40) << "seed " << seed;
+      EXPECT_LT(picks, 95) << "seed " << seed;
+    }
+  }
+}
+
+TEST(ReplicasPanic, AnOutageOfAllDoesNotMakeOpenTimesGrow) {
+  Traffic traffic(2);
+  traffic.go_on(seconds(60), ReplicaSet(0b11));
+  // All open times are long over: had there been probes, they would be up to 30 s long by now.
+  EXPECT_EQ(traffic.replicas.state(0, traffic.now), admit::BreakerState::half_open);
+  EXPECT_EQ(traffic.replicas.state(1, traffic.now), admit::BreakerState::half_open);
+}
+
+TEST(ReplicasPanic, OneBadReplicaOfThreeIsEjectedAndSoAreTwo) {
+  Traffic traffic(3);
+  traffic.go_on(seconds(2), {});
+  EXPECT_LT(traffic.go_on(seconds(10), ReplicaSet(0b001)), 15);  // of 2000
+  EXPECT_FALSE(traffic.replicas.panics());
+  EXPECT_LT(traffic.go_on(seconds(10), ReplicaSet(0b011)), 25);
+  EXPECT_FALSE(traffic.replicas.panics());
+  EXPECT_EQ(traffic.refused, 0);
+}
+
+TEST(ReplicasPanic, TheOnesThatStayDownAreLeftASecondAfterTheFirstIsBack) {
+  Traffic traffic(3);
+  traffic.go_on(seconds(10), ReplicaSet(0b111));
+  traffic.go_on(milliseconds(1500), ReplicaSet(0b110));
+  EXPECT_FALSE(traffic.replicas.panics());
+  EXPECT_LT(traffic.go_on(seconds(10), ReplicaSet(0b110)), 25);
+  EXPECT_EQ(traffic.refused, 0);
+}
+
+TEST(ReplicasPanic, WhoFailsNowAndThenIsLetInForAnswersInARowAlone) {
+  Replicas replicas(2, {});
+  Instant now = kStart;
+  const auto ask = [&](std::size_t replica, Outcome outcome) {
+    ReplicaSet other;
+    other.set(1 - replica);
+    auto lease = replicas.pick(other, now, 0.5);
+    ASSERT_EQ(lease.replica(), replica);
+    replicas.settle(lease, outcome, now, 0.5);
+  };
+  for (int i = 0; i < 5; ++i) ask(0, Outcome::unavailable);
+  for (int i = 0; i < 5; ++i) ask(1, Outcome::unavailable);
+  for (const Outcome outcome : {Outcome::success, Outcome::success, Outcome::transient,
+                                Outcome::success, Outcome::success, Outcome::cancelled}) {
+    ask(0, outcome);
+    EXPECT_EQ(replicas.state(0, now), admit::BreakerState::open);
+  }
+  ask(0, Outcome::success);
+  EXPECT_EQ(replicas.state(0, now), admit::BreakerState::closed);
+  EXPECT_EQ(replicas.state(1, now), admit::BreakerState::open);
+}
+
+TEST(ReplicasPanic, ARampHoldsBackOnlyWhatAnotherTakes) {
+  Traffic traffic(2);
+  traffic.go_on(seconds(1), {});
+  traffic.go_on(seconds(3), ReplicaSet(0b01));
+  while (traffic.replicas.state(0, traffic.now) != admit::BreakerState::closed) {
+    traffic.go_on(milliseconds(5), {});  // It returns, and is on its ramp ...
+    ASSERT_LT(traffic.now, kStart + seconds(60));
+  }
+  traffic.go_on(seconds(1), ReplicaSet(0b10));  // ... when the other one goes.
+  EXPECT_EQ(traffic.refused, 0);
+  EXPECT_GT(traffic.picks[0], 150);
+}
+
+}  // namespace
+}  // namespace damper::http

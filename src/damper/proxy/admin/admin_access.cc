@@ -1,0 +1,144 @@
+#include "damper/proxy/admin/admin_access.h"
+
+#include <openssl/crypto.h>
+#include <openssl/sha.h>
+
+#include <algorithm>
+#include <fstream>
+#include <utility>
+
+#include "damper/http/client/url.h"
+#include "damper/policy/words.h"
+
+namespace damper::proxy {
+namespace {
+
+constexpr std::size_t kShortestToken = 16;
+constexpr std::size_t kLongestToken = 4096;
+constexpr std::string_view kBearer = "bearer ";
+constexpr std::string_view kSpace = " \t\r\n";
+
+// The host of "host", "host:port", "[::1]:port".
+std::string_view host_of(std::string_view authority) {
+  if (authority.starts_with('[')) {
+    const std::size_t end = authority.find(']');
+    return end == std::string_view::npos ? authority : authority.substr(1, end - 1);
+  }
+  const std::size_t colon = authority.find(':');
+  return authority.substr(0, colon);
+}
+
+std::string_view trimmed(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(kSpace);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
+}
+
+AccessRefusal refusal(AccessReason reason, int status, std::string sentence) {
+  return {.reason = reason, .status = status, .sentence = std::move(sentence)};
+}
+
+// Whether a page of another site asks.
+bool is_foreign(const http::Head& request) {
+  const auto site = http::find(request.fields, "sec-fetch-site");
+  if (site && *site != "same-origin" && *site != "none") return true;
+  const auto origin = http::find(request.fields, "origin");
+  if (!origin) return false;
+  for (const std::string_view scheme : {"http://", "https://"}) {
+    if (origin->starts_with(scheme)) {
+      return !http::same_name(origin->substr(scheme.size()), request.authority);
+    }
+  }
+  return true;
+}
+
+bool is_json(std::string_view content_type) {
+  return http::same_name(trimmed(content_type.substr(0, content_type.find(';'))),
+                         "application/json");
+}
+
+}  // namespace
+
+bool same_secret(std::string_view a, std::string_view b) noexcept {
+  const auto digest = [](std::string_view text) {
+    std::array<unsigned char, SHA256_DIGEST_LENGTH> out{};
+    SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), out.data());
+    return out;
+  };
+  const auto of_a = digest(a);
+  const auto of_b = digest(b);
+  return CRYPTO_memcmp(of_a.data(), of_b.data(), of_a.size()) == 0;
+}
+
+Expected<std::string> read_token(const std::string& file) {
+  const std::string name = "the token file " + policy::in_quotes(file);
+  std::ifstream in(file, std::ios::binary);
+  std::string text(kLongestToken + 16, '\0');
+  if (!in) return unexpected(name + " cannot be read");
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (in.bad()) return unexpected(name + " cannot be read");
+  text.resize(static_cast<std::size_t>(in.gcount()));
+  const std::string_view token = trimmed(text);
+  const bool visible =
+      std::all_of(token.begin(), token.end(), [](char c) { return c > ' ' && c < '\x7f'; });
+  if (!visible || token.size() < kShortestToken || token.size() > kLongestToken) {
+    return unexpected(name + " must hold one token of 16 to 4096 visible characters");
+  }
+  return std::string(token);
+}
+
+std::optional<AccessRefusal> AdminAccess::check_visit(const http::Head& request) const {
+  if (!options_.loopback) return std::nullopt;
+  const std::string_view host = host_of(request.authority);
+  const bool known =
+      http::is_address(host) || http::same_name(host, "localhost") ||
+      std::any_of(options_.names.begin(), options_.names.end(),
+                  [host](const std::string& name) { return http::same_name(host, name); });
+  if (known) return std::nullopt;
+  return refusal(AccessReason::host, 403,
+                 "this is no name of ours; ask by IP address, or by localhost");
+}
+
+std::optional<AccessRefusal> AdminAccess::check_change(const http::Head& request) const {
+  if (is_foreign(request)) {
+    return refusal(AccessReason::origin, 403, "pages of other sites may change nothing here");
+  }
+  const auto type = http::find(request.fields, "content-type");
+  if (type ? !is_json(*type) : request.method == "PUT") {
+    return refusal(AccessReason::content_type, 415, "Content-Type must be application/json");
+  }
+  return check_token(request);
+}
+
+void AdminAccess::set_token_file(std::string file) {
+  const std::lock_guard lock(mutex_);
+  token_file_ = std::move(file);
+}
+
+std::optional<AccessRefusal> AdminAccess::check_token(const http::Head& request) const {
+  std::string file;
+  {
+    const std::lock_guard lock(mutex_);
+    file = token_file_;
+  }
+  if (file.empty()) {
+    if (options_.loopback) return std::nullopt;
+    return refusal(AccessReason::token, 401,
+                   "the admin address is not loopback, and without a token_file nothing can be "
+                   "changed here");
+  }
+  const auto token = read_token(file);
+  if (!token) return refusal(AccessReason::token, 401, "the proxy cannot read its token file");
+  const auto given = http::find(request.fields, "authorization");
+  if (!given) {
+    return refusal(AccessReason::token, 401, "a token is needed: Authorization: Bearer TOKEN");
+  }
+  if (given->size() <= kBearer.size() ||
+      !http::same_name(given->substr(0, kBearer.size()), kBearer) ||
+      !same_secret(trimmed(given->substr(kBearer.size())), *token)) {
+    return refusal(AccessReason::token, 401, "this is not the token");
+  }
+  return std::nullopt;
+}
+
+}  // namespace damper::proxy

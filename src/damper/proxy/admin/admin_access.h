@@ -1,0 +1,85 @@
+#ifndef DAMPER_PROXY_ADMIN_ADMIN_ACCESS_H_
+#define DAMPER_PROXY_ADMIN_ADMIN_ACCESS_H_
+
+#include <array>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "damper/base/expected.h"
+#include "damper/http/codec/head.h"
+
+namespace damper::proxy {
+
+// Why a visitor was turned away; the word is the label of damper_admin_refused_total.
+enum class AccessReason : std::uint8_t {
+  host,          // Host names us by a name that is not ours: DNS rebinding.
+  origin,        // A page of another site asks.
+  token,         // The token is missing, or not the right one.
+  content_type,  // Not JSON: an HTML form can send the others.
+};
+inline constexpr std::array<std::string_view, 4> kAccessReasonNames = {"host", "origin", "token",
+                                                                       "content_type"};
+
+struct AccessRefusal {
+  AccessReason reason{};
+  int status = 403;
+  std::string sentence{};
+};
+
+struct AccessOptions {
+  bool loopback = true;              // The listener's address is loopback.
+  std::string token_file{};          // empty: none
+  std::vector<std::string> names{};  // by which clients may call us, beside localhost
+};
+
+// An AdminAccess decides who may look, and who may change something.
+//
+// Why: a port on loopback is open to every page in every browser on the machine: a page can send
+// requests there (CSRF), and one whose name is made to resolve to 127.0.0.1 (DNS rebinding) can
+// read the answers. A port that is not on loopback is open to whoever can reach it.
+// Model:
+//   Everybody, on loopback: Host is an IP address, localhost or one of `names`.
+//   Who changes something: no Origin but our own host, and no Sec-Fetch-Site but same-origin and
+//   none; a body is application/json; and a bearer token, if there is a token file or the address
+//   is not loopback. Without a token file nobody changes anything there.
+// Invariants:
+//   (1) The time that a comparison takes says nothing of the token.
+//   (2) A token file that is changed counts from the next request on; while it cannot be read,
+//       nobody changes anything.
+// Thread safety: all methods may be called concurrently. Cost: a small file is read for each
+// change.
+class AdminAccess {
+ public:
+  explicit AdminAccess(AccessOptions options)
+      : options_(std::move(options)), token_file_(options_.token_file) {}
+
+  // Another one, from the next request on; empty: none.
+  void set_token_file(std::string file);
+
+  // `request` is any: its authority and fields are looked at.
+  [[nodiscard]] std::optional<AccessRefusal> check_visit(const http::Head& request) const;
+  // After check_visit().
+  [[nodiscard]] std::optional<AccessRefusal> check_change(const http::Head& request) const;
+
+ private:
+  [[nodiscard]] std::optional<AccessRefusal> check_token(const http::Head& request) const;
+
+  const AccessOptions options_;
+  mutable std::mutex mutex_;
+  std::string token_file_;
+};
+
+// The token in a file: 16 to 4096 visible characters, without the white space around them. Or one
+// sentence, which never repeats what is in the file.
+[[nodiscard]] Expected<std::string> read_token(const std::string& file);
+
+// Whether the two are the same, in a time that depends on neither.
+[[nodiscard]] bool same_secret(std::string_view a, std::string_view b) noexcept;
+
+}  // namespace damper::proxy
+
+#endif  // DAMPER_PROXY_ADMIN_ADMIN_ACCESS_H_

@@ -1,0 +1,197 @@
+#include "damper/proxy/admin/admin_pages.h"
+
+#include <algorithm>
+#include <exception>
+#include <string>
+#include <utility>
+
+#include "damper/observe/exposition.h"
+#include "damper/policy/words.h"
+#include "damper/proxy/admin/state_json.h"
+#include "damper/proxy/admin/switch_order.h"
+
+namespace damper::proxy {
+namespace {
+
+using http::Request;
+using http::Response;
+
+struct Page {
+  std::string_view method;
+  std::string_view path;
+  Desk desk;
+  std::string_view says;  // to people, in the index
+};
+
+// In the order of the index.
+constexpr std::array<Page, 10> kPages = {{
+    {"GET", "/", Desk::loop, ""},
+    {"GET", "/healthz", Desk::loop, "the process lives"},
+    {"GET", "/readyz", Desk::reads, "it takes traffic; 503 while it drains"},
+    {"GET", "/metrics", Desk::reads, "for Prometheus"},
+    {"GET", "/policy", Desk::reads, "every value in force, as YAML"},
+    {"GET", "/state", Desk::reads, "budgets, breakers, limits, pools, as JSON"},
+    {"GET", "/switches", Desk::flips, "what is switched off, why and until when"},
+    {"PUT", "/switches", Desk::flips, "switch retries or hedging off or on"},
+    {"POST", "/reload", Desk::reloads, "read the configuration again"},
+    {"GET", "/events", Desk::loop, "transitions as they happen (server-sent events)"},
+}};
+
+bool fits(const Page& page, std::string_view method) {
+  return page.method == method || (page.method == "GET" && method == "HEAD");
+}
+
+const Page* find_page(const Request& request) {
+  const std::string_view path = AdminPages::path_of(request.target);
+  for (const Page& page : kPages) {
+    if (page.path == path && fits(page, request.method)) return &page;
+  }
+  return nullptr;
+}
+
+// (2)
+void add_safety(Response& response) {
+  response.fields.set("cache-control", "no-store");
+  response.fields.set("x-content-type-options", "nosniff");
+  response.fields.set("x-frame-options", "DENY");
+  response.fields.set("cross-origin-resource-policy", "same-origin");
+  response.fields.set("content-security-policy",
+                      "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; "
+                      "form-action 'none'; base-uri 'none'");
+}
+
+Response typed(std::string_view type, std::string body) {
+  Response response;
+  response.fields.add("content-type", type);
+  response.body = std::move(body);
+  return response;
+}
+
+Response json_answer(std::string body) { return typed("application/json", std::move(body) + '\n'); }
+
+std::string index_page() {
+  std::string page =
+      "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>damper proxy</title>"
+      "<style>body{font:16px/1.5 system-ui,sans-serif;max-width:45em;margin:3em auto;padding:0 1em}"
+      "td{padding:.1em 1em .1em 0}code{font:14px monospace}</style>"
+      "<h1>damper proxy</h1><table>";
+  for (const Page& known : kPages) {
+    if (known.says.empty()) continue;
+    const std::string path(known.path);
+    page.append("<tr><td><code>").append(known.method).append("</code><td>");
+    if (known.method == "GET") {
+      page.append("<a href=\"").append(path).append("\">").append(path).append("</a>");
+    } else {
+      page += path;
+    }
+    page.append("<td>").append(known.says);
+  }
+  return page +
+         "</table><p>From a shell: <code>damper ctl status</code>, "
+         "<code>damper ctl --help</code>.\n";
+}
+
+Response not_found(std::string_view path) {
+  std::string sentence = "there is no " + policy::in_quotes(path) + " here; there are";
+  std::string_view last;
+  for (const Page& page : kPages) {
+    if (page.path != last) sentence.append(" ").append(page.path);
+    last = page.path;
+  }
+  return plain_answer(404, sentence);
+}
+
+// The path is known by another method, or not at all.
+Response unknown(const Request& request) {
+  const std::string_view path = AdminPages::path_of(request.target);
+  std::string allowed;
+  for (const Page& page : kPages) {
+    if (page.path != path) continue;
+    if (!allowed.empty()) allowed += ", ";
+    allowed += page.method == "GET" && path != "/events" ? "GET, HEAD" : std::string(page.method);
+  }
+  if (allowed.empty()) return not_found(path);
+  Response response = plain_answer(405, std::string(path) + " takes " + allowed);
+  response.fields.add("allow", allowed);
+  return response;
+}
+
+}  // namespace
+
+Response plain_answer(int status, std::string_view sentence) {
+  Response response = typed("text/plain; charset=utf-8", std::string(sentence) + '\n');
+  response.status = status;
+  add_safety(response);
+  return response;
+}
+
+AdminPages::AdminPages(Administered& administered, const AccessOptions& access, Clock now)
+    : administered_(administered), access_(access), now_(std::move(now)) {
+  for (std::size_t i = 0; i < refused_.size(); ++i) {
+    refused_[i] = &administered.registry().counter(
+        "damper_admin_refused_total", "Requests to the admin server that were turned away.",
+        {{"reason", std::string(kAccessReasonNames[i])}});
+  }
+}
+
+Desk AdminPages::desk(const Request& request) noexcept {
+  const Page* const page = find_page(request);
+  return page == nullptr ? Desk::loop : page->desk;
+}
+
+Response AdminPages::answer(const Request& request) {
+  if (const auto refusal = access_.check_visit(request.head())) return refused(*refusal);
+  const Page* const page = find_page(request);
+  if (page == nullptr || page->path == "/events") return unknown(request);
+  if (page->method != "GET") {
+    if (const auto refusal = access_.check_change(request.head())) return refused(*refusal);  // (1)
+  }
+  try {
+    Response response = answer_known(request);
+    add_safety(response);
+    return response;
+  } catch (const std::exception& error) {
+    return plain_answer(500, "this failed: " + policy::on_one_line(error.what()));
+  }
+}
+
+Response AdminPages::refused(const AccessRefusal& refusal) {
+  refused_[static_cast<std::size_t>(refusal.reason)]->add();
+  Response response = plain_answer(refusal.status, refusal.sentence);
+  if (refusal.status == 401) response.fields.add("www-authenticate", "Bearer");
+  return response;
+}
+
+Response AdminPages::answer_known(const Request& request) {
+  const std::string_view path = path_of(request.target);
+  if (path == "/") return typed("text/html; charset=utf-8", index_page());
+  if (path == "/healthz") return plain_answer(200, "ok");
+  if (path == "/readyz") {
+    const auto why = administered_.find_unready();
+    return why ? plain_answer(503, *why) : plain_answer(200, "ready");
+  }
+  if (path == "/metrics") {
+    return typed(observe::kExpositionType, administered_.registry().expose());
+  }
+  if (path == "/policy") return typed("application/yaml", administered_.policy());
+  if (path == "/state") return json_answer(state_json(administered_.state()));
+  if (path == "/reload") return reload();
+  if (request.method == "PUT") return flip(request);
+  return json_answer(switches_json(administered_.switches()));
+}
+
+Response AdminPages::flip(const Request& request) {
+  const auto order = parse_switch_order(request.body);
+  if (!order) return plain_answer(400, order.error());
+  const auto error = administered_.flip(order->scope, order->which, order->setting(now_()));
+  if (error) return plain_answer(404, *error);
+  return json_answer(switches_json(administered_.switches()));
+}
+
+Response AdminPages::reload() {
+  const auto version = administered_.reload();
+  if (!version) return plain_answer(version.error().conflict ? 409 : 400, version.error().sentence);
+  return json_answer("{\"version\":" + std::to_string(*version) + '}');
+}
+
+}  // namespace damper::proxy

@@ -1,0 +1,200 @@
+#include "damper/proxy/admin/admin_server.h"
+
+#include <array>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/post.hpp>
+#include <optional>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "damper/http/net/loop.h"
+#include "damper/http/server/handler_service.h"
+#include "damper/http/server/server.h"
+#include "damper/http/server/server_metrics.h"
+#include "damper/proxy/admin/admin_pages.h"
+#include "damper/proxy/admin/clerk.h"
+#include "damper/proxy/admin/event_streams.h"
+#include "damper/proxy/config/listen_address.h"
+#include "damper/run/clock.h"
+
+namespace damper::proxy {
+namespace {
+
+http::ServerOptions server_options(const AdminOptions& options) {
+  http::ServerOptions server;
+  server.address = options.address;
+  server.port = options.port;
+  server.adopt_fd = options.adopt_fd;
+  server.max_connections = AdminServer::kMostConnections;
+  server.limits.max_head_bytes = std::size_t{16} * 1024;
+  return server;
+}
+
+AccessOptions access_options(const AdminOptions& options) {
+  return {.loopback = is_loopback(options.address),
+          .token_file = options.token_file,
+          .names = options.names};
+}
+
+std::optional<std::string> find_token_error(const std::string& file) {
+  if (file.empty()) return std::nullopt;
+  const auto token = read_token(file);
+  return token ? std::nullopt : std::optional(token.error());
+}
+
+}  // namespace
+
+std::optional<std::string> find_error(const AdminOptions& options) {
+  if (auto error = http::find_error(server_options(options))) return error;
+  if (options.heartbeat < std::chrono::milliseconds(1) ||
+      options.heartbeat > std::chrono::hours(1)) {
+    return "heartbeat must be 1ms to 1h";
+  }
+  if (options.most_subscribers < 1 || options.most_subscribers > 1000) {
+    return "most_subscribers must be 1 to 1000, not " + std::to_string(options.most_subscribers);
+  }
+  return find_token_error(options.token_file);
+}
+
+class AdminServer::Inside final : public http::RequestSink {
+ public:
+  Inside(const AdminOptions& options, Administered& administered, EventFeed& feed)
+      : pages_(administered, access_options(options), run::now),
+        metrics_(administered.registry(), "admin"),
+        busy_(administered.registry().counter(
+            "damper_admin_busy_total", "Requests to the admin server that found too many before.")),
+        service_(
+            loop_, [this](const http::ExchangePtr& exchange) { answer(exchange); },
+            {.max_request_body = kMostBody, .max_gathered_bytes = 16 * kMostBody}, &metrics_),
+        streams_(loop_, feed, administered.registry(),
+                 {.heartbeat = options.heartbeat, .most = options.most_subscribers}),
+        work_(loop_.context().get_executor()),
+        server_(std::in_place, loop_, server_options(options), *this, &metrics_) {}
+  Inside(const Inside&) = delete;
+  Inside& operator=(const Inside&) = delete;
+  ~Inside() {
+    for (auto& clerk : clerks_) clerk.reset();  // After this nothing is asked of the proxy.
+    if (thread_.joinable()) {
+      boost::asio::post(loop_.context(), [this] {
+        server_.reset();
+        loop_.stop();
+      });
+      thread_.join();
+    }
+  }
+
+  // One sentence: why it does not listen.
+  [[nodiscard]] std::optional<std::string> start() {
+    if (auto error = server_->listen()) return error;
+    port_ = server_->port();
+    for (const Desk desk : {Desk::reads, Desk::reloads, Desk::flips}) {
+      clerks_[static_cast<std::size_t>(desk)].emplace(kMostWaiting);
+    }
+    thread_ = std::thread([this] { loop_.run(); });
+    return std::nullopt;
+  }
+  [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
+  void set_token_file(const std::string& file) { pages_.set_token_file(file); }
+
+  [[nodiscard]] http::StreamUser& on_request(http::Stream& stream) override {
+    return *new Visitor(*this, stream);
+  }
+
+ private:
+  // A request, of which only its head says who is to answer it.
+  class Visitor final : public http::StreamUser {
+   public:
+    Visitor(Inside& inside, http::Stream& stream) : inside_(inside), stream_(stream) {}
+
+    void on_head(const http::Head& head, bool end) override {
+      user_ = &inside_.choose(stream_, head, [this] { delete this; });
+      user_->on_head(head, end);
+    }
+    void on_data(std::string_view bytes) override { user_->on_data(bytes); }
+    void on_end(std::span<const http::Field> trailers) override { user_->on_end(trailers); }
+    void on_writable() override {
+      if (user_ != nullptr) user_->on_writable();
+    }
+    void on_close(http::CloseReason reason) override {
+      if (user_ != nullptr) user_->on_close(reason);
+      delete this;
+    }
+
+   private:
+    Inside& inside_;
+    http::Stream& stream_;
+    http::StreamUser* user_ = nullptr;  // its own
+  };
+
+  http::StreamUser& choose(http::Stream& stream, const http::Head& head,
+                           std::function<void()> on_cut) {
+    const bool follows = head.method == "GET" && AdminPages::path_of(head.target) == "/events" &&
+                         pages_.may_look(head);
+    if (follows && !streams_.is_full()) return streams_.subscribe(stream, head, std::move(on_cut));
+    if (follows) streams_.on_refused();
+    return service_.on_request(stream);
+  }
+
+  void answer(const http::ExchangePtr& exchange) {
+    const http::Request& request = exchange->request();
+    const Desk desk = AdminPages::desk(request);
+    if (desk == Desk::loop) return exchange->respond(answer_here(request));
+    auto& clerk = clerks_[static_cast<std::size_t>(desk)];
+    const bool taken = clerk->try_give([this, exchange] {
+      auto response = std::make_shared<http::Response>(pages_.answer(exchange->request()));
+      exchange->post([exchange, response] { exchange->respond(std::move(*response)); });
+    });
+    if (taken) return;
+    busy_.add();
+    http::Response response = plain_answer(503, "too many ask at once");
+    response.fields.add("retry-after", "1");
+    exchange->respond(std::move(response));
+  }
+  http::Response answer_here(const http::Request& request) {
+    const bool follows =
+        request.method == "GET" && AdminPages::path_of(request.target) == "/events";
+    if (!follows || !pages_.may_look(request.head())) return pages_.answer(request);
+    http::Response response = plain_answer(503, "too many follow the events already");
+    response.fields.add("retry-after", "5");
+    return response;
+  }
+
+  AdminPages pages_;
+  http::ServerMetrics metrics_;
+  observe::Counter& busy_;
+  http::Loop loop_;
+  http::HandlerService service_;
+  EventStreams streams_;
+  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
+  std::optional<http::Server> server_;  // goes on the loop's thread
+  std::uint16_t port_ = 0;
+  std::array<std::optional<Clerk>, kDesks> clerks_;  // by Desk; the loop has none
+  std::thread thread_;
+};
+
+AdminServer::AdminServer(std::unique_ptr<Inside> inside) : inside_(std::move(inside)) {}
+AdminServer::~AdminServer() = default;
+
+Expected<std::unique_ptr<AdminServer>> AdminServer::start(const AdminOptions& options,
+                                                          Administered& administered,
+                                                          EventFeed& feed) {
+  if (auto error = find_error(options)) return unexpected("admin: " + *std::move(error));
+  try {
+    auto inside = std::make_unique<Inside>(options, administered, feed);
+    if (auto error = inside->start()) return unexpected("admin: " + *std::move(error));
+    return std::unique_ptr<AdminServer>(new AdminServer(std::move(inside)));
+  } catch (const std::system_error& error) {
+    return unexpected(std::string("admin: it cannot be started: ") + error.what());
+  }
+}
+
+std::uint16_t AdminServer::port() const noexcept { return inside_->port(); }
+
+std::optional<std::string> AdminServer::set_token_file(const std::string& file) {
+  if (auto error = find_token_error(file)) return "admin: " + *std::move(error);
+  inside_->set_token_file(file);
+  return std::nullopt;
+}
+
+}  // namespace damper::proxy

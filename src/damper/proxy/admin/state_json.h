@@ -1,0 +1,34 @@
+#ifndef DAMPER_PROXY_ADMIN_STATE_JSON_H_
+#define DAMPER_PROXY_ADMIN_STATE_JSON_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "damper/base/expected.h"
+#include "damper/proxy/data/proxy_state.h"
+
+namespace damper::proxy {
+
+// A ProxyState as JSON: what GET /state answers, and what `damper ctl` reads.
+//
+// Model: names as in proxy_state.h. Lengths of time are numbers of seconds and say so in their
+// name; one that has no end is null. What a route does not have (a breaker, a limit) is null.
+// Verdicts and outcomes are by name, those that were never counted are left out. A switch that is
+// on is {"off":false}.
+// Invariants:
+//   (1) What state_json() writes, parse_state() reads the same, but for fractions of nanoseconds.
+//   (2) A reader leaves out what it does not know: an older ctl reads a newer proxy.
+[[nodiscard]] std::string state_json(const ProxyState& state);
+// {"switches":[{"scope":"","retries":{"off":true,"reason":"..","remaining_seconds":1800},..},..]}
+[[nodiscard]] std::string switches_json(const std::vector<ScopeState>& scopes);
+
+// Or one sentence: this is no state of a proxy. Whatever the text is, its depth is bounded; its
+// length is for whoever received it to bound.
+[[nodiscard]] Expected<ProxyState, std::string> parse_state(std::string_view text);
+// The same of what GET and PUT /switches answer.
+[[nodiscard]] Expected<std::vector<ScopeState>, std::string> parse_switches(std::string_view text);
+
+}  // namespace damper::proxy
+
+#endif  // DAMPER_PROXY_ADMIN_STATE_JSON_H_

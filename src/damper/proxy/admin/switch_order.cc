@@ -1,0 +1,121 @@
+#include "damper/proxy/admin/switch_order.h"
+
+#include <algorithm>
+#include <array>
+#include <sstream>
+
+#include "damper/base/duration_text.h"
+#include "damper/observe/json_reader.h"
+#include "damper/observe/json_writer.h"
+#include "damper/policy/words.h"
+
+namespace damper::proxy {
+namespace {
+
+using observe::JsonValue;
+
+constexpr std::array<std::string_view, 5> kKeys = {"scope", "switch", "off", "reason", "for"};
+constexpr observe::JsonLimits kLimits{.bytes = kMostOrderBytes, .depth = 4, .values = 20};
+
+// The text under a key; nothing: it is not there.
+Expected<std::optional<std::string>, std::string> find_text(const JsonValue& order,
+                                                            std::string_view key) {
+  const JsonValue* const value = order.find(key);
+  if (value == nullptr) return std::optional<std::string>();
+  const auto text = value->as_string();
+  if (!text) return unexpected(std::string(key) + " must be a string");
+  return std::optional(std::string(*text));
+}
+
+std::optional<std::string> find_scope_error(std::string_view scope) {
+  if (scope.empty()) return std::nullopt;
+  if (scope.size() > kLongestScope) return "scope must be shorter";
+  for (const std::string_view kind : {"cluster/", "route/"}) {
+    if (scope.starts_with(kind) && scope.size() > kind.size()) return std::nullopt;
+  }
+  return R"(scope must be "" for all, "cluster/NAME" or "route/NAME", not )" +
+         policy::in_quotes(scope);
+}
+
+bool is_blank(std::string_view text) {
+  return text.find_first_not_of(" \t\r\n") == std::string_view::npos;
+}
+
+std::optional<std::string> read_switch(const JsonValue& from, SwitchOrder& order) {
+  const auto word = find_text(from, "switch");
+  if (!word) return word.error();
+  if (!*word) return R"(switch is missing: "retries" or "hedging")";
+  const auto* const found =
+      std::find(admit::kSwitchNames.begin(), admit::kSwitchNames.end(), **word);
+  if (found == admit::kSwitchNames.end()) {
+    return R"(switch must be "retries" or "hedging", not )" + policy::in_quotes(**word);
+  }
+  order.which = static_cast<admit::Switch>(found - admit::kSwitchNames.begin());
+  const JsonValue* const off = from.find("off");
+  const auto truth = off == nullptr ? std::nullopt : off->as_boolean();
+  if (!truth) return "off must be true or false";
+  order.off = *truth;
+  return std::nullopt;
+}
+
+std::optional<std::string> read_reason(const JsonValue& from, SwitchOrder& order) {
+  const auto reason = find_text(from, "reason");
+  if (!reason) return reason.error();
+  order.reason = reason->value_or("");
+  if (order.off && is_blank(order.reason)) {
+    return "reason is missing: whoever is on duty next has to know why it is off";
+  }
+  if (order.reason.size() > admit::Switches::kLongestReason) {
+    return "reason must have at most " + std::to_string(admit::Switches::kLongestReason) +
+           " bytes, not " + std::to_string(order.reason.size());
+  }
+  const auto length = find_text(from, "for");
+  if (!length) return length.error();
+  if (!*length) return std::nullopt;
+  if (!order.off) return "for is only for turning off: what is on stays on";
+  const auto parsed = parse_duration(**length);
+  if (!parsed) return "for: " + parsed.error();
+  if (*parsed == Duration{0}) return "for must be more than 0";
+  order.length = *parsed;
+  return std::nullopt;
+}
+
+}  // namespace
+
+Expected<SwitchOrder, std::string> parse_switch_order(std::string_view text) {
+  const auto from = observe::read_json(text, kLimits);
+  if (!from) return unexpected("this is no order: " + from.error());
+  if (from->kind != JsonValue::Kind::object) {
+    return unexpected(
+        std::string("this is no order: it has to be an object with scope, switch, off and reason"));
+  }
+  for (const auto& [key, value] : from->fields) {
+    if (std::find(kKeys.begin(), kKeys.end(), key) == kKeys.end()) {
+      return unexpected("unknown key " + policy::in_quotes(key) + policy::suggestion(key, kKeys) +
+                        " (accepted: " + policy::joined(kKeys) + ")");
+    }
+  }
+  SwitchOrder order;
+  auto scope = find_text(*from, "scope");
+  if (!scope) return unexpected(scope.error());
+  order.scope = scope->value_or("");
+  if (auto error = find_scope_error(order.scope)) return unexpected(*std::move(error));
+  if (auto error = read_switch(*from, order)) return unexpected(*std::move(error));
+  if (auto error = read_reason(*from, order)) return unexpected(*std::move(error));
+  return order;
+}
+
+std::string print_order(const SwitchOrder& order) {
+  std::ostringstream out;
+  observe::JsonWriter json(out);
+  json.open('{');
+  json.field("scope", order.scope);
+  json.field("switch", admit::name(order.which));
+  json.field("off", order.off);
+  if (!order.reason.empty()) json.field("reason", order.reason);
+  if (order.length) json.field("for", format_duration(*order.length));
+  json.close('}');
+  return out.str();
+}
+
+}  // namespace damper::proxy

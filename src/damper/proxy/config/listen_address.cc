@@ -1,0 +1,68 @@
+#include "damper/proxy/config/listen_address.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
+#include <array>
+#include <charconv>
+#include <optional>
+
+#include "damper/http/client/url.h"
+
+namespace damper::proxy {
+namespace {
+
+std::optional<std::uint16_t> find_port(std::string_view text) {
+  if (text.empty() || text.size() > 5) return std::nullopt;
+  std::uint16_t port = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, port);
+  if (error != std::errc() || stop != end) return std::nullopt;
+  return port;
+}
+
+// An IPv6 address in its shortest form.
+std::string shortest(const std::string& address) {
+  in6_addr bytes{};
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  if (inet_pton(AF_INET6, address.c_str(), &bytes) != 1) return address;
+  return inet_ntop(AF_INET6, &bytes, text.data(), text.size());
+}
+
+}  // namespace
+
+std::string ListenAddress::text() const {
+  const bool is_ipv6 = host.find(':') != std::string::npos;
+  return (is_ipv6 ? '[' + host + ']' : host) + ':' + std::to_string(port);
+}
+
+Expected<ListenAddress> parse_listen_address(std::string_view text) {
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string_view::npos) return unexpected(std::string("it has no port"));
+  const std::optional<std::uint16_t> port = find_port(text.substr(colon + 1));
+  if (!port) return unexpected(std::string("a port is a number from 0 to 65535"));
+  std::string_view host = text.substr(0, colon);
+  if (host.empty() || host == "localhost") host = "127.0.0.1";
+  const bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
+  if (bracketed) host = host.substr(1, host.size() - 2);
+  const bool is_ipv6 = host.find(':') != std::string_view::npos;
+  if (bracketed != is_ipv6 || !http::is_address(host)) {
+    return unexpected(
+        std::string("the address is neither IPv4 nor IPv6 in brackets; a name is not accepted"));
+  }
+  return ListenAddress{is_ipv6 ? shortest(std::string(host)) : std::string(host), *port};
+}
+
+bool overlap(const ListenAddress& one, const ListenAddress& other) {
+  const auto covers = [](const std::string& wide, const std::string& host) {
+    return wide == host || wide == "::" ||
+           (wide == "0.0.0.0" && host.find(':') == std::string::npos);
+  };
+  return one.port == other.port && (covers(one.host, other.host) || covers(other.host, one.host));
+}
+
+bool is_loopback(std::string_view address) {
+  return address == "::1" || (address.starts_with("127.") && http::is_address(address));
+}
+
+}  // namespace damper::proxy

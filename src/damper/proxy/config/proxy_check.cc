@@ -1,0 +1,259 @@
+#include "damper/proxy/config/proxy_check.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "damper/policy/words.h"
+#include "damper/proxy/config/listen_address.h"
+#include "damper/proxy/config/route_matcher.h"
+
+namespace damper::proxy {
+namespace {
+
+std::string refusal(const std::string& who, const ListenAddress& address,
+                    const std::string& whose) {
+  return std::string(who)
+      .append(" cannot listen on ")
+      .append(address.text())
+      .append(": ")
+      .append(whose);
+}
+
+using policy::Error;
+using policy::Place;
+
+class Checker {
+ public:
+  Checker(const ProxyConfig& config, const ProxyPlaces& places)
+      : config_(config), places_(places) {}
+
+  [[nodiscard]] std::optional<Error> find() {
+    for (std::size_t i = 0; i < config_.listeners.size(); ++i) {
+      if (auto wrong = check(config_.listeners[i], places_.listeners[i])) return wrong;
+    }
+    if (auto wrong = check_admin()) return wrong;
+    for (std::size_t i = 0; i < config_.clusters.size(); ++i) {
+      if (auto wrong = check(config_.clusters[i], places_.clusters[i])) return wrong;
+    }
+    for (std::size_t i = 0; i < config_.routes.size(); ++i) {
+      if (auto wrong = check(config_.routes[i], places_.routes[i])) return wrong;
+    }
+    if (config_.retry_budget) {
+      const Place place = places_.proxy.at(Thing::proxy, "retry_budget.budget_percent");
+      return made(place, "retry_budget", admit::find_error(*config_.retry_budget));
+    }
+    return std::nullopt;
+  }
+
+ private:
+  [[nodiscard]] Error error(Place place, std::string sentence) const {
+    return {config_.file, place, std::move(sentence)};
+  }
+  // Somebody else's sentence.
+  [[nodiscard]] std::optional<Error> made(Place place, std::string_view whose,
+                                          const std::optional<std::string>& sentence) const {
+    if (!sentence) return std::nullopt;
+    return error(place, std::string(whose) + ": " + *sentence);
+  }
+
+  // That nobody else listens there.
+  [[nodiscard]] std::optional<Error> claim(const ListenAddress& address, const std::string& who,
+                                           Place place) {
+    if (address.port == 0) return std::nullopt;
+    for (const auto& [first, whose] : taken_) {
+      if (first == address) {
+        return error(place, refusal(who, address, whose).append(" does already"));
+      }
+      if (overlap(first, address)) {
+        return error(place, refusal(who, address, whose)
+                                .append(" does on ")
+                                .append(first.text())
+                                .append(", which is in part the same"));
+      }
+    }
+    taken_.emplace_back(address, who);
+    return std::nullopt;
+  }
+
+  [[nodiscard]] std::optional<Error> check(const ListenerConfig& listener, const Said& said) {
+    const std::string who = "listener " + listener.name;
+    if (const auto& tls = listener.tls) {
+      const Place place = said.at(Thing::listener, "tls.certificate_file");
+      if (tls->certificate_file.empty() || tls->key_file.empty()) {
+        return error(place, who + " has tls but not both of certificate_file and key_file");
+      }
+      if (tls->require_client_certificate && tls->client_ca_file.empty()) {
+        return error(said.at(Thing::listener, "tls.require_client_certificate"),
+                     who + " has require_client_certificate but no client_ca_file to check one");
+      }
+    }
+    if (auto wrong = made(said.place, who, find_error(listener.limits))) return wrong;
+    return claim({listener.address, listener.port}, who, said.at(Thing::listener, "address"));
+  }
+
+  [[nodiscard]] std::optional<Error> check_admin() {
+    if (!config_.admin) return std::nullopt;
+    const AdminConfig& admin = *config_.admin;
+    const Place place = places_.proxy.at(Thing::proxy, "admin.address");
+    if (!is_loopback(admin.address) && admin.token_file.empty()) {
+      return error(place, "admin listens on " + ListenAddress{admin.address, admin.port}.text() +
+                              ", which is not loopback, and so needs a token_file");
+    }
+    return claim({admin.address, admin.port}, "admin", place);
+  }
+
+  [[nodiscard]] std::optional<Error> check(const ClusterConfig& cluster, const Said& said) {
+    const std::string who = "cluster " + cluster.name;
+    const Place place = said.at(Thing::cluster, "endpoints");
+    if (cluster.endpoints.empty()) return error(said.place, who + " has no endpoints");
+    std::set<std::string_view> seen;
+    const bool tls = cluster.endpoints.front().starts_with("https:");
+    for (const std::string& endpoint : cluster.endpoints) {
+      if (!seen.insert(endpoint).second) {
+        return error(place, who + " has the endpoint " + policy::in_quotes(endpoint) + " twice");
+      }
+      if (endpoint.starts_with("https:") != tls) {
+        return error(place, who + " has endpoints of http and of https: they must be of one");
+      }
+    }
+    const http::TlsIdentity& identity = cluster.tls.identity;
+    if (identity.certificate_file.empty() != identity.key_file.empty()) {
+      return error(said.at(Thing::cluster,
+                           identity.key_file.empty() ? "tls.certificate_file" : "tls.key_file"),
+                   who + " has one of certificate_file and key_file: both are needed");
+    }
+    if (auto wrong = made(said.place, who, http::find_error(cluster.pool))) return wrong;
+    if (auto wrong = made(said.place, who, http::find_error(cluster.dialer))) return wrong;
+    if (auto wrong = made(said.at(Thing::cluster, "outlier_detection.base_ejection_time"),
+                          who + ": outlier_detection", http::find_error(cluster.replicas))) {
+      return wrong;
+    }
+    if (!cluster.retry_budget) return std::nullopt;
+    return made(said.place, who + ": retry_budget", admit::find_error(*cluster.retry_budget));
+  }
+
+  [[nodiscard]] std::optional<Error> check(const RouteConfig& route, const Said& said) {
+    const std::string who = "route " + route.name;
+    if (!route.match.path.empty() && !route.match.prefix.empty()) {
+      return error(said.at(Thing::route, "match.prefix"), who + " has both path and prefix");
+    }
+    if (!route.prefix_rewrite.empty() && route.match.prefix.empty()) {
+      return error(said.at(Thing::route, "prefix_rewrite"),
+                   who + " has prefix_rewrite but no match.prefix whose place it could take");
+    }
+    if (auto wrong = check_cluster_of(route, said)) return wrong;
+    if (route.rate_limit) {
+      if (auto wrong = made(said.at(Thing::route, "rate_limit.requests_per_second"),
+                            who + ": rate_limit", admit::find_error(*route.rate_limit))) {
+        return wrong;
+      }
+    }
+    if (!route.admission) return std::nullopt;
+    return made(said.at(Thing::route, "admission_control.kind"), who + ": admission_control",
+                http::find_error(*route.admission));
+  }
+
+  [[nodiscard]] std::optional<Error> check_cluster_of(const RouteConfig& route,
+                                                      const Said& said) const {
+    std::vector<std::string_view> names;
+    names.reserve(config_.clusters.size());
+    for (const ClusterConfig& cluster : config_.clusters) names.push_back(cluster.name);
+    if (std::find(names.begin(), names.end(), route.cluster) != names.end()) return std::nullopt;
+    if (route.cluster.empty()) {
+      return error(said.place, "route " + route.name + " needs a cluster, since there are " +
+                                   std::to_string(names.size()));
+    }
+    return error(said.at(Thing::route, "cluster"), "route " + route.name + " goes to the cluster " +
+                                                       policy::in_quotes(route.cluster) +
+                                                       ", which there is not" +
+                                                       policy::suggestion(route.cluster, names));
+  }
+
+  const ProxyConfig& config_;
+  const ProxyPlaces& places_;
+  std::vector<std::pair<ListenAddress, std::string>> taken_;  // where, and by whom
+};
+
+bool covers_host(const std::string& wide, const std::string& narrow) {
+  if (wide == narrow) return true;
+  const std::string_view name =
+      narrow.starts_with("*.") ? std::string_view(narrow).substr(1) : std::string_view(narrow);
+  return wide.starts_with("*.") && matches_host(wide, name) &&
+         name.size() > wide.size() - 1;  // *.x covers *.a.x and a.x, not x.
+}
+
+}  // namespace
+
+bool covers(const RouteMatch& wide, const RouteMatch& narrow) {
+  const auto every = [](const auto& all, auto test) {
+    return !all.empty() && std::all_of(all.begin(), all.end(), test);
+  };
+  const auto some = [](const auto& all, auto test) {
+    return std::any_of(all.begin(), all.end(), test);
+  };
+  if (!wide.hosts.empty() && !every(narrow.hosts, [&](const std::string& host) {
+        return some(wide.hosts, [&](const std::string& w) { return covers_host(w, host); });
+      })) {
+    return false;
+  }
+  if (!wide.path.empty() && wide.path != narrow.path) return false;
+  if (!wide.prefix.empty()) {
+    const std::string& inner = narrow.path.empty() ? narrow.prefix : narrow.path;
+    if (inner.empty() || !has_prefix(inner, wide.prefix)) return false;
+  }
+  if (!wide.methods.empty() && !every(narrow.methods, [&](const std::string& method) {
+        return some(wide.methods, [&](const std::string& w) { return w == method; });
+      })) {
+    return false;
+  }
+  return std::all_of(
+      wide.headers.begin(), wide.headers.end(), [&](const RouteMatch::Header& header) {
+        return some(narrow.headers, [&](const RouteMatch::Header& other) {
+          return other.name == header.name && (!header.value || header.value == other.value);
+        });
+      });
+}
+
+std::optional<Error> find_error(const ProxyConfig& config, const ProxyPlaces& places) {
+  return Checker(config, places).find();
+}
+
+std::vector<policy::Note> notes_of(const ProxyConfig& config, const ProxyPlaces& places) {
+  std::vector<policy::Note> notes;
+  const auto note = [&](Place place, std::string sentence) {
+    notes.push_back({config.file, place, std::move(sentence)});
+  };
+  std::set<std::string_view> used;
+  for (std::size_t i = 0; i < config.routes.size(); ++i) {
+    const RouteConfig& route = config.routes[i];
+    used.insert(route.cluster);
+    const auto before =
+        std::find_if(config.routes.begin(), config.routes.begin() + static_cast<std::ptrdiff_t>(i),
+                     [&](const RouteConfig& other) { return covers(other.match, route.match); });
+    if (before == config.routes.begin() + static_cast<std::ptrdiff_t>(i)) continue;
+    note(places.routes[i].place, "route " + route.name + " is never reached: route " +
+                                     before->name + " before it takes all of its requests");
+  }
+  for (std::size_t i = 0; i < config.clusters.size(); ++i) {
+    const ClusterConfig& cluster = config.clusters[i];
+    const Said& said = places.clusters[i];
+    if (!used.contains(cluster.name)) {
+      note(said.place, "cluster " + cluster.name + " is not used: no route goes to it");
+    }
+    const bool has_tls = !cluster.tls.ca_file.empty() || !cluster.tls.identity.empty();
+    if (has_tls && !cluster.endpoints.front().starts_with("https:")) {
+      note(said.at(Thing::cluster,
+                   cluster.tls.ca_file.empty() ? "tls.certificate_file" : "tls.ca_file"),
+           "tls of cluster " + cluster.name + " is not used: its endpoints are of http");
+    }
+  }
+  if (config.access_log == AccessLog::off && !config.access_log_file.empty()) {
+    note(places.proxy.at(Thing::proxy, "access_log_file"),
+         "access_log_file is not used: access_log is off");
+  }
+  return notes;
+}
+
+}  // namespace damper::proxy

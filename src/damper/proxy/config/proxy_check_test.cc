@@ -1,0 +1,241 @@
+#include "damper/proxy/config/proxy_check.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace damper::proxy {
+namespace {
+
+constexpr std::string_view kTop =
+    "listeners: {l: {address: ':80'}}\nclusters: {c: {endpoints: http://a}}\n";
+
+std::string error_of(std::string_view text, const Flags& flags = {}) {
+  const auto config = load_proxy(text, "p.yaml", flags);
+  return config ? "ok" : to_string(config.error());
+}
+// With a listener and a cluster in lines 1 and 2.
+std::string error_with(std::string_view rest) {
+  return error_of(std::string(kTop) + std::string(rest));
+}
+
+std::string notes_with(std::string_view text) {
+  const auto config = load_proxy(text, "p.yaml");
+  EXPECT_TRUE(config) << to_string(config.error());
+  std::string notes;
+  for (std::size_t i = 0; config && i < config->notes.size(); ++i) {
+    notes += to_string(config->notes[i]) + '\n';
+  }
+  return notes;
+}
+
+TEST(ProxyCheck, WhatIsWrongBetweenThingsIsOneSentenceWithItsPlace) {
+  const std::vector<std::pair<std::string_view, std::string_view>> cases = {
+      {"route: {cluster: cc}",
+       "3:18: route default goes to the cluster \"cc\", which there is not; did you mean c?"},
+      {"route: {match: {path: /a, prefix: /a}}", "3:35: route default has both path and prefix"},
+      {"route: {prefix_rewrite: /b}",
+       "3:25: route default has prefix_rewrite but no match.prefix whose place it could take"},
+      {"route: {admission_control: {kind: aimd, min: 10, initial: 5}}",
+       "3:35: route default: admission_control: limit: initial must be from min to max"},
+      {"route: {admission_control: {queue_interval: 5ms, queue_target: 6ms}}",
+       "3:1: route default: admission_control: queue: "},
+      {"defaults: {match: {path: /a}}",
+       "3:19: match cannot stand in defaults: each route has its own"},
+      {"admin: {address: '0.0.0.0:9901'}",
+       "3:18: admin listens on 0.0.0.0:9901, which is not loopback, and so needs a token_file"},
+      {"admin: {address: ':80'}",
+       "3:18: admin cannot listen on 127.0.0.1:80: listener l does already"},
+      {"route: {}\nroutes: {a: {}}",
+       "4:1: routes cannot stand beside route: a file has one of route, routes and dependencies"},
+      {"routes: {}", "3:1: routes must be a map from names to routes"},
+      {"routes: {a b: {}}",
+       "3:10: a name must be 1 to 100 letters, digits or . _ - / :, not \"a b\""},
+      {"route: {timeout: 1x}",
+       "3:18: timeout must be a duration from 1ns to 720h, such as 250ms, 2s or 1.5m, not \"1x\""},
+      {"route: {facts: {calls: [x]}}", "3:24: "},
+      {"listener: {}",
+       "3:1: unknown key \"listener\" at the top of the file; did you mean "
+       "listeners? (accepted: listeners, clusters, routes, route, dependencies, "
+       "defaults, access_log, access_log_file, drain_time, threads, admin, "
+       "retry_budget, concurrency)"},
+  };
+  for (const auto& [text, error] : cases) {
+    EXPECT_EQ(error_with(text).substr(0, 7 + error.size()), "p.yaml:" + std::string(error)) << text;
+  }
+  EXPECT_EQ(error_with("route: {}"), "ok");
+  EXPECT_EQ(error_with(""), "ok");
+}
+
+TEST(ProxyCheck, AMisspeltWordOfARouteFindsTheProxysWordsAndThePolicys) {
+  const std::string error = error_with("route: {clutser: c}");
+  EXPECT_EQ(error.substr(0, error.find(" (")),
+            "p.yaml:3:9: unknown key \"clutser\" in route; did you mean cluster?");
+  for (const std::string_view word : {"match", "rate_limit", "retry_policy", "timeout"}) {
+    EXPECT_NE(error.find(word), std::string::npos) << word;
+  }
+  EXPECT_NE(error_with("routes: {a: {timeot: 1s}}").find("did you mean timeout?"),
+            std::string::npos);
+}
+
+TEST(ProxyCheck, OfSeveralErrorsTheFirstInTheFileIsTold) {
+  EXPECT_EQ(error_with("route:\n  timeout: x\n  cluster: a b").substr(0, 19),
+            "p.yaml:4:12: timeou");
+  EXPECT_EQ(error_with("route:\n  cluster: a b\n  timeout: x").substr(0, 19),
+            "p.yaml:4:12: cluste");
+}
+
+TEST(ProxyCheck, ListenersAndClustersAreHeldAgainstEachOther) {
+  const std::string clusters = "clusters: {c: {endpoints: http://a}}\n";
+  const std::string listeners = "listeners: {l: {address: ':80'}}\n";
+  const std::vector<std::pair<std::string, std::string_view>> cases = {
+      {"", "p.yaml:1:1: the file has no listeners: say where to listen, or use --listen"},
+      {"word", "p.yaml:1:1: the file must be a map of keys (accepted: listeners, "},
+      {"route: {}", "p.yaml:1:1: the file has no listeners: say where to listen, or use --listen"},
+      {listeners, "p.yaml:1:1: the file has no clusters: say where requests go, or use --to"},
+      {clusters + "listeners: []", "p.yaml:2:1: listeners must be a map from names to listeners"},
+      {clusters + "listeners: {a b: {}}",
+       "p.yaml:2:13: a name must be 1 to 100 letters, digits or . _ - / :, not \"a b\""},
+      {clusters + "listeners: {l: {}}", "p.yaml:2:13: listener l has no address"},
+      {clusters + "listeners: {l: {adress: ':80'}}",
+       "p.yaml:2:17: unknown key \"adress\" in listener l; did you mean address? (accepted: "},
+      {clusters + "listeners: {l: {address: ':80'}, l: {address: ':81'}}",
+       "p.yaml:2:34: key \"l\" is given twice, first in line 2"},
+      {clusters + "listeners: {l: {address: ':80'}, m: {address: 'localhost:80'}}",
+       "p.yaml:2:47: listener m cannot listen on 127.0.0.1:80: listener l does already"},
+      {clusters + "listeners: {l: {address: ':0'}, m: {address: ':0'}}", "ok"},
+      {clusters + "listeners: {l: {address: ':80', tls: {certificate_file: a}}}",
+       "p.yaml:2:57: listener l has tls but not both of certificate_file and key_file"},
+      {clusters + "listeners: {l: {address: ':80', tls: on}}",
+       "p.yaml:2:13: listener l has tls but not both of certificate_file and key_file"},
+      {clusters + "listeners: {l: {address: ':80', tls: {certificate_file: a, key_file: b, "
+                  "require_client_certificate: true}}}",
+       "p.yaml:2:101: listener l has require_client_certificate but no client_ca_file to check "
+       "one"},
+      {listeners + "clusters: {c: {protocol: http2}}", "p.yaml:2:12: cluster c has no endpoints"},
+      {listeners + "clusters: {c: {endpoints: [http://a, 'http://A:80/']}}",
+       "p.yaml:2:27: cluster c has the endpoint \"http://a\" twice"},
+      {listeners + "clusters: {c: {endpoints: [http://a, https://b]}}",
+       "p.yaml:2:27: cluster c has endpoints of http and of https: they must be of one"},
+      {listeners + "clusters: {c: {endpoints: https://a, tls: {key_file: k}}}",
+       "p.yaml:2:54: cluster c has one of certificate_file and key_file: both are needed"},
+      {listeners + "clusters: {c: {endpoints: http://a, outlier_detection: {base_ejection_time: "
+                   "60s}}}",
+       "p.yaml:2:77: cluster c: outlier_detection: "},
+      {listeners + "clusters: {c: {endpoints: http://a}, d: {endpoints: http://b}}\nroute: {}",
+       "p.yaml:3:1: route default needs a cluster, since there are 2"},
+      {listeners + "clusters: {c: {endpoints: http://a}, d: {endpoints: http://b}}",
+       "p.yaml:1:1: the file has no routes, and more than one cluster to go to"},
+  };
+  for (const auto& [text, error] : cases) {
+    EXPECT_EQ(error_of(text).substr(0, error.size()), error) << text;
+  }
+}
+
+TEST(ProxyCheck, TooManyThingsAreRefused) {
+  std::string listeners = "clusters: {c: {endpoints: http://a}}\nlisteners:\n";
+  for (std::size_t i = 0; i <= kMostListeners; ++i) {
+    listeners += "  l" + std::to_string(i) + ": {address: ':0'}\n";
+  }
+  EXPECT_EQ(error_of(listeners), "p.yaml:2:1: listeners has more than 64 of them");
+  std::string routes(kTop);
+  routes += "routes:\n";
+  for (int i = 0; i <= 1000; ++i) routes += "  r" + std::to_string(i) + ": {}\n";
+  EXPECT_EQ(error_of(routes), "p.yaml:3:1: routes has more than 1000 routes");
+  EXPECT_EQ(error_of(std::string((1 << 20) + 1, ' ')),
+            "p.yaml: is larger than 1 MiB; a policy file has at most 1048576 bytes");
+  EXPECT_EQ(error_of("listeners: " + std::string(40, '[') + std::string(40, ']')),
+            "p.yaml:1:43: the file is nested deeper than 32 levels");
+}
+
+TEST(ProxyCheck, FlagsAreHeldToTheSameRules) {
+  const Flags to{.to = {"http://a"}};
+  const std::vector<std::pair<Flags, std::string_view>> cases = {
+      {{.listen = {"80"}, .to = {"http://a"}},
+       "--listen: must be ADDRESS:PORT, such as 127.0.0.1:8080, [::1]:8080, or :8080 for "
+       "127.0.0.1, not \"80\": it has no port"},
+      {{.listen = {":80"}, .to = {"a:80"}},
+       "--to: must be a URL such as http://10.0.0.1:9000, not \"a:80\": a URL begins with http:// "
+       "or https://"},
+      {{.listen = {":80"}, .to = {"http://a"}, .admin = "x"},
+       "--admin: must be ADDRESS:PORT, such as 127.0.0.1:8080, [::1]:8080, or :8080 for "
+       "127.0.0.1, not \"x\": it has no port"},
+      {{.listen = {":80"}},
+       "p.yaml:1:1: the file has no clusters: say where requests go, or use --to"},
+      {{.listen = std::vector<std::string>(65, ":0"), .to = {"http://a"}},
+       "--listen: is given more than 64 times"},
+      {{.listen = {":80"}, .to = std::vector<std::string>(257, "http://a")},
+       "--to: is given more than 256 times"},
+      {{.listen = {":80", ":80"}, .to = {"http://a"}},
+       "p.yaml: listener default-2 cannot listen on 127.0.0.1:80: listener default does already"},
+      {{.listen = {":80"}, .to = {"http://a"}, .admin = ":9901"}, "ok"},
+      {{.listen = {":9901"}, .to = {"http://a"}}, "ok"},
+      {{.listen = {":9901"}, .to = {"http://a"}, .default_admin = true},
+       "p.yaml:1:1: admin cannot listen on 127.0.0.1:9901: listener default does already"},
+      {{.listen = {"0.0.0.0:9901"}, .to = {"http://a"}, .default_admin = true},
+       "p.yaml:1:1: admin cannot listen on 127.0.0.1:9901: listener default does on 0.0.0.0:9901, "
+       "which is in part the same"},
+      {{.listen = {":9901"}, .to = {"http://a"}, .admin_off = true, .default_admin = true}, "ok"},
+      {{.listen = {":80"}, .to = {"http://a"}, .admin = "0.0.0.0:9901"},
+       "p.yaml:1:1: admin listens on 0.0.0.0:9901, which is not loopback, and so needs a "
+       "token_file"},
+      {{.listen = {":80"}, .to = {"http://a"}, .admin = "0.0.0.0:9901", .token_file = "/t"}, "ok"},
+  };
+  for (const auto& [flags, error] : cases) EXPECT_EQ(error_of("", flags), error);
+  EXPECT_EQ(error_of(kTop, {.listen = {":81"}}),
+            "--listen: the file has listeners of its own: one of both is enough");
+  EXPECT_EQ(error_of(kTop, to), "--to: the file has clusters of its own: one of both is enough");
+  EXPECT_EQ(error_of("listeners: {l: {address: ':80'}}", to), "ok");
+}
+
+TEST(ProxyCheck, AdminPagesThatTheFileTurnsOffAreOffByDefaultToo) {
+  const std::string text = std::string(kTop) + "\nadmin: off\n";
+  EXPECT_FALSE(load_proxy(text, "p.yaml", {.default_admin = true})->admin);
+  EXPECT_TRUE(load_proxy(kTop, "p.yaml", {.default_admin = true})->admin);
+  EXPECT_TRUE(load_proxy(text, "p.yaml", {.admin = ":9902", .default_admin = true})->admin);
+}
+
+TEST(ProxyCheck, WhatIsOnlyStrangeIsANote) {
+  EXPECT_EQ(notes_with("listeners: {l: {address: ':80'}}\n"
+                       "clusters:\n"
+                       "  c: {endpoints: http://a, tls: {ca_file: x}}\n"
+                       "  d: {endpoints: http://b}\n"
+                       "routes:\n"
+                       "  a: {cluster: c, match: {prefix: /a}}\n"
+                       "  b: {cluster: c, match: {path: /a/b}}\n"
+                       "access_log: off\n"
+                       "access_log_file: x\n"),
+            "p.yaml:7:3: route b is never reached: route a before it takes all of its requests\n"
+            "p.yaml:3:43: tls of cluster c is not used: its endpoints are of http\n"
+            "p.yaml:4:3: cluster d is not used: no route goes to it\n"
+            "p.yaml:9:18: access_log_file is not used: access_log is off\n");
+  EXPECT_EQ(notes_with(std::string(kTop) + "route: {outlier_detection: {interval: 5s}}"),
+            "p.yaml:3:9: outlier_detection is read as circuit_breaker: one breaker for the "
+            "dependency, not an ejection of single hosts\n");
+}
+
+TEST(ProxyCheck, ARouteCoversWhatIsNarrowerInEveryWord) {
+  const RouteMatch all{};
+  const RouteMatch api{.prefix = "/api"};
+  EXPECT_TRUE(covers(all, api));
+  EXPECT_FALSE(covers(api, all));
+  EXPECT_TRUE(covers(api, {.path = "/api/x"}));
+  EXPECT_FALSE(covers(api, {.prefix = "/apis"}));
+  EXPECT_FALSE(covers({.path = "/api"}, api));
+  EXPECT_TRUE(covers({.hosts = {"*.x", "y"}}, {.hosts = {"a.x", "*.b.x", "y", "*.x"}}));
+  EXPECT_FALSE(covers({.hosts = {"*.x"}}, {.hosts = {"x"}}));
+  EXPECT_FALSE(covers({.hosts = {"a.x"}}, {.hosts = {"*.x"}}));
+  EXPECT_FALSE(covers({.hosts = {"a.x"}}, all));
+  EXPECT_TRUE(covers({.methods = {"GET", "PUT"}}, {.methods = {"PUT"}}));
+  EXPECT_FALSE(covers({.methods = {"GET"}}, {.methods = {"GET", "PUT"}}));
+  EXPECT_FALSE(covers({.methods = {"GET"}}, all));
+  const RouteMatch has{.headers = {{.name = "a"}}};
+  const RouteMatch is{.headers = {{.name = "a", .value = "1"}, {.name = "b"}}};
+  EXPECT_TRUE(covers(has, is));
+  EXPECT_FALSE(covers(is, has));
+}
+
+}  // namespace
+}  // namespace damper::proxy

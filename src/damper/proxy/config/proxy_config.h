@@ -1,0 +1,166 @@
+#ifndef DAMPER_PROXY_CONFIG_PROXY_CONFIG_H_
+#define DAMPER_PROXY_CONFIG_PROXY_CONFIG_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "damper/admit/retry_budget.h"
+#include "damper/admit/token_bucket.h"
+#include "damper/base/expected.h"
+#include "damper/base/instant.h"
+#include "damper/http/client/client_options.h"
+#include "damper/http/client/replicas.h"
+#include "damper/http/codec/connection.h"
+#include "damper/http/server/admission.h"
+#include "damper/policy/policy_file.h"
+
+namespace damper::proxy {
+
+// A proxy cannot know how long a stream may last, nor for how long it may be silent: as long as
+// Envoy's may, unless it is said.
+inline constexpr http::ConnectionLimits kStreaming{.body_timeout = std::chrono::minutes(5),
+                                                   .message_timeout = Duration{0}};
+
+// Not inside of ListenerConfig: clang would not make an optional of it there.
+struct ListenerTls {
+  std::string certificate_file;
+  std::string key_file;
+  std::string client_ca_file{};             // who signs the clients' certificates; empty: nobody
+  bool require_client_certificate = false;  // mTLS
+};
+
+// Where the proxy listens.
+struct ListenerConfig {
+  using Tls = ListenerTls;
+  std::string name;
+  std::string address = "127.0.0.1";
+  std::uint16_t port = 0;
+  std::optional<Tls> tls{};
+  std::size_t max_connections = 10'000;  // of all loops together
+  http::ConnectionLimits limits = kStreaming;
+};
+
+// Where requests go: the replicas of one service.
+struct ClusterConfig {
+  std::string name;
+  std::vector<std::string> endpoints;  // "http://10.0.0.1:9000", or a name: each address a replica
+  Duration dns_refresh = std::chrono::seconds(5);     // how often names are resolved again
+  http::Protocol protocol = http::Protocol::unknown;  // plain TCP: unknown is h1; TLS: by ALPN
+  http::ReplicaOptions replicas{};                    // outliers: by errors and by latency
+  // Of each replica, all loops together. `plain` follows from the protocol, as does tls.offer_h2.
+  http::PoolOptions pool{.limits = kStreaming};
+  http::DialerOptions dialer{};  // connect_timeout
+  http::TlsClientOptions tls{};
+  std::optional<admit::RetryBudgetOptions> retry_budget{};  // of all its routes together
+};
+
+// Which requests a route is for. What is empty is not asked; routes are asked in the file's order
+// and the first that matches has it.
+struct RouteMatch {
+  struct Header {
+    std::string name;
+    std::optional<std::string> value{};  // nothing: it has to be there
+  };
+  std::vector<std::string> hosts{};    // "shop.example", "*.shop.example"; without the port
+  std::string path{};                  // the whole path, without the query
+  std::string prefix{};                // the path begins with it, at a '/' or its end
+  std::vector<std::string> methods{};  // "GET"
+  std::vector<Header> headers{};       // all of them
+};
+
+struct RouteConfig {
+  std::string name;
+  RouteMatch match{};
+  std::string cluster;
+  policy::Settings settings{};  // everything of the engine, and retry_on
+  // Your word that any of its requests may be repeated, whatever its method: gRPC calls are POSTs.
+  bool assume_idempotent = false;
+  // Of a request's body so much is kept for a retry; past it only what surely never left is tried
+  // again (trap P1). 0 to 16 MiB.
+  std::size_t request_buffer = std::size_t{64} * 1024;
+  // An answer up to this size is held back until it is whole, so that one that breaks off, or a
+  // unary gRPC answer whose trailers say UNAVAILABLE (trap P2), can still be tried again. 0: it is
+  // passed on as it comes. 0 to 16 MiB.
+  std::size_t response_buffer = 0;
+  std::optional<admit::TokenBucketOptions> rate_limit{};  // requests, of all loops together
+  // Requests at once, and those that wait for a place, by criticality; of all loops together.
+  std::optional<http::AdmissionOptions> admission{};
+  std::string host_rewrite{};    // empty: the client's Host is passed on
+  std::string prefix_rewrite{};  // takes the place of match.prefix
+};
+
+struct AdminConfig {
+  std::string address = "127.0.0.1";
+  std::uint16_t port = 9901;
+  std::string token_file{};  // what changes state needs it, when the address is not loopback
+};
+
+enum class AccessLog : std::uint8_t { off, failures, all };
+
+// A ProxyConfig is what one file says about a whole proxy, read, checked and completed.
+//
+// Invariants, of one that load_proxy() made:
+//   (1) At least one listener, one cluster and one route; names differ; a route's cluster is there.
+//   (2) Every part is valid: find_error() of each finds nothing.
+//   (3) Loading what print_proxy() makes of it gives the same, but for notes.
+struct ProxyConfig {
+  std::string file;  // what errors call it
+  std::vector<ListenerConfig> listeners;
+  std::vector<ClusterConfig> clusters;
+  std::vector<RouteConfig> routes;  // in the order in which they are asked
+  std::optional<AdminConfig> admin{};
+  std::optional<admit::RetryBudgetOptions> retry_budget{};  // of the process
+  AccessLog access_log = AccessLog::failures;
+  std::string access_log_file{};  // empty: standard output
+  Duration drain_time = std::chrono::seconds(30);
+  std::uint32_t threads = 0;  // loops; 0: one a core
+  std::vector<policy::Note> notes{};
+};
+
+// What the command line says beside a file, or instead of one:
+// `damper proxy --listen :8080 --to http://127.0.0.1:9000`.
+struct Flags {
+  std::vector<std::string> listen{};  // "127.0.0.1:8080", ":8080" (loopback), "0.0.0.0:8080"
+  std::vector<std::string> to{};      // the endpoints of one cluster
+  std::string admin{};                // where the admin pages are; empty: what the file says
+  std::string token_file{};           // theirs; empty: what the file says
+  bool admin_off = false;             // no admin pages, whatever the file says
+  bool default_admin = false;         // admin pages at their usual place if nobody says anything
+};
+
+// What the file says, or the first error with its place.
+//
+// Model: the file is a policy file (policy/policy_file.h) and more: `listeners`, `clusters`,
+// `admin` and the rest of proxy_schema.h; its routes' blocks have the keys of a policy and those of
+// a proxy's route. A route without `match` takes everything; with one cluster, `cluster` may be
+// left out, and so may the routes. Flags have the place of listeners and clusters in a file that
+// has none, and an empty text with flags is a proxy with the safe defaults: one route that takes
+// everything, 3 attempts within a 10 % budget, failing and slow replicas left alone.
+[[nodiscard]] Expected<ProxyConfig, policy::Error> load_proxy(std::string_view text,
+                                                              std::string_view file);
+[[nodiscard]] Expected<ProxyConfig, policy::Error> load_proxy(std::string_view text,
+                                                              std::string_view file,
+                                                              const Flags& flags);
+
+// The same, with the policies as policy/ has them, places included: what the linter looks at.
+struct ProxyFile {
+  ProxyConfig config;
+  policy::PolicyFile policies;  // its routes as config.routes; the notes are in config.notes
+};
+[[nodiscard]] Expected<ProxyFile, policy::Error> load_proxy_file(std::string_view text,
+                                                                 std::string_view file,
+                                                                 const Flags& flags = {});
+
+// Whether the tree is a proxy's file, and not a policy's alone: it has listeners or clusters.
+[[nodiscard]] bool is_proxy_file(const policy::Tree& tree);
+
+// Every value in force, as a file.
+[[nodiscard]] std::string print_proxy(const ProxyConfig& config);
+
+}  // namespace damper::proxy
+
+#endif  // DAMPER_PROXY_CONFIG_PROXY_CONFIG_H_

@@ -1,0 +1,68 @@
+#ifndef DAMPER_PROXY_DATA_LISTENER_SOCKETS_H_
+#define DAMPER_PROXY_DATA_LISTENER_SOCKETS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "damper/base/expected.h"
+
+namespace damper::proxy {
+
+// ListenerSockets are the sockets of one listener, one for each loop as a rule, all on one port:
+// the kernel spreads the connections over them (SO_REUSEPORT).
+//
+// Why: one socket that all loops accept from wakes all of them for each connection. Why apart from
+// the servers that accept: what can fail, and what is handed over to another process, is decided
+// outside of the loops. A server has a duplicate of its own.
+// Model: bind(), then listen() when nothing else can fail; each loop takes its duplicates. Sockets
+// that were inherited listen already and may be fewer or more than there are loops: then loops
+// share one, or a loop has several. No socket is without a loop: its connections would wait for
+// ever. Thread safety: none, but take() may be called by each loop for itself.
+class ListenerSockets {
+ public:
+  // For so many loops on an address; port 0: any, the same for all. One sentence says why not.
+  [[nodiscard]] static Expected<ListenerSockets> bind(const std::string& address,
+                                                      std::uint16_t port, std::size_t loops);
+  // Of sockets that listen: duplicates, the caller keeps its own. REQUIRES: there is one at least.
+  [[nodiscard]] static Expected<ListenerSockets> adopt(const std::vector<int>& fds,
+                                                       std::size_t loops);
+
+  ListenerSockets(ListenerSockets&& other) noexcept;
+  ListenerSockets& operator=(ListenerSockets&&) = delete;
+  ~ListenerSockets() { close(); }
+
+  // Nothing happens to those that listen already.
+  [[nodiscard]] std::optional<std::string> listen();
+  // What the loop of that number accepts from: the caller's to close. Once for each loop.
+  [[nodiscard]] std::vector<int> take(std::size_t loop);
+  // That loop cannot accept: its sockets are closed, but for those that another loop has as well.
+  void give_up(std::size_t loop) noexcept;
+  // Ours alone: what was taken stays.
+  void close() noexcept;
+
+  [[nodiscard]] const std::vector<int>& fds() const noexcept { return fds_; }
+  [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
+
+ private:
+  ListenerSockets() = default;
+  [[nodiscard]] std::optional<std::string> duplicate(std::size_t loops);
+
+  std::vector<int> fds_;
+  std::vector<std::optional<std::size_t>> owners_;  // as fds_: the loop that has it alone
+  std::vector<std::vector<int>> copies_;            // by loop, until they are taken
+  std::uint16_t port_ = 0;
+  std::string where_;  // in errors
+  bool listens_ = false;
+};
+
+// Where a socket is bound to: "127.0.0.1:8080", "[::1]:8080"; empty: it is no socket of IP.
+[[nodiscard]] std::string bound_to(int fd);
+// The same of an address and a port; empty: it is no address.
+[[nodiscard]] std::string place_of(const std::string& address, std::uint16_t port);
+
+}  // namespace damper::proxy
+
+#endif  // DAMPER_PROXY_DATA_LISTENER_SOCKETS_H_

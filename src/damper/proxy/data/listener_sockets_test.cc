@@ -1,0 +1,86 @@
+#include "damper/proxy/data/listener_sockets.h"
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace damper::proxy {
+namespace {
+
+void close_all(const std::vector<int>& fds) {
+  for (const int fd : fds) ::close(fd);
+}
+
+TEST(ListenerSockets, EachLoopHasASocketOnOnePort) {
+  auto sockets = ListenerSockets::bind("127.0.0.1", 0, 3);
+  ASSERT_TRUE(bool(sockets));
+  ASSERT_FALSE(sockets->listen());
+  ASSERT_EQ(sockets->fds().size(), 3U);
+  EXPECT_NE(sockets->port(), 0);
+  for (const int fd : sockets->fds()) {
+    EXPECT_EQ(bound_to(fd), place_of("127.0.0.1", sockets->port()));
+  }
+  for (std::size_t loop = 0; loop < 3; ++loop) {
+    const std::vector<int> taken = sockets->take(loop);
+    EXPECT_EQ(taken.size(), 1U);
+    close_all(taken);
+    EXPECT_TRUE(sockets->take(loop).empty());
+  }
+}
+
+TEST(ListenerSockets, FewerSocketsThanLoopsAreSharedAndOfMoreNoneIsLeft) {
+  auto two = ListenerSockets::bind("127.0.0.1", 0, 2);
+  ASSERT_TRUE(bool(two));
+  EXPECT_FALSE(ListenerSockets::adopt(two->fds(), 1));  // They do not listen yet.
+  ASSERT_FALSE(two->listen());
+  auto five = ListenerSockets::adopt(two->fds(), 5);
+  ASSERT_TRUE(bool(five));
+  EXPECT_EQ(five->fds().size(), 2U);
+  EXPECT_EQ(five->port(), two->port());
+  for (std::size_t loop = 0; loop < 5; ++loop) {
+    const std::vector<int> taken = five->take(loop);
+    EXPECT_EQ(taken.size(), 1U);
+    close_all(taken);
+  }
+  auto one = ListenerSockets::adopt(two->fds(), 1);
+  const std::vector<int> both = one->take(0);
+  EXPECT_EQ(both.size(), 2U);
+  close_all(both);
+  EXPECT_FALSE(ListenerSockets::adopt({0}, 1));
+}
+
+TEST(ListenerSockets, SaysWhyNot) {
+  const int taken = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  ASSERT_EQ(::bind(taken, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+  ASSERT_EQ(::listen(taken, 1), 0);
+  const std::string place = bound_to(taken);
+  const auto port = static_cast<std::uint16_t>(std::stoi(place.substr(place.find(':') + 1)));
+  const auto failed = ListenerSockets::bind("127.0.0.1", port, 1);
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error(), "cannot listen on " + place + ": Address already in use");
+  ::close(taken);
+  EXPECT_EQ(ListenerSockets::bind("localhost", 0, 1).error(), "\"localhost\" is no IP address");
+  EXPECT_EQ(bound_to(-1), "");
+  EXPECT_EQ(place_of("::1", 80), "[::1]:80");
+  EXPECT_EQ(place_of("nowhere", 80), "");
+}
+
+TEST(ListenerSockets, WhatALoopCannotAcceptFromDoesNotListen) {
+  auto sockets = ListenerSockets::bind("127.0.0.1", 0, 3);
+  ASSERT_FALSE(sockets->listen());
+  const std::vector<int> all = sockets->fds();
+  sockets->give_up(0);
+  sockets->give_up(1);
+  EXPECT_EQ(sockets->fds(), std::vector<int>{all[2]});
+  auto shared = ListenerSockets::adopt(sockets->fds(), 2);
+  shared->give_up(1);  // The other one accepts from it.
+  EXPECT_EQ(shared->fds().size(), 1U);
+}
+
+}  // namespace
+}  // namespace damper::proxy

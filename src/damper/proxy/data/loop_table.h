@@ -1,0 +1,36 @@
+#ifndef DAMPER_PROXY_DATA_LOOP_TABLE_H_
+#define DAMPER_PROXY_DATA_LOOP_TABLE_H_
+
+#include <memory>
+#include <vector>
+
+#include "damper/proxy/config/proxy_config.h"
+#include "damper/proxy/config/route_matcher.h"
+#include "damper/proxy/data/shared.h"
+#include "damper/proxy/data/upstream.h"
+
+namespace damper::proxy {
+
+class Gate;  // a route's http::Admission on one loop, if it has one: see gate.h
+
+// A route as one loop sees it.
+struct LoopRoute {
+  const RouteConfig* config = nullptr;
+  std::shared_ptr<SharedRoute> shared;
+  std::shared_ptr<Upstream> upstream;
+  std::shared_ptr<Gate> gate;  // nullptr: everything is let in
+};
+
+// A LoopTable is one generation of the routes on one loop. A reload makes a new one; the old one
+// lives until the last passage that began under it has ended (they hold it). Its upstreams and
+// gates live a little longer: a passage that ends is called by their connections, so that they may
+// not go with it. The Worker sees to that.
+struct LoopTable {
+  std::shared_ptr<const ProxyConfig> config;
+  RouteMatcher matcher;
+  std::vector<LoopRoute> routes;  // as config->routes
+};
+
+}  // namespace damper::proxy
+
+#endif  // DAMPER_PROXY_DATA_LOOP_TABLE_H_

@@ -1,0 +1,207 @@
+#include "damper/proxy/data/proxy_generation.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+#include "damper/base/check.h"
+#include "damper/http/client/url.h"
+
+namespace damper::proxy {
+namespace {
+
+using Sockets = std::shared_ptr<ListenerSockets>;
+
+// Of the generation in force: the sockets that listen where this listener does.
+const ProxyGeneration::Listener* find_kept(const ProxyGeneration* in_force,
+                                           const ListenerConfig& wanted) {
+  if (in_force == nullptr) return nullptr;
+  for (std::size_t i = 0; i < in_force->listeners.size(); ++i) {
+    const ListenerConfig& old = in_force->config->listeners[i];
+    const ProxyGeneration::Listener& listener = in_force->listeners[i];
+    if (old.address != wanted.address) continue;
+    const bool same = (old.port == wanted.port && old.name == wanted.name) ||
+                      (wanted.port != 0 && listener.sockets->port() == wanted.port);
+    if (same) return &listener;
+  }
+  return nullptr;
+}
+
+// By name, on the same port (or whichever, for port 0 and systemd's); else those bound to the same
+// place.
+std::vector<int> find_inherited(const std::vector<ProxyGeneration::Inherited>& inherited,
+                                const ListenerConfig& wanted) {
+  std::vector<int> fds;
+  const std::string place = place_of(wanted.address, wanted.port);
+  const std::string port = ":" + std::to_string(wanted.port);
+  for (const auto& socket : inherited) {
+    const bool right_port =
+        socket.any_port || wanted.port == 0 || bound_to(socket.fd).ends_with(port);
+    if (socket.listener == wanted.name && right_port) fds.push_back(socket.fd);
+  }
+  if (!fds.empty()) return fds;
+  for (const auto& socket : inherited) {
+    if (wanted.port != 0 && bound_to(socket.fd) == place) fds.push_back(socket.fd);
+  }
+  return fds;
+}
+
+Expected<Sockets> open_sockets(const ListenerConfig& wanted, std::size_t loops,
+                               const std::vector<ProxyGeneration::Inherited>& inherited) {
+  const std::vector<int> fds = find_inherited(inherited, wanted);
+  auto made = fds.empty() ? ListenerSockets::bind(wanted.address, wanted.port, loops)
+                          : ListenerSockets::adopt(fds, loops);
+  if (!made) return unexpected("listener " + wanted.name + ": " + made.error());
+  return std::make_shared<ListenerSockets>(*std::move(made));
+}
+
+Expected<std::optional<http::TlsSettings>> make_server_tls(const ListenerConfig& listener) {
+  if (!listener.tls) return std::optional<http::TlsSettings>();
+  http::TlsServerOptions options;
+  options.identity.certificate_file = listener.tls->certificate_file;
+  options.identity.key_file = listener.tls->key_file;
+  options.client_ca_file = listener.tls->client_ca_file;
+  options.require_client_certificate = listener.tls->require_client_certificate;
+  auto made = http::TlsSettings::for_server(options);
+  if (!made) return unexpected("listener " + listener.name + ": " + made.error());
+  return std::optional(*std::move(made));
+}
+
+Expected<std::optional<http::TlsSettings>> make_client_tls(const ClusterConfig& cluster) {
+  const bool needed =
+      std::any_of(cluster.endpoints.begin(), cluster.endpoints.end(), [](const std::string& text) {
+        const auto endpoint = http::parse_endpoint(text);
+        return endpoint && endpoint->tls;
+      });
+  if (!needed) return std::optional<http::TlsSettings>();
+  http::TlsClientOptions options = cluster.tls;
+  if (cluster.protocol == http::Protocol::h1) options.offer_h2 = false;
+  auto made = http::TlsSettings::for_client(options);
+  if (!made) return unexpected("cluster " + cluster.name + ": " + made.error());
+  return std::optional(*std::move(made));
+}
+
+// Opened anew each time: a log that was rotated goes on in the new file.
+Expected<std::shared_ptr<const int>> open_log(const ProxyConfig& config) {
+  if (config.access_log_file.empty()) return std::make_shared<const int>(STDOUT_FILENO);
+  const int fd = ::open(config.access_log_file.c_str(),
+                        O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0640);
+  if (fd < 0) {
+    return unexpected("access_log_file " + config.access_log_file +
+                      " cannot be opened: " + std::generic_category().message(errno));
+  }
+  return std::shared_ptr<const int>(new int(fd), [](const int* owned) {
+    ::close(*owned);
+    delete owned;
+  });
+}
+
+template <class Shared, class Same>
+std::shared_ptr<Shared> find_shared(const std::vector<std::shared_ptr<Shared>>& all, Same same) {
+  const auto found = std::find_if(all.begin(), all.end(), same);
+  return found == all.end() ? nullptr : *found;
+}
+
+// Clusters and routes: those of the one in force, as far as they stay, else new ones.
+void share(ProxyGeneration& made, const ProxyGeneration::Ground& ground, Instant now) {
+  static const ProxyGeneration kNothing;
+  const ProxyGeneration& old = ground.in_force == nullptr ? kNothing : *ground.in_force;
+  for (const ClusterConfig& cluster : made.config->clusters) {
+    auto shared =
+        find_shared(old.clusters, [&](const auto& one) { return one->name() == cluster.name; });
+    if (shared == nullptr) shared = std::make_shared<SharedCluster>(cluster, &ground.budget, now);
+    made.clusters.push_back(std::move(shared));
+  }
+  for (const RouteConfig& route : made.config->routes) {
+    const auto cluster =
+        find_shared(made.clusters, [&](const auto& one) { return one->name() == route.cluster; });
+    DAMPER_CHECK(cluster != nullptr);
+    auto shared = find_shared(old.routes, [&](const auto& one) {
+      return one->dependency().name() == route.name && one->shared_cluster() == cluster;
+    });
+    if (shared == nullptr) {
+      shared = std::make_shared<SharedRoute>(route, cluster, now);
+      shared->dependency().report_to(ground.events);
+    }
+    made.routes.push_back(std::move(shared));
+  }
+}
+
+}  // namespace
+
+Expected<std::shared_ptr<ProxyGeneration>> ProxyGeneration::prepare(
+    const ProxyConfig& config, const Ground& ground, const std::vector<Inherited>& inherited,
+    Instant now) {
+  auto made = std::make_shared<ProxyGeneration>();
+  made->config = std::make_shared<const ProxyConfig>(config);
+  made->loops = ground.loops;
+  auto log = open_log(config);
+  if (!log) return unexpected(log.error());
+  made->log = *std::move(log);
+  for (const ClusterConfig& cluster : config.clusters) {
+    auto tls = make_client_tls(cluster);
+    if (!tls) return unexpected(tls.error());
+    made->client_tls.push_back(*std::move(tls));
+  }
+  for (const ListenerConfig& listener : config.listeners) {
+    auto tls = make_server_tls(listener);
+    if (!tls) return unexpected(tls.error());
+    made->listeners.push_back({.sockets = nullptr, .tls = *std::move(tls)});
+  }
+  for (std::size_t i = 0; i < config.listeners.size(); ++i) {
+    Listener& listener = made->listeners[i];
+    if (const Listener* const kept = find_kept(ground.in_force, config.listeners[i])) {
+      listener.sockets = kept->sockets;
+      listener.metrics = kept->metrics;
+      continue;
+    }
+    auto sockets = open_sockets(config.listeners[i], ground.loops, inherited);
+    if (!sockets) return unexpected(sockets.error());
+    listener.sockets = *std::move(sockets);
+  }
+  share(*made, ground, now);
+  return made;
+}
+
+std::optional<std::string> ProxyGeneration::listen() {
+  for (std::size_t i = 0; i < listeners.size(); ++i) {
+    if (auto error = listeners[i].sockets->listen()) {
+      return "listener " + config->listeners[i].name + ": " + *error;
+    }
+  }
+  return std::nullopt;
+}
+
+void ProxyGeneration::commit(const Ground& ground, Instant now) {
+  if (ground.in_force == nullptr) return;
+  const ProxyGeneration& old = *ground.in_force;
+  if (config->retry_budget != old.config->retry_budget) {
+    ground.budget.reload(config->retry_budget.value_or(unlimited_budget()), now);
+  }
+  for (std::size_t i = 0; i < clusters.size(); ++i) {
+    for (std::size_t before = 0; before < old.clusters.size(); ++before) {
+      if (old.clusters[before] != clusters[i]) continue;
+      const auto& budget = config->clusters[i].retry_budget;
+      if (budget != old.config->clusters[before].retry_budget) {
+        clusters[i]->reload(config->clusters[i], now);
+      }
+    }
+  }
+  for (std::size_t i = 0; i < routes.size(); ++i) {
+    for (std::size_t before = 0; before < old.routes.size(); ++before) {
+      if (old.routes[before] != routes[i]) continue;
+      const RouteConfig& was = old.config->routes[before];
+      const RouteConfig& is = config->routes[i];
+      // One that did not change is not told of: it would say so to everybody who hears events.
+      if (was.settings.policy != is.settings.policy || was.rate_limit != is.rate_limit) {
+        routes[i]->reload(is, now);
+      }
+    }
+  }
+}
+
+}  // namespace damper::proxy

@@ -1,0 +1,74 @@
+#ifndef DAMPER_PROXY_DATA_PROXY_STATE_H_
+#define DAMPER_PROXY_DATA_PROXY_STATE_H_
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "damper/admit/circuit_breaker.h"
+#include "damper/admit/switches.h"
+#include "damper/base/instant.h"
+#include "damper/engine/tally.h"
+
+namespace damper::proxy {
+
+// What a proxy looks like now, for people and programs: plain data, made on request.
+struct BudgetState {
+  double balance = 0;  // retries that it would allow now
+  double fill = 1;     // 0 to 1
+};
+struct ScopeState {  // a switch scope: "", "cluster/NAME", "route/NAME"
+  std::string scope;
+  std::array<admit::SwitchStatus, 2> switches{};  // by admit::Switch
+};
+struct RouteState {
+  std::string name, cluster;
+  engine::Tally tally{};
+  BudgetState budget{};
+  bool has_breaker = false;
+  admit::BreakerState breaker{};
+  bool has_limit = false;
+  std::int32_t limit = 0, in_flight = 0;
+  double throttle = 0;                   // the probability that it refuses
+  std::int64_t queued = 0, running = 0;  // at the gates of all loops
+  Duration p50{0}, p99{0};
+};
+struct ReplicaState {
+  std::string endpoint;  // of all loops together
+  std::uint32_t outstanding = 0;
+  std::uint32_t ejected_on = 0;  // loops whose breaker does not let it be asked
+  Duration latency{0};           // the mean of the loops
+  std::size_t connections = 0, idle = 0, waiting = 0;
+};
+struct ClusterState {
+  std::string name;
+  BudgetState budget{};
+  std::vector<ReplicaState> replicas;
+  std::size_t left_out = 0;  // addresses over the bound of replicas
+};
+struct ListenerState {
+  std::string name, address;
+  std::uint16_t port = 0;
+  bool tls = false;
+  std::size_t connections = 0;
+};
+struct ProxyState {
+  std::uint64_t version = 0;
+  std::uint32_t loops = 0;
+  std::uint32_t answered = 0;  // loops whose part is in it; a stuck one does not answer
+  Duration up{0};
+  bool draining = false;
+  std::size_t requests_under_way = 0;
+  std::uint64_t access_log_lines = 0, access_log_dropped = 0;
+  BudgetState budget{};  // of the process: all routes together
+  std::vector<ListenerState> listeners;
+  std::vector<ClusterState> clusters;
+  std::vector<RouteState> routes;
+  std::vector<ScopeState> scopes;
+};
+
+}  // namespace damper::proxy
+
+#endif  // DAMPER_PROXY_DATA_PROXY_STATE_H_

@@ -1,0 +1,199 @@
+#include "damper/proxy/data/proxy_view.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "damper/observe/dependency_metrics.h"
+#include "damper/run/dependency.h"
+
+namespace damper::proxy {
+namespace {
+
+BudgetState view_of(const admit::RetryBudget& budget, Instant now) {
+  return {.balance = budget.balance(now), .fill = budget.fill(now)};
+}
+
+ScopeState view_of(std::string scope, const admit::Switches& switches, Instant now) {
+  return {.scope = std::move(scope),
+          .switches = {switches.snapshot(admit::Switch::retries, now),
+                       switches.snapshot(admit::Switch::hedging, now)}};
+}
+
+RouteState view_of(SharedRoute& route, Instant now) {
+  engine::Dependency& dependency = route.dependency();
+  const engine::Dependency::Terms terms = dependency.terms();
+  RouteState state;
+  state.name = dependency.name();
+  state.cluster = route.cluster().name();
+  state.tally = dependency.tally();
+  state.budget = view_of(dependency.budget(), now);
+  state.has_breaker = terms.has_breaker;
+  state.breaker = dependency.breaker().state(now);
+  state.has_limit = terms.has_limit;
+  state.limit = dependency.limit().limit();
+  state.in_flight = dependency.limit().in_flight();
+  if (terms.has_throttle) state.throttle = dependency.throttle().reject_probability(now);
+  state.p50 = dependency.latencies().quantile(Percent(50), now).value_or(Duration{0});
+  state.p99 = dependency.latencies().quantile(Percent(99), now).value_or(Duration{0});
+  return state;
+}
+
+void add_replicas(ClusterState& sum, const ClusterState& loop) {
+  for (const ReplicaState& one : loop.replicas) {
+    const auto found =
+        std::find_if(sum.replicas.begin(), sum.replicas.end(),
+                     [&](const ReplicaState& known) { return known.endpoint == one.endpoint; });
+    if (found == sum.replicas.end()) {
+      sum.replicas.push_back(one);
+      continue;
+    }
+    found->outstanding += one.outstanding;
+    found->ejected_on += one.ejected_on;
+    found->latency += one.latency;
+    found->connections += one.connections;
+    found->idle += one.idle;
+    found->waiting += one.waiting;
+  }
+}
+
+void add(http::ClientMetrics& sum, const http::ClientMetrics& one) {
+  using http::ClientMetrics;
+  const auto plus = [](ClientMetrics::Count& to, const ClientMetrics::Count& from) {
+    ClientMetrics::add(to, from.load(std::memory_order_relaxed));
+  };
+  plus(sum.connections, one.connections);
+  plus(sum.idle, one.idle);
+  plus(sum.waiting, one.waiting);
+  plus(sum.opened, one.opened);
+  plus(sum.refused, one.refused);
+  for (std::size_t i = 0; i < sum.closed.size(); ++i) {
+    plus(sum.closed[i], one.closed[i]);
+    plus(sum.failed_dials[i], one.failed_dials[i]);
+  }
+}
+
+void write_cluster(const ClusterState& cluster, observe::Exposition& out) {
+  const observe::Labels labels{{"cluster", cluster.name}};
+  out.gauge("damper_cluster_retry_budget_balance", "Retries that the cluster's budget allows now.",
+            labels, cluster.budget.balance);
+  out.gauge("damper_cluster_retry_budget_fill_ratio",
+            "The share of the retries earned by the cluster that is left.", labels,
+            cluster.budget.fill);
+  out.gauge("damper_cluster_addresses_left_out",
+            "Addresses of the cluster that are over the bound of replicas.", labels,
+            static_cast<double>(cluster.left_out));
+  for (const ReplicaState& replica : cluster.replicas) {
+    const observe::Labels both{{"cluster", cluster.name}, {"replica", replica.endpoint}};
+    out.gauge("damper_replica_ejected", "On how many loops the replica is not asked.", both,
+              replica.ejected_on);
+    out.gauge("damper_replica_outstanding", "Attempts that are under way.", both,
+              replica.outstanding);
+    out.gauge("damper_replica_latency_seconds", "Moving average of the time to an answer's head.",
+              both, std::chrono::duration<double>(replica.latency).count());
+  }
+}
+
+}  // namespace
+
+ProxyState view_of(const ProxyGeneration& generation, const admit::RetryBudget& process,
+                   Instant now) {
+  ProxyState state;
+  state.loops = generation.loops;
+  state.budget = view_of(process, now);
+  for (std::size_t i = 0; i < generation.listeners.size(); ++i) {
+    const ListenerConfig& config = generation.config->listeners[i];
+    state.listeners.push_back({.name = config.name,
+                               .address = config.address,
+                               .port = generation.listeners[i].sockets->port(),
+                               .tls = config.tls.has_value(),
+                               .connections = 0});
+  }
+  for (const auto& cluster : generation.clusters) {
+    ClusterState one;
+    one.name = cluster->name();
+    one.budget = view_of(cluster->budget(), now);
+    state.clusters.push_back(std::move(one));
+  }
+  for (const auto& route : generation.routes) state.routes.push_back(view_of(*route, now));
+  state.scopes = scopes_of(generation, now);
+  return state;
+}
+
+std::vector<ScopeState> scopes_of(const ProxyGeneration& generation, Instant now) {
+  std::vector<ScopeState> scopes;
+  scopes.push_back(view_of("", damper::switches(), now));
+  for (const auto& cluster : generation.clusters) {
+    scopes.push_back(view_of("cluster/" + cluster->name(), cluster->switches(), now));
+  }
+  for (const auto& route : generation.routes) {
+    scopes.push_back(
+        view_of("route/" + route->dependency().name(), route->dependency().switches(), now));
+  }
+  return scopes;
+}
+
+void add_loop(ProxyState& sum, const ProxyState& loop) {
+  ++sum.answered;
+  sum.requests_under_way += loop.requests_under_way;
+  sum.access_log_lines += loop.access_log_lines;
+  sum.access_log_dropped += loop.access_log_dropped;
+  if (loop.listeners.size() != sum.listeners.size() ||
+      loop.clusters.size() != sum.clusters.size() || loop.routes.size() != sum.routes.size()) {
+    return;
+  }
+  for (std::size_t i = 0; i < sum.listeners.size(); ++i) {
+    sum.listeners[i].connections += loop.listeners[i].connections;
+  }
+  for (std::size_t i = 0; i < sum.clusters.size(); ++i) {
+    if (sum.clusters[i].name != loop.clusters[i].name) continue;
+    sum.clusters[i].left_out = std::max(sum.clusters[i].left_out, loop.clusters[i].left_out);
+    add_replicas(sum.clusters[i], loop.clusters[i]);
+  }
+  for (std::size_t i = 0; i < sum.routes.size(); ++i) {
+    if (sum.routes[i].name != loop.routes[i].name) continue;
+    sum.routes[i].queued += loop.routes[i].queued;
+    sum.routes[i].running += loop.routes[i].running;
+  }
+}
+
+void write_metrics(const ProxyGeneration& generation, const ProxyState& state,
+                   const std::vector<LoopMetrics>& loops, Instant now, observe::Exposition& out) {
+  out.gauge("damper_proxy_loops", "Event loops, each on a thread of its own.", {}, state.loops);
+  out.gauge("damper_proxy_config_version", "How many configurations there have been.", {},
+            static_cast<double>(state.version));
+  out.gauge("damper_proxy_draining", "1 while no new connections are taken.", {},
+            state.draining ? 1 : 0);
+  out.gauge("damper_proxy_requests_under_way", "Requests that are under way.", {},
+            static_cast<double>(state.requests_under_way));
+  out.counter("damper_proxy_access_log_lines_total", "Lines of the access log.", {},
+              state.access_log_lines);
+  out.counter("damper_proxy_access_log_dropped_total",
+              "Lines of the access log that nobody took in time.", {}, state.access_log_dropped);
+  out.gauge("damper_process_retry_budget_balance", "Retries that the process's budget allows now.",
+            {}, state.budget.balance);
+  out.gauge("damper_process_retry_budget_fill_ratio",
+            "The share of the retries earned by the process that is left.", {}, state.budget.fill);
+  for (const auto& route : generation.routes) {
+    observe::write_metrics(route->dependency(), now, out);
+  }
+  for (std::size_t i = 0; i < state.routes.size(); ++i) {
+    if (!generation.config->routes[i].admission) continue;
+    const observe::Labels labels{{"route", state.routes[i].name}};
+    out.gauge("damper_proxy_gate_queued", "Requests that wait for a place.", labels,
+              static_cast<double>(state.routes[i].queued));
+    out.gauge("damper_proxy_gate_running", "Requests that have a place.", labels,
+              static_cast<double>(state.routes[i].running));
+  }
+  for (const ClusterState& cluster : state.clusters) {
+    write_cluster(cluster, out);
+    http::ClientMetrics sum;
+    for (const LoopMetrics& loop : loops) {
+      if (const auto found = loop.find(cluster.name); found != loop.end()) {
+        add(sum, *found->second);
+      }
+    }
+    sum.write(cluster.name, out);
+  }
+}
+
+}  // namespace damper::proxy

@@ -1,0 +1,71 @@
+#ifndef DAMPER_PROXY_DATA_SHARED_H_
+#define DAMPER_PROXY_DATA_SHARED_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "damper/admit/retry_budget.h"
+#include "damper/admit/switches.h"
+#include "damper/admit/token_bucket.h"
+#include "damper/engine/dependency.h"
+#include "damper/proxy/config/proxy_config.h"
+
+namespace damper::proxy {
+
+// What stands for a budget that nobody asked for: ten retries for each request and ten thousand a
+// second beyond, which is more than the routes below it can spend. It is there all the same, so
+// that a reload can make it a real one.
+[[nodiscard]] admit::RetryBudgetOptions unlimited_budget() noexcept;
+
+// A SharedCluster is what all loops share of a cluster: the budget of its routes together, inside
+// the process's, and its switches. It lives on, by its name, through reloads.
+//
+// Thread safety: all methods may be called concurrently, reload() with all but itself.
+class SharedCluster {
+ public:
+  // The process's budget outlives it.
+  SharedCluster(const ClusterConfig& config, admit::RetryBudget* process, Instant now);
+  void reload(const ClusterConfig& config, Instant now);
+
+  [[nodiscard]] const std::string& name() const noexcept { return name_; }
+  [[nodiscard]] admit::RetryBudget& budget() noexcept { return budget_; }
+  [[nodiscard]] admit::Switches& switches() noexcept { return switches_; }
+
+ private:
+  const std::string name_;
+  admit::RetryBudget budget_;
+  admit::Switches switches_;  // under damper::switches()
+};
+
+// A SharedRoute is what all loops share of a route: everything that its calls have in common. It
+// lives on, by its name and its cluster's, through reloads: budget, breaker, limit, latencies and
+// the rate limit's fill are continuous. A route that moves to another cluster is a new one: what is
+// known of the one says nothing of the other.
+//
+// Thread safety: all methods may be called concurrently, reload() with all but itself.
+class SharedRoute {
+ public:
+  SharedRoute(const RouteConfig& config, std::shared_ptr<SharedCluster> cluster, Instant now);
+  void reload(const RouteConfig& config, Instant now);
+
+  [[nodiscard]] engine::Dependency& dependency() noexcept { return dependency_; }
+  [[nodiscard]] const std::shared_ptr<SharedCluster>& shared_cluster() const noexcept {
+    return cluster_;
+  }
+  [[nodiscard]] SharedCluster& cluster() noexcept { return *cluster_; }
+  // Whether the rate limit has room; how long until it has. Always, without one.
+  [[nodiscard]] bool try_take(Instant now) noexcept;
+  [[nodiscard]] Duration rate_wait(Instant now) const noexcept;
+
+ private:
+  std::shared_ptr<SharedCluster> cluster_;
+  engine::Dependency dependency_;
+  std::atomic<bool> has_rate_{false};
+  admit::TokenBucket rate_;
+};
+
+}  // namespace damper::proxy
+
+#endif  // DAMPER_PROXY_DATA_SHARED_H_

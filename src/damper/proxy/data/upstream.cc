@@ -1,0 +1,225 @@
+#include "damper/proxy/data/upstream.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "damper/base/check.h"
+#include "damper/http/client/url.h"
+#include "damper/http/net/dialer.h"
+
+namespace damper::proxy {
+namespace {
+
+// How often it is asked whether a pool that went away is still used.
+constexpr Duration kLook = std::chrono::milliseconds(50);
+
+bool same_connections(const ClusterConfig& a, const ClusterConfig& b) {
+  return a.protocol == b.protocol && a.pool == b.pool && a.dialer == b.dialer && a.tls == b.tls;
+}
+
+std::string label(const http::Endpoint& endpoint) {
+  return endpoint.address.empty() ? endpoint.text() : endpoint.text() + " " + endpoint.address;
+}
+
+// What the endpoints stand for, in their order, each once.
+std::vector<http::Endpoint> expand(const std::vector<std::string>& texts,
+                                   const Addresses& addresses) {
+  std::vector<http::Endpoint> all;
+  const auto add = [&](const http::Endpoint& endpoint) {
+    if (std::find(all.begin(), all.end(), endpoint) == all.end()) all.push_back(endpoint);
+  };
+  for (const std::string& text : texts) {
+    const auto endpoint = http::parse_endpoint(text);
+    DAMPER_CHECK(bool(endpoint));
+    if (http::is_address(endpoint->host)) {
+      add(*endpoint);
+      continue;
+    }
+    const auto found = addresses.find(endpoint->host);
+    if (found == addresses.end()) continue;
+    for (const std::string& address : found->second) {
+      http::Endpoint one = *endpoint;
+      one.address = address;
+      add(std::move(one));
+    }
+  }
+  return all;
+}
+
+}  // namespace
+
+struct Upstream::Parts {
+  Parts(http::Loop& loop, const ClusterConfig& config,
+        const std::optional<http::TlsSettings>& used_tls)
+      : dialer(loop, config.dialer), tls(used_tls) {}
+
+  http::Dialer dialer;
+  std::optional<http::TlsSettings> tls;
+};
+
+class Upstream::Host {
+ public:
+  Host(std::shared_ptr<Parts> parts, const http::Endpoint& endpoint,
+       const http::PoolOptions& options, std::shared_ptr<http::ClientMetrics> metrics)
+      : parts_(std::move(parts)),
+        metrics_(std::move(metrics)),
+        pool(parts_->dialer, endpoint, options, endpoint.tls ? &*parts_->tls : nullptr, *metrics_) {
+  }
+
+  [[nodiscard]] bool is_unused() const noexcept { return places == 0 && pool.is_unused(); }
+
+ private:
+  const std::shared_ptr<Parts> parts_;
+  const std::shared_ptr<http::ClientMetrics> metrics_;
+
+ public:
+  http::Pool pool;
+  std::uint32_t places = 0;  // that refer to it
+};
+
+Upstream::Upstream(http::Loop& loop, const Setting& setting)
+    : http::Loop::Timer(loop),
+      config_(setting.config),
+      loops_(setting.loops),
+      metrics_(std::make_shared<http::ClientMetrics>()),
+      parts_(std::make_shared<Parts>(loop, config_, setting.tls)),
+      replicas_(0, config_.replicas) {
+  settle_hosts(setting.addresses);
+}
+
+Upstream::~Upstream() = default;
+
+Upstream::Place Upstream::pick(const http::ReplicaSet& excluded, Instant now, double draw) {
+  return place_of(replicas_.pick(excluded, now, draw));
+}
+
+Upstream::Place Upstream::pick_next(http::ReplicaSet& tried, const http::ReplicaSet& asking,
+                                    Instant now, double draw) {
+  return place_of(replicas_.pick_next(tried, asking, now, draw));
+}
+
+Upstream::Place Upstream::place_of(const http::Replicas::Lease& lease) {
+  Place place;
+  place.lease = lease;
+  if (!place.lease) {
+    place.why = http::CloseReason::name_not_resolved;
+    return place;
+  }
+  place.replica = place.lease.replica();
+  place.host = hosts_[place.replica].get();
+  place.pool = &place.host->pool;
+  ++place.host->places;
+  return place;
+}
+
+void Upstream::settle(Place& place, decide::Outcome outcome, Instant now, double draw) {
+  if (place.host == nullptr) return;
+  replicas_.settle(place.lease, outcome, now, draw);
+  DAMPER_CHECK(place.host->places > 0);
+  --place.host->places;
+  place.host = nullptr;
+  place.pool = nullptr;
+}
+
+void Upstream::reload(const Setting& setting) {
+  DAMPER_CHECK(setting.config.name == config_.name);
+  const bool same = same_connections(config_, setting.config) && loops_ == setting.loops;
+  config_ = setting.config;
+  loops_ = setting.loops;
+  replicas_.reload(config_.replicas, loop().now());
+  if (same && parts_->tls.has_value() == setting.tls.has_value()) {
+    parts_->tls = setting.tls;  // Files may have changed: connections from now on.
+  } else {
+    parts_ = std::make_shared<Parts>(loop(), config_, setting.tls);
+    for (std::unique_ptr<Host>& host : hosts_) {
+      if (host == nullptr) continue;
+      const http::Endpoint endpoint = host->pool.endpoint();
+      retire_host(std::move(host));
+      // An endpoint that changes between http and https is another one, and goes below.
+      if (!endpoint.tls || parts_->tls) host = make_host(endpoint);
+    }
+  }
+  settle_hosts(setting.addresses);
+}
+
+void Upstream::use(const Addresses& addresses) { settle_hosts(addresses); }
+
+// Makes the replicas what the endpoints stand for.
+void Upstream::settle_hosts(const Addresses& addresses) {
+  std::vector<http::Endpoint> wanted = expand(config_.endpoints, addresses);
+  for (std::size_t i = 0; i < hosts_.size(); ++i) {
+    if (!replicas_.is_in(i)) continue;
+    if (hosts_[i] != nullptr && std::erase(wanted, hosts_[i]->pool.endpoint()) > 0) continue;
+    replicas_.remove(i);
+    if (hosts_[i] != nullptr) retire_host(std::move(hosts_[i]));
+  }
+  left_out_ = 0;
+  for (const http::Endpoint& endpoint : wanted) {
+    const std::optional<std::size_t> number = replicas_.try_add();
+    if (!number) {
+      ++left_out_;
+      continue;
+    }
+    if (*number == hosts_.size()) hosts_.emplace_back();
+    hosts_[*number] = make_host(endpoint);
+  }
+  Addresses again;
+  if (left_out_ > 0) {
+    again = addresses;
+    look_later();
+  }
+  addresses_ = std::move(again);
+}
+
+std::unique_ptr<Upstream::Host> Upstream::make_host(const http::Endpoint& endpoint) const {
+  http::PoolOptions options = config_.pool;
+  options.plain = config_.protocol == http::Protocol::h2 ? http::Protocol::h2 : options.plain;
+  options.max_connections = share_of(options.max_connections, loops_);
+  options.max_waiting = share_of(options.max_waiting, loops_);
+  return std::make_unique<Host>(parts_, endpoint, options, metrics_);
+}
+
+void Upstream::retire_host(std::unique_ptr<Host> host) {
+  host->pool.retire();
+  retired_.push_back(std::move(host));
+  look_later();
+}
+
+void Upstream::look_later() {
+  if (due() == kNever) arm(add(loop().now(), kLook));
+}
+
+void Upstream::on_timer(Instant /*now*/) {
+  std::erase_if(retired_, [](const auto& host) { return host->is_unused(); });
+  if (left_out_ > 0 && replicas_.has_room()) settle_hosts(Addresses(addresses_));
+  if (!retired_.empty() || left_out_ > 0) look_later();
+}
+
+bool Upstream::is_unused() const noexcept {
+  const auto unused = [](const auto& host) { return host == nullptr || host->is_unused(); };
+  return std::all_of(hosts_.begin(), hosts_.end(), unused) &&
+         std::all_of(retired_.begin(), retired_.end(), unused);
+}
+
+void Upstream::describe(ClusterState& state, Instant now) const {
+  state.left_out = std::max(state.left_out, left_out_);
+  for (std::size_t i = 0; i < hosts_.size(); ++i) {
+    if (hosts_[i] == nullptr || !replicas_.is_in(i)) continue;
+    const http::Pool& pool = hosts_[i]->pool;
+    const std::string name = label(pool.endpoint());
+    auto found = std::find_if(state.replicas.begin(), state.replicas.end(),
+                              [&](const ReplicaState& one) { return one.endpoint == name; });
+    if (found == state.replicas.end()) {
+      state.replicas.emplace_back().endpoint = name;
+      found = state.replicas.end() - 1;
+    }
+    found->outstanding += replicas_.outstanding(i);
+    found->ejected_on += replicas_.state(i, now) == admit::BreakerState::open ? 1U : 0U;
+    found->latency += replicas_.latency(i, now) / static_cast<std::int64_t>(loops_);
+    found->connections += pool.connections();
+    found->idle += pool.idle();
+    found->waiting += pool.waiting();
+  }
+}
+
+}  // namespace damper::proxy

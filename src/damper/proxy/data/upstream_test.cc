@@ -1,0 +1,148 @@
+#include "damper/proxy/data/upstream.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "damper/http/net/net_testing.h"
+#include "damper/proxy/data/proxy_testing.h"
+
+namespace damper::proxy {
+namespace {
+
+using decide::Outcome;
+using std::chrono::milliseconds;
+
+const std::optional<http::TlsSettings> kPlain;
+
+// Everything but connections: nothing is dialed.
+class UpstreamTest : public testing::Test {
+ protected:
+  [[nodiscard]] Upstream::Setting setting(std::uint32_t loops = 1) const {
+    return {.config = config_, .tls = kPlain, .addresses = addresses_, .loops = loops};
+  }
+  [[nodiscard]] std::vector<std::string> replicas(const Upstream& upstream) {
+    ClusterState state;
+    upstream.describe(state, loop_.now());
+    std::vector<std::string> names;
+    for (const ReplicaState& replica : state.replicas) names.push_back(replica.endpoint);
+    return names;
+  }
+
+  http::Loop loop_;
+  ClusterConfig config_ = cluster_of("c", {"http://10.0.0.1:80", "http://10.0.0.2:80"});
+  Addresses addresses_;
+};
+using Names = std::vector<std::string>;
+
+TEST_F(UpstreamTest, APlaceKeepsItsPoolWhateverGoesAway) {
+  Upstream upstream(loop_, setting());
+  EXPECT_EQ(replicas(upstream), (Names{"http://10.0.0.1", "http://10.0.0.2"}));
+  Upstream::Place place = upstream.pick({}, loop_.now(), 0);
+  ASSERT_NE(place.pool, nullptr);
+  const http::Endpoint endpoint = place.pool->endpoint();
+  config_.endpoints = {"http://10.0.0.3:80"};
+  upstream.reload(setting());
+  EXPECT_EQ(replicas(upstream), Names{"http://10.0.0.3"});
+  EXPECT_FALSE(upstream.is_unused());
+  http::Watchdog watchdog(loop_, milliseconds(200));  // Some turns of its timer.
+  EXPECT_EQ(place.pool->endpoint(), endpoint);
+  for (int i = 0; i < 10; ++i) {
+    Upstream::Place other = upstream.pick({}, loop_.now(), i / 10.0);
+    EXPECT_EQ(other.pool->endpoint().host, "10.0.0.3");
+    upstream.settle(other, Outcome::success, loop_.now(), 0);
+    EXPECT_EQ(other.pool, nullptr);
+  }
+  watchdog.cancel();
+  upstream.settle(place, Outcome::success, loop_.now(), 0);
+  upstream.settle(place, Outcome::success, loop_.now(), 0);  // Nothing happens.
+  loop_.run();                                               // Until the timer finds it unused.
+  EXPECT_TRUE(upstream.is_unused());
+}
+
+TEST_F(UpstreamTest, AReloadKeepsBreakersOfWhatStaysAlsoWithNewPools) {
+  config_.replicas.breaker.consecutive_failures = 2;
+  Upstream upstream(loop_, setting());
+  const http::ReplicaSet but_first("10");
+  http::Pool* first = nullptr;
+  for (int i = 0; i < 2; ++i) {
+    Upstream::Place place = upstream.pick(but_first, loop_.now(), 0);
+    ASSERT_EQ(place.replica, 0U);
+    first = place.pool;
+    upstream.settle(place, Outcome::transient, loop_.now(), 0.5);
+  }
+  const auto ejected = [&] {
+    ClusterState state;
+    upstream.describe(state, loop_.now());
+    return state.replicas[0].ejected_on;
+  };
+  EXPECT_EQ(ejected(), 1U);
+  upstream.reload(setting());
+  EXPECT_EQ(ejected(), 1U);
+  config_.pool.max_connections = 3;
+  upstream.reload(setting());
+  EXPECT_EQ(ejected(), 1U);
+  config_.endpoints.pop_back();  // Alone it is asked whatever it did.
+  upstream.reload(setting());
+  Upstream::Place place = upstream.pick({}, loop_.now(), 0);
+  ASSERT_NE(place.pool, nullptr);
+  EXPECT_NE(place.pool, first);
+  upstream.settle(place, Outcome::success, loop_.now(), 0);
+}
+
+TEST_F(UpstreamTest, WithoutAnAddressThereIsNoPlaceAndWithEveryBreakerOpenThereIsOne) {
+  config_.endpoints = {"http://api.test:80"};
+  Upstream upstream(loop_, setting());
+  EXPECT_EQ(upstream.pick({}, loop_.now(), 0).why, http::CloseReason::name_not_resolved);
+  addresses_["api.test"] = {"10.0.0.1", "10.0.0.2"};
+  upstream.use(addresses_);
+  EXPECT_EQ(replicas(upstream), (Names{"http://api.test 10.0.0.1", "http://api.test 10.0.0.2"}));
+  for (int i = 0; i < 40; ++i) {
+    Upstream::Place place = upstream.pick({}, loop_.now(), i / 40.0);
+    ASSERT_NE(place.pool, nullptr);
+    EXPECT_EQ(place.pool->authority(), "api.test");  // The name, wherever it is.
+    upstream.settle(place, Outcome::transient, loop_.now(), 0.99);
+  }
+}
+
+TEST_F(UpstreamTest, AddressesOverTheBoundAreLeftOutAndCounted) {
+  config_.endpoints = {"http://api.test:80"};
+  for (int i = 0; i < 300; ++i) {
+    addresses_["api.test"].push_back("10.0." + std::to_string(i / 100) + "." +
+                                     std::to_string(i % 100));
+  }
+  const Upstream upstream(loop_, setting());
+  ClusterState state;
+  upstream.describe(state, loop_.now());
+  EXPECT_EQ(state.replicas.size(), http::kMostReplicas);
+  EXPECT_EQ(state.left_out, 300 - http::kMostReplicas);
+}
+
+TEST_F(UpstreamTest, AddressesThatWereLeftOutComeInWhenNumbersAreFree) {
+  config_.endpoints = {"http://api.test:80"};
+  for (std::size_t i = 0; i < http::kMostReplicas; ++i) {
+    addresses_["api.test"].push_back("10.0.0." + std::to_string(i));
+  }
+  Upstream upstream(loop_, setting());
+  Upstream::Place place = upstream.pick({}, loop_.now(), 0);
+  addresses_["api.test"][place.replica] = "10.0.1.1";  // While the old one is in use.
+  upstream.use(addresses_);
+  EXPECT_EQ(replicas(upstream).size(), http::kMostReplicas - 1);
+  upstream.settle(place, Outcome::success, loop_.now(), 0);
+  loop_.run();  // Until the timer has nothing to do.
+  EXPECT_EQ(replicas(upstream).size(), http::kMostReplicas);
+  ClusterState state;
+  upstream.describe(state, loop_.now());
+  EXPECT_EQ(state.left_out, 0U);
+}
+
+TEST(ShareOf, IsRoundedUp) {
+  EXPECT_EQ(share_of(10, 4), 3U);
+  EXPECT_EQ(share_of(8, 4), 2U);
+  EXPECT_EQ(share_of(1, 4), 1U);
+  EXPECT_EQ(share_of(0, 4), 0U);
+}
+
+}  // namespace
+}  // namespace damper::proxy

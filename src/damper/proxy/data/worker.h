@@ -1,0 +1,78 @@
+#ifndef DAMPER_PROXY_DATA_WORKER_H_
+#define DAMPER_PROXY_DATA_WORKER_H_
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "damper/base/instant.h"
+#include "damper/http/client/client_metrics.h"
+#include "damper/observe/registry.h"
+#include "damper/proxy/data/proxy_generation.h"
+#include "damper/proxy/data/proxy_state.h"
+#include "damper/proxy/data/upstream_names.h"
+
+namespace damper::proxy {
+
+// The options of a route's gate on one of so many loops: limit and queue are divided, rounded up.
+[[nodiscard]] http::AdmissionOptions share_of(const http::AdmissionOptions& all, std::size_t loops);
+
+// A Worker is one loop of the proxy, on a thread of its own: its servers, the passages on it, and
+// the clusters and gates as it sees them.
+//
+// Model: everything happens on its thread, handed over with run(); nothing is shared with the other
+// loops but what a ProxyGeneration has. What is said of all loops together (max_connections of a
+// listener, of a pool, its line, a gate's limit and queue) is divided by the loops and rounded up:
+// with 4 loops a listener with 10 connections has 12 at most.
+// A listener that stays keeps its connections; one that goes drains within the configuration's
+// drain_time. Upstreams and gates that nobody needs any more are looked at now and then, and go
+// when nothing of them is in use: never from within a call.
+// Once a second it publishes what it looks like: a scrape, which holds the registry's lock, must
+// not wait for a loop that may want it.
+// Thread safety: run(), post() and published() may be called by any thread; the others only on its
+// own.
+class Worker {
+ public:
+  // What is referred to outlives it. Its loop runs from here on.
+  Worker(std::size_t number, const UpstreamNames& names, observe::Registry& registry);
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+  // Ends at once what is under way.
+  ~Worker();
+
+  // On its thread, and waits for it. REQUIRES: this is not a worker's thread.
+  void run(const std::function<void()>& work);
+  // The same without waiting.
+  void post(std::function<void()> work);
+  // What it described last, at most about a second ago; nullptr: nothing yet.
+  [[nodiscard]] std::shared_ptr<const ProxyState> published() const;
+
+  // ---- On its thread
+  // Serves by this configuration from now on. One sentence: a socket could not be had after all. It
+  // is closed then, and the others serve.
+  [[nodiscard]] std::optional<std::string> use(const ProxyGeneration& generation);
+  // The names' addresses may have changed.
+  void look_at_names();
+  // No new connections; `done` is called when there are none left, at the latest after `within`.
+  // A second one waits for the same, however long the first said.
+  void drain(Duration within, std::function<void()> done);
+  // What it looks like, which is published too; vectors as in the configuration in use.
+  [[nodiscard]] ProxyState describe();
+  // By cluster.
+  [[nodiscard]] std::map<std::string, std::shared_ptr<const http::ClientMetrics>> metrics() const;
+
+ private:
+  class OnLoop;
+
+  std::unique_ptr<OnLoop> on_loop_;
+  std::thread thread_;
+};
+
+}  // namespace damper::proxy
+
+#endif  // DAMPER_PROXY_DATA_WORKER_H_
