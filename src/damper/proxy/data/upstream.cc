@@ -40,7 +40,7 @@ std::vector<http::Endpoint> expand(const std::vector<std::string>& texts,
     for (const std::string& address : found->second) {
       http::Endpoint one = *endpoint;
       one.address = address;
-      add(std::move(one));
+      add(one);
     }
   }
   return all;
