@@ -74,6 +74,7 @@ std::string demo_policy(const std::vector<std::string>& backends) {
     endpoints += (endpoints.empty() ? "\"" : ", \"") + backend + '"';
   }
   return R"(threads: 1
+access_log: off
 listeners:
   demo: { address: 127.0.0.1:0 }
 clusters:
