@@ -15,7 +15,8 @@ set(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL ON)
 find_program(CCACHE ccache)
 mark_as_advanced(CCACHE)
 if(CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+  # It takes a precompiled header (GoogleTest's) for what it was made of, if it is told to.
+  set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE})
 endif()
 
 # A product and a sum are rounded apart everywhere: a machine that fuses them would otherwise give

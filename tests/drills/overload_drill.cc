@@ -58,10 +58,9 @@ TEST(MetastabilityDrill, AnOverloadPassesAndTheServiceIsBackByItself) {
   EXPECT_GT(goodput_after_overload(guarded(), "yes"), 0.95);
 }
 
-// The backend takes whatever comes, the clients just ask: the proxy alone keeps the two apart. On
-// one loop: several share the limit out, and who has more of the connections has no more of it.
+// The backend takes whatever comes, the clients just ask: the proxy alone keeps the two apart,
+// however the connections fall to its loops.
 constexpr const char* kGuardedProxy = R"(
-threads: 1
 routes:
   all:
     cluster: backend
@@ -160,7 +159,6 @@ TEST(OverloadDrill, AtThreeTimesItsCapacityAServerGoesOnWorking) {
 TEST(OverloadDrill, HoldsThroughTheProxy) {
   if (!kTimed) GTEST_SKIP() << "A sanitizer changes what a request costs.";
   constexpr const char* kProxy = R"(
-threads: 1
 routes:
   all:
     cluster: backend

@@ -17,6 +17,7 @@ import resource
 import shutil
 import socket
 import struct
+import subprocess
 import sys
 import time
 import urllib.request
@@ -30,6 +31,10 @@ POLICY = """    timeout: 1s
     retry_policy: { num_retries: 2, per_try_timeout: 400ms, retry_back_off: { base_interval: 5ms } }
     circuit_breaker: off
 """
+
+
+class Broken(Exception):
+    """What must not happen."""
 
 
 def reset(writer):
@@ -96,6 +101,8 @@ async def serve(reader, writer):
             await writer.drain()
     except (OSError, asyncio.IncompleteReadError, ValueError):
         pass
+    except asyncio.CancelledError:
+        pass  # The soak is over. A task that ends so would be shown as an error, by asyncio.
     finally:
         writer.close()
 
@@ -149,7 +156,7 @@ class Load:
                     status = await self.read_answer(reader)
                     self.count(f"{path.decode()} {status}")
                     if path in (b"/ok", b"/large") and status == 0:
-                        raise SystemExit("soak: a good request got no answer")
+                        raise Broken("a good request got no answer")
                     if status == 0:
                         break
                     await asyncio.sleep(0.001)
@@ -214,7 +221,7 @@ class Load:
                 stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL)
             out = (await asyncio.wait_for(program.communicate(), PATIENCE * 6))[0]
             if path in ("ok", "large", "drip") and b" 60 succeeded" not in out:
-                raise SystemExit("soak: HTTP/2 requests failed:\n" + out.decode())
+                raise Broken("HTTP/2 requests failed:\n" + out.decode())
             self.count(f"h2load /{path}")
             await asyncio.sleep(0.1)
 
@@ -245,14 +252,25 @@ async def soak(proxy):
     sizes = []
 
     async def watch():
+        tenths = 1
         while not load.over():
+            left = load.end - time.monotonic()
+            if left < SECONDS * (1 - tenths / 10):
+                tenths += 1
+                print(f"{SECONDS - left:6.0f} s: {sum(load.counts.values())} done, "
+                      f"{sizes[-1]:.1f} MiB", flush=True)
             if proxy.process.poll() is not None:
-                raise SystemExit(f"soak: the proxy is gone: {proxy.process.returncode}\n"
-                                 + proxy.said())
+                raise Broken("the proxy is gone")
             sizes.append(resident(proxy.process.pid))
             await asyncio.sleep(max(0.25, SECONDS / 200))
 
-    await asyncio.gather(*tasks, watch())
+    running = [asyncio.create_task(task) for task in (*tasks, watch())]
+    await asyncio.wait(running, return_when=asyncio.FIRST_EXCEPTION)
+    for task in running:
+        task.cancel()  # Only if one has failed there are others left.
+    for result in await asyncio.gather(*running, return_exceptions=True):
+        if isinstance(result, Exception):
+            raise result
     return load.counts, sizes
 
 
@@ -265,36 +283,54 @@ def check_rest(proxy, sizes):
         if (now["requests_under_way"] == 0 and open_now == 0) or time.monotonic() > deadline:
             break
         time.sleep(0.2)
-    print(f"under way {now['requests_under_way']}, connections {open_now}")
+    print(f"after the clients have gone: {now['requests_under_way']} requests under way, "
+          f"{open_now} connections open")
     if now["requests_under_way"] or open_now:
-        raise SystemExit("soak: something is stuck:\n" + json.dumps(now, indent=1))
+        raise Broken("something is stuck:\n" + json.dumps(now, indent=1))
     warm = max(sizes[:max(3, len(sizes) // 5)])
     late = sorted(sizes[-max(3, len(sizes) // 5):])
     late = late[len(late) // 2]
-    print(f"resident MiB: warm {warm:.1f}, late {late:.1f}, at the end "
-          f"{resident(proxy.process.pid):.1f}")
+    print(f"the proxy's memory in MiB: {warm:.1f} in the first fifth at most, {late:.1f} in the "
+          f"last fifth, {resident(proxy.process.pid):.1f} now")
     if not INSTRUMENTED and late > warm * 1.25 + 4:  # A sanitizer keeps what was freed.
-        raise SystemExit("soak: it grows")
+        raise Broken("it grows")
 
 
 async def run():
     backend = await asyncio.start_server(serve, "127.0.0.1", 0, limit=1 << 20)
     proxy = Proxy(backend.sockets[0].getsockname()[1], extra=POLICY)
+    print(f"soak: {SECONDS:.0f} s of good and bad clients and answers through the proxy, process "
+          f"{proxy.process.pid}", flush=True)
+    why = None
     try:
         counts, sizes = await soak(proxy)
+        print("how often, what, and the status that the client got (0: the answer broke off, as "
+              "the backend's did):")
         for what, count in sorted(counts.items()):
             print(f"{count:8} {what}")
         await asyncio.to_thread(check_rest, proxy, sizes)
-    finally:
+    except (Broken, OSError, asyncio.TimeoutError) as error:
+        why = str(error) or repr(error)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            proxy.process.wait(1)  # A process that dies closes its sockets before it is gone.
+    if (status := proxy.process.poll()) is not None:
+        words = [line for line in proxy.said().splitlines() if not line.startswith("{")][-100:]
+        why = "\n".join([f"the proxy ended with {status}; the last of its log:", *words])
+    try:
         await asyncio.to_thread(proxy.stop)
+    except AssertionError as error:
+        why = why or str(error)
     backend.close()
+    if not why:
+        print("soak: nothing grew, broke or got stuck")
+    return f"soak: {why}" if why else 0
 
 
 def main():
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     random.seed(6)
-    asyncio.run(run())
+    return asyncio.run(run())
 
 
 if __name__ == "__main__":

@@ -125,6 +125,31 @@ std::string post(std::uint16_t port, const std::string& path, const std::string&
                        std::to_string(body.size()) + "\r\n\r\n" + body);
 }
 
+Callers::Callers(std::uint16_t port, const std::string& answer, int number) {
+  for (int i = 0; i < number; ++i) {
+    threads_.emplace_back([this, port, answer] {
+      while (!stop_) {
+        ++(get(port, "/") == answer ? answered_ : lost_);
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));  // Their rate.
+      }
+    });
+  }
+}
+
+bool Callers::wait_for_answers(int more) const {
+  const int enough = answered_ + more;
+  for (int i = 0; i < 500 && answered_ < enough; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return answered_ >= enough;
+}
+
+void Callers::stop() {
+  stop_ = true;
+  for (std::thread& thread : threads_) thread.join();
+  threads_.clear();
+}
+
 Program::Program(const std::vector<std::string>& arguments, const std::string& program)
     : process(with_shell(arguments, program)) {}
 

@@ -42,6 +42,30 @@ class Backend {
 [[nodiscard]] std::string post(std::uint16_t port, const std::string& path,
                                const std::string& body);
 
+// Callers ask for a page all the time, each on a connection of its own, about a hundred times a
+// second each.
+class Callers {
+ public:
+  // `answer` is the body that a good answer has.
+  Callers(std::uint16_t port, const std::string& answer, int number = 4);
+  Callers(const Callers&) = delete;
+  Callers& operator=(const Callers&) = delete;
+  ~Callers() { stop(); }
+
+  // Until so many more have been answered well; false: they were not within 5 s.
+  [[nodiscard]] bool wait_for_answers(int more) const;
+  // Nobody asks any more.
+  void stop();
+  [[nodiscard]] int answered() const noexcept { return answered_; }
+  [[nodiscard]] int lost() const noexcept { return lost_; }  // No good answer.
+
+ private:
+  std::atomic<bool> stop_ = false;
+  std::atomic<int> answered_ = 0;
+  std::atomic<int> lost_ = 0;
+  std::vector<std::thread> threads_;
+};
+
 // The process: what it writes to standard output and error is read together.
 class Program {
  public:

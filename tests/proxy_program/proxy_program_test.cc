@@ -87,6 +87,39 @@ TEST_F(ProxyProgram, ReloadsOnChangeOnHupAndOverTheApiAndABadFileChangesNothing)
   EXPECT_EQ(one.process.stop(), 0);
 }
 
+TEST_F(ProxyProgram, AReloadTakesAnotherTokenFileAndSaysWhatNeedsARestart) {
+  const auto token = [&](const std::string& name, const std::string& text) {
+    std::ofstream(folder_ / name) << text;
+    return (folder_ / name).string();
+  };
+  const std::string one_file = token("one", "0123456789abcdef");
+  const std::string two_file = token("two", "fedcba9876543210");
+  const auto with = [&](const std::string& file, const std::string& address = ":0") {
+    return config(a_.url()) + "admin: {address: '" + address + "', token_file: " + file + "}\n";
+  };
+  write(with(one_file));
+  Program one({"-c", file_});
+  ASSERT_TRUE(one.wait_until_it_serves());
+  const auto reload = [&](const std::string& bearer) {
+    return ask(one.admin,
+               "POST /reload HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+               "Authorization: Bearer " +
+                   bearer + "\r\nContent-Length: 0\r\n\r\n")
+        .substr(0, 12);
+  };
+  write(with(two_file));
+  EXPECT_EQ(one.wait_for("policy_reloaded").find("restart"), std::string::npos);
+  EXPECT_EQ(reload("0123456789abcdef"), "HTTP/1.1 401");
+  EXPECT_EQ(reload("fedcba9876543210"), "HTTP/1.1 200");
+  write(with("/nowhere"));
+  EXPECT_NE(one.wait_for("policy_refused").find("/nowhere"), std::string::npos);
+  EXPECT_EQ(reload("fedcba9876543210"), "HTTP/1.1 400");  // The file is still the bad one.
+  write(with(two_file, ":1") + "threads: 7\n");
+  EXPECT_NE(one.wait_for("policy_reloaded").find("threads and admin.address stay as they were"),
+            std::string::npos);
+  EXPECT_EQ(reload("fedcba9876543210"), "HTTP/1.1 200");
+}
+
 TEST_F(ProxyProgram, TermAnswersWhatIsUnderWayThenEnds) {
   Program one({"--listen", ":0", "--to", a_.url(), "--admin", "off"});
   ASSERT_TRUE(one.wait_until_it_serves());
@@ -120,30 +153,21 @@ TEST_F(ProxyProgram, AnUpgradeUnderLoadLosesNoRequest) {
   write(config(a_.url()));
   Program one({"-c", file_, "--admin", ":0"});
   ASSERT_TRUE(one.wait_until_it_serves());
-  std::atomic<bool> stop = false;
-  std::atomic<int> lost = 0;
-  std::atomic<int> answered = 0;
-  std::vector<std::thread> clients;
-  for (int i = 0; i < 4; ++i) {
-    clients.emplace_back([&, i] {
-      while (!stop) ++(get(one.port, i == 0 ? "/slow" : "/") == "A" ? answered : lost);
-    });
-  }
+  Callers callers(one.port, "A");
+  std::string slow;
+  std::thread client([&] { slow = get(one.port, "/slow"); });
   kill(one.process.pid(), SIGUSR2);
   const std::string line = one.wait_for("event=upgraded");
   const auto at = line.find("count=");
   ASSERT_NE(at, std::string::npos) << line;
   const pid_t next = std::atoi(line.c_str() + at + 6);
   EXPECT_EQ(one.process.wait_for_end(), 0);
-  const int before = answered;
-  for (int i = 0; i < 200 && answered < before + 50; ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  EXPECT_GE(answered, before + 50);  // By the new one, on the same port.
+  EXPECT_TRUE(callers.wait_for_answers(50));  // By the new one, on the same port.
   EXPECT_EQ(get(one.admin, "/healthz"), "ok\n");
-  stop = true;
-  for (std::thread& client : clients) client.join();
-  EXPECT_EQ(lost, 0);
+  callers.stop();
+  client.join();
+  EXPECT_EQ(slow, "A");
+  EXPECT_EQ(callers.lost(), 0);
   kill(next, SIGKILL);
 }
 

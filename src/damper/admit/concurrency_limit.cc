@@ -49,7 +49,8 @@ ConcurrencyLimit::ConcurrencyLimit(const ConcurrencyLimitOptions& options)
       control_(options) {}
 
 bool ConcurrencyLimit::try_acquire() noexcept {
-  std::uint64_t gate = gate_.load(std::memory_order_relaxed);
+  // This load, and what makes room below, are in one order with what those who wait say (6).
+  std::uint64_t gate = gate_.load(std::memory_order_seq_cst);
   do {
     if (in_flight_of(gate) >= limit_of(gate)) return false;
   } while (!gate_.compare_exchange_weak(gate, gate + 1, std::memory_order_acquire,
@@ -58,7 +59,7 @@ bool ConcurrencyLimit::try_acquire() noexcept {
 }
 
 std::uint64_t ConcurrencyLimit::leave() noexcept {
-  const std::uint64_t before = gate_.fetch_sub(1, std::memory_order_release);
+  const std::uint64_t before = gate_.fetch_sub(1, std::memory_order_seq_cst);
   DAMPER_CHECK(in_flight_of(before) > 0);
   return before;
 }
@@ -116,7 +117,7 @@ void ConcurrencyLimit::close_window(Instant now) noexcept {
 void ConcurrencyLimit::set_limit(std::int32_t limit) noexcept {
   std::uint64_t gate = gate_.load(std::memory_order_relaxed);
   while (!gate_.compare_exchange_weak(gate, gate_of(limit, gate & kInFlight),
-                                      std::memory_order_relaxed)) {
+                                      std::memory_order_seq_cst, std::memory_order_relaxed)) {
   }
 }
 

@@ -26,6 +26,8 @@ namespace damper::admit {
 //   (2) Every successful try_acquire is undone by exactly one release; a refused one changes
 //   nothing. (3) A limit fed by drops alone shrinks to min (trap L1). (4) No phase rejects traffic
 //   in order to measure (trap L2): see LimitControl. (5) An ignored release gives no sample.
+//   (6) Who says somewhere (in sequentially consistent order) that it waits, and is then refused by
+//       try_acquire, can be seen there by whoever gives a place back, or raises the limit, after.
 // Thread safety: all methods may be called concurrently. All but reload are lock-free; a reload
 // waits for an update that is under way.
 // Cost: no allocation. try_acquire is a compare-and-swap; a release a subtraction and, unless the

@@ -72,8 +72,8 @@ inline constexpr std::array<std::string_view, 5> kShedReasonNames = {"full", "ev
 //   (6) A refused push changes nothing but a counter; the item stays with the caller.
 //   (7) Nothing is evicted for an arrival of its own class or a lower one, unless it is expired.
 // Thread safety: none; the driver that serves the queue owns it.
-// Cost: one allocation, at construction and for a larger capacity. push is O(1); pop is O(1) for
-// each item that it removes.
+// Cost: one allocation, at construction and for a larger capacity, unless less is reserved. push is
+// O(1); pop is O(1) for each item that it removes.
 template <class T>
 class ShedQueue {
  public:
@@ -95,17 +95,25 @@ class ShedQueue {
 
   // REQUIRES: !find_error(options).
   explicit ShedQueue(const ShedQueueOptions& options)
-      : options_(options), lists_((check(options), static_cast<std::size_t>(options.capacity))) {}
+      : ShedQueue(options, static_cast<std::size_t>(options.capacity)) {}
+  // Has room for so many at first, of the capacity; push() allocates when more wait than ever did.
+  // REQUIRES: 0 < reserved <= capacity.
+  ShedQueue(const ShedQueueOptions& options, std::size_t reserved)
+      : options_(options), lists_((check(options), reserved)), lazy_(reserved < capacity()) {
+    DAMPER_CHECK(reserved > 0 && reserved <= capacity());
+  }
 
   // Who waits goes on waiting, in its place. REQUIRES: !find_error(options).
   void reload(const ShedQueueOptions& options) {
     check(options);
-    lists_.grow(static_cast<std::size_t>(options.capacity));
     options_ = options;
+    if (!lazy_) lists_.grow(capacity());
   }
 
-  // Takes `item` when it is accepted, and leaves it untouched when it is refused.
-  [[nodiscard]] Pushed push(T&& item, Criticality c, Instant deadline, Instant now, double draw) {
+  // Takes `item` when it is accepted, and leaves it untouched when it is refused. `full`: somebody
+  // who counts more than this queue says that it is at its capacity.
+  [[nodiscard]] Pushed push(T&& item, Criticality c, Instant deadline, Instant now, double draw,
+                            bool full = false) {
     now = advance(now);
     if (expired(deadline, now)) return refuse(c, ShedReason::expired, Duration{0});
     if (depth() == 0) {
@@ -113,10 +121,11 @@ class ShedQueue {
       busy_since_pop_ = false;
     }
     Pushed pushed;
-    if (depth() >= static_cast<std::size_t>(options_.capacity)) {
+    if (full || depth() >= capacity()) {
       pushed.evicted = make_room(c, now);
       if (!pushed.evicted) return refuse(c, ShedReason::full, retry_after(draw));
     }
+    if (lists_.full()) lists_.grow(std::min(2 * depth(), capacity()));
     pushed.place = lists_.push(c, {std::move(item), now, deadline});
     return pushed;
   }
@@ -126,6 +135,9 @@ class ShedQueue {
   [[nodiscard]] T withdraw(Criticality c, Place place) noexcept {
     return std::move(lists_.take_at(c, place).item);
   }
+
+  // Somebody who counts more than this queue says since when there was always somebody waiting.
+  void on_busy_since(Instant since) noexcept { empty_until_ = std::min(empty_until_, since); }
 
   // The request to work on now, if any. Calls sink(Dropped&&) for each one given up on the way; the
   // sink must not throw nor use the queue.
@@ -184,6 +196,9 @@ class ShedQueue {
  private:
   using Waiting = typename ClassLists<T>::Waiting;
 
+  [[nodiscard]] std::size_t capacity() const noexcept {
+    return static_cast<std::size_t>(options_.capacity);
+  }
   static void check(const ShedQueueOptions& options) { DAMPER_CHECK(!find_error(options)); }
   Instant advance(Instant now) noexcept { return latest_ = std::max(latest_, now); }
   bool expired(Instant deadline, Instant now) const noexcept {
@@ -239,6 +254,7 @@ class ShedQueue {
 
   ShedQueueOptions options_;
   ClassLists<T> lists_;
+  bool lazy_;  // grows as it is used
   Instant latest_ = Instant::min();
   Instant empty_until_ = Instant::min();
   Instant popped_ = Instant::min();

@@ -209,6 +209,42 @@ TEST(ShedQueue, AtTheCapacityAnExpiredRequestMakesRoomForAnybody) {
   EXPECT_EQ(pushed.evicted->verdict(), Verdict::deadline_too_close);
 }
 
+TEST(ShedQueue, WhoCountsMoreThanThisQueueMaySayThatItIsFull) {
+  Bench bench({.capacity = 10});
+  ASSERT_TRUE(bench.push(1, sheddable, 0).accepted());
+  const auto refused = bench.queue.push(2, sheddable, kNever, at(1), 0.5, true);
+  EXPECT_EQ(refused.verdict, Verdict::shed);
+  const auto pushed = bench.queue.push(3, critical, kNever, at(1), 0.5, true);
+  EXPECT_TRUE(pushed.accepted());
+  EXPECT_EQ(pushed.evicted->item, 1);
+  EXPECT_EQ(bench.queue.depth(), 1U);
+}
+
+TEST(ShedQueue, WhoCountsMoreThanThisQueueMaySayThatThereIsPressure) {
+  Bench bench({});
+  ASSERT_TRUE(bench.push(1, critical, 200).accepted());
+  ASSERT_TRUE(bench.push(2, critical, 201).accepted());
+  bench.queue.on_busy_since(at(101));
+  EXPECT_FALSE(bench.queue.under_pressure(at(201)));
+  EXPECT_TRUE(bench.queue.under_pressure(at(202)));
+  EXPECT_EQ(bench.pop(202), 2);
+  EXPECT_EQ(bench.pop(202), 1);
+  ASSERT_TRUE(bench.push(3, critical, 203).accepted());  // It has been empty.
+  EXPECT_FALSE(bench.queue.under_pressure(at(203)));
+}
+
+TEST(ShedQueue, WithLessReservedItGrowsUpToTheCapacity) {  // Invariant (1)
+  ShedQueue<int> queue({.capacity = 11}, 2);
+  for (int i = 0; i < 11; ++i) {
+    EXPECT_TRUE(queue.push(int{i}, critical, kNever, at(0), 0).accepted());
+  }
+  EXPECT_FALSE(queue.push(11, critical, kNever, at(0), 0).accepted());
+  queue.reload({.capacity = 12});
+  EXPECT_TRUE(queue.push(11, critical, kNever, at(0), 0).accepted());
+  EXPECT_FALSE(queue.push(12, critical, kNever, at(0), 0).accepted());
+  for (int i = 0; i < 12; ++i) EXPECT_EQ(queue.pop(at(1), [](auto&&) {}), i);
+}
+
 TEST(ShedQueue, ACapacityOfOneWorks) {
   Bench bench({.capacity = 1});
   EXPECT_TRUE(bench.push(1, sheddable, 0).accepted());

@@ -95,15 +95,6 @@ int run_check(const Options& options, const Streams& streams) {
   return status;
 }
 
-// Accepts one of the words, and says which there are when it is none.
-auto one_of(std::span<const std::string_view> words) {
-  return [words](const std::string& text) -> std::string {
-    if (std::find(words.begin(), words.end(), text) != words.end()) return {};
-    return "must be one of " + policy::joined(words) + ", not " + policy::in_quotes(text) +
-           policy::suggestion(text, words);
-  };
-}
-
 }  // namespace
 
 void add_check(CLI::App& app, const Streams& streams, int& status) {

@@ -91,7 +91,7 @@ TEST(Check, TheStatusIsOneFromTheSeverityThatIsAskedFor) {
   EXPECT_EQ(status("note", "route: {x: 1}"), 2);
   EXPECT_EQ(damper({"check", "--fail-on", "errors", "-"}, note).err,
             "damper: --fail-on: must be one of note, warning, error, not \"errors\"; did you mean "
-            "error?; see damper --help\n");
+            "error?; see damper check --help\n");
 }
 
 TEST(Check, TroubleOutranksFindings) {
@@ -113,8 +113,9 @@ TEST(Check, OtherFormatsAreOneDocumentOnStandardOutput) {
   const Result sarif = damper({"check", "--format", "sarif", "-"}, "route: {}");
   EXPECT_EQ(sarif.status, 0);
   EXPECT_NE(sarif.out.find("\"version\":\"2.1.0\""), std::string::npos);
-  EXPECT_EQ(damper({"check", "--format", "xml", "-"}, "route: {}").err,
-            "damper: --format: must be one of text, json, sarif, not \"xml\"; see damper --help\n");
+  EXPECT_EQ(
+      damper({"check", "--format", "xml", "-"}, "route: {}").err,
+      "damper: --format: must be one of text, json, sarif, not \"xml\"; see damper check --help\n");
 }
 
 TEST(Check, TheEffectivePolicyIsAPolicyFile) {
@@ -133,7 +134,7 @@ TEST(Check, TheRulesAreListedWithoutAFile) {
   const Result result = damper({"check", "--rules"});
   EXPECT_EQ(result.status, 0);
   EXPECT_TRUE(result.out.starts_with("does-not-load (error)\n")) << result.out;
-  EXPECT_EQ(damper({"check"}).err, "damper: FILE is required; see damper --help\n");
+  EXPECT_EQ(damper({"check"}).err, "damper: FILE is required; see damper check --help\n");
   EXPECT_EQ(damper({"check", "--rules", "a.yaml"}).status, 2);
   EXPECT_EQ(damper({"check", "--effective", "--format", "json", "-"}, "route: {}").status, 2);
 }

@@ -1,10 +1,12 @@
 #include "damper/cli/ctl.h"
 
 #include <CLI/CLI.hpp>
+#include <array>
 #include <memory>
 #include <ostream>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "damper/base/duration_text.h"
 #include "damper/cli/ctl_client.h"
@@ -14,6 +16,8 @@
 #include "damper/cli/ctl_top.h"
 #include "damper/cli/terminal.h"
 #include "damper/lab/plain_text.h"
+#include "damper/observe/json_reader.h"
+#include "damper/policy/words.h"
 #include "damper/proxy/admin/state_json.h"
 #include "damper/proxy/admin/switch_order.h"
 
@@ -36,6 +40,10 @@ constexpr const char* kExamples = R"(Examples:
 
 Exit status: 0 done, 1 the proxy said no, 2 for trouble (nobody answers, a wrong option).
 )";
+
+constexpr std::array<std::string_view, 2> kPositions = {"off", "on"};
+constexpr const char* kShared =
+    "And --admin URL, --token-file FILE, --json: see damper ctl --help.\n";
 
 // What all subcommands share, and what each adds to it.
 struct Options {
@@ -110,6 +118,27 @@ int switches(CtlClient& client, const Options& options, const Streams& streams) 
   return kOk;
 }
 
+// A sentence if the proxy has no such route or cluster: what was probably meant, and what it has.
+std::optional<std::string> find_missing_scope(CtlClient& client, const std::string& scope) {
+  const std::size_t slash = scope.find('/');
+  if (slash == std::string::npos) return std::nullopt;
+  const std::string kind = scope.substr(0, slash + 1);
+  const auto text = client.get("/switches");
+  if (!text) return std::nullopt;
+  const auto scopes = proxy::parse_switches(*text);
+  if (!scopes) return std::nullopt;
+  std::vector<std::string_view> names;
+  for (const proxy::ScopeState& known : *scopes) {
+    if (known.scope == scope) return std::nullopt;
+    if (known.scope.starts_with(kind))
+      names.push_back(std::string_view(known.scope).substr(slash + 1));
+  }
+  const std::string_view name = std::string_view(scope).substr(slash + 1);
+  return "there is no " + kind.substr(0, slash) + ' ' + policy::in_quotes(name) +
+         policy::suggestion(name, names) +
+         " (there are: " + policy::on_one_line(policy::joined(names)) + ")";
+}
+
 int flip(CtlClient& client, const Options& options, admit::Switch which, const Streams& streams) {
   proxy::SwitchOrder order;
   order.which = which;
@@ -122,6 +151,9 @@ int flip(CtlClient& client, const Options& options, admit::Switch which, const S
     if (!length) return fail("--for: " + length.error(), streams);
     order.length = *length;
   }
+  if (!options.route.empty() && !options.cluster.empty()) {
+    return fail("--route and --cluster exclude each other", streams);
+  }
   if (order.off && order.reason.empty()) {
     return fail("a reason is needed, for whoever is on duty next: --reason \"...\"", streams);
   }
@@ -130,7 +162,10 @@ int flip(CtlClient& client, const Options& options, admit::Switch which, const S
     return fail(checked.error(), streams);
   }
   const auto answer = client.put("/switches", json);
-  if (!answer) return fail(answer.error(), streams);
+  if (!answer) {
+    const auto missing = find_missing_scope(client, order.scope);
+    return missing ? fail(CtlError{*missing, kRefused}, streams) : fail(answer.error(), streams);
+  }
   if (options.json) {
     streams.out << *answer;
     return kOk;
@@ -139,17 +174,24 @@ int flip(CtlClient& client, const Options& options, admit::Switch which, const S
               << options.position;
   if (order.off) {
     streams.out << (order.length ? ", for " + format_duration(*order.length)
-                                 : std::string(", until they are turned on"))
+                                 : std::string(", until it is turned on"))
                 << ": " << lab::printable(order.reason);
   }
   streams.out << '\n';
   return kOk;
 }
 
-int reload(CtlClient& client, const Streams& streams) {
+int reload(CtlClient& client, const Options& options, const Streams& streams) {
   const auto answer = client.post("/reload");
   if (!answer) return fail(answer.error(), streams);
-  streams.out << "reloaded: " << *answer;
+  if (options.json) {
+    streams.out << *answer;
+    return kOk;
+  }
+  const auto read = observe::read_json(*answer);
+  const observe::JsonValue* const version = read ? read->find("version") : nullptr;
+  streams.out << "reloaded: policy version " << (version != nullptr ? version->text : "unknown")
+              << '\n';
   return kOk;
 }
 
@@ -160,6 +202,7 @@ int policy(CtlClient& client, const Streams& streams) {
 int top(CtlClient& client, const Options& options, const Streams& streams) {
   const auto interval = interval_of(options);
   if (!interval) return fail(interval.error(), streams);
+  if (options.json) return print_page(client, "/state", streams);
   return run_top(client, {.interval = *interval, .once = options.once}, streams);
 }
 
@@ -178,14 +221,24 @@ void add_switch(CLI::App& ctl, const OptionsPtr& options, admit::Switch which,
   const std::string word(admit::name(which));
   CLI::App* command = ctl.add_subcommand(
       word, "Switch " + word + " off or on: of everything, of a cluster or of a route.");
-  command->add_option("position", options->position, "off or on.")
+  command->footer("Examples:\n  damper ctl " + word +
+                  " off --reason \"db failover\" --for 30m\n  damper ctl " + word +
+                  " off --route checkout --reason \"INC-42\"\n  damper ctl " + word +
+                  " on --route checkout\n\n" + kShared);
+  command->add_option("position", options->position, "What it is to be.")
+      ->type_name("off|on")
       ->required()
-      ->check(CLI::IsMember({"off", "on"}));
-  auto* const route = command->add_option("--route", options->route, "Of this route alone.");
+      ->check(one_of(kPositions));
+  command->add_option("--route", options->route, "Of this route alone.")->type_name("NAME");
   command->add_option("--cluster", options->cluster, "Of this cluster's routes alone.")
-      ->excludes(route);
-  command->add_option("--for", options->length, "Turns itself on again after so long: 30m.");
-  command->add_option("--reason", options->reason, "Why; needed to turn off.");
+      ->type_name("NAME");
+  command
+      ->add_option("--for", options->length,
+                   "On again by itself after so long: 30m; else it stays off.")
+      ->type_name("DURATION");
+  command
+      ->add_option("--reason", options->reason, "Why, for whoever is on duty next; off needs it.")
+      ->type_name("TEXT");
   command->callback(
       with_client(options, streams, status,
                   [which](CtlClient& client, const Options& given, const Streams& to) {
@@ -196,7 +249,9 @@ void add_switch(CLI::App& ctl, const OptionsPtr& options, admit::Switch which,
 void add_looks(CLI::App& ctl, const OptionsPtr& options, const Streams& streams, int& status) {
   CLI::App* page = ctl.add_subcommand(
       "status", "What is wrong now, switches, routes, replicas; the worst first.");
-  page->add_option("--interval", options->interval, "How far apart it looks twice.")
+  page->add_option("--interval", options->interval,
+                   "It looks twice, so far apart: rates are of that time.")
+      ->type_name("DURATION")
       ->capture_default_str();
   page->add_flag("--since-start", options->since_start,
                  "Rates and shares since the proxy was started; one look.");
@@ -206,10 +261,14 @@ void add_looks(CLI::App& ctl, const OptionsPtr& options, const Streams& streams,
   ctl.add_subcommand("switches", "What is switched off, why and for how long yet.")
       ->callback(with_client(options, streams, status, switches));
   CLI::App* live = ctl.add_subcommand("top", "Rates and what is under way, live; q ends.");
-  live->add_option("--interval", options->interval, "How often it looks.")->capture_default_str();
-  live->add_flag("--once", options->once, "One interval, and the end.");
+  live->add_option("--interval", options->interval, "How often it looks.")
+      ->type_name("DURATION")
+      ->capture_default_str();
+  live->add_flag("--once", options->once,
+                 "One interval, and the end; so it is without a terminal.");
   live->callback(with_client(options, streams, status, top));
-  CLI::App* events = ctl.add_subcommand("events", "The last transitions, a line each.");
+  CLI::App* events = ctl.add_subcommand(
+      "events", "What changed: breakers, budgets, switches, reloads; the last 1000, a line each.");
   events->add_flag("-f,--follow", options->follow, "And those that come, until ^C.");
   events->callback(with_client(
       options, streams, status, [](CtlClient& client, const Options& given, const Streams& to) {
@@ -222,26 +281,31 @@ void add_looks(CLI::App& ctl, const OptionsPtr& options, const Streams& streams,
 void add_ctl(CLI::App& app, const Streams& streams, int& status) {
   CLI::App* ctl = app.add_subcommand("ctl", "Look at a running proxy, and steer it.");
   ctl->require_subcommand(1);
-  ctl->footer(kExamples);
-  ctl->fallthrough();  // --admin may stand after the subcommand, too.
+  ctl->footer(kShared);  // Of the subcommands, which inherit it.
+  ctl->fallthrough();    // --admin may stand after the subcommand, too.
   const auto options = std::make_shared<Options>();
   ctl->add_option("--admin", options->admin, "Where the proxy's admin pages are.")
+      ->type_name("URL")
       ->envname("DAMPER_ADMIN")
       ->capture_default_str();
-  ctl->add_option("--token-file", options->token_file, "A file with the token, if one is needed.")
+  ctl->add_option("--token-file", options->token_file,
+                  "A file with the proxy's token: to change something, if it has one.")
+      ->type_name("FILE")
       ->envname("DAMPER_TOKEN_FILE");
   ctl->add_flag("--json", options->json, "What the proxy answered, for programs.");
   add_looks(*ctl, options, streams, status);
   add_switch(*ctl, options, admit::Switch::retries, streams, status);
   add_switch(*ctl, options, admit::Switch::hedging, streams, status);
   ctl->add_subcommand("reload", "Read the configuration again; a bad one changes nothing.")
-      ->callback(with_client(
-          options, streams, status,
-          [](CtlClient& client, const Options&, const Streams& to) { return reload(client, to); }));
+      ->callback(with_client(options, streams, status,
+                             [](CtlClient& client, const Options& given, const Streams& to) {
+                               return reload(client, given, to);
+                             }));
   ctl->add_subcommand("policy", "Every value in force, as YAML.")
       ->callback(with_client(
           options, streams, status,
           [](CtlClient& client, const Options&, const Streams& to) { return policy(client, to); }));
+  ctl->footer(kExamples);
 }
 
 }  // namespace damper::cli

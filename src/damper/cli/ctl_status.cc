@@ -108,7 +108,7 @@ void print_routes(std::ostream& out, const Looks& looks, lab::ReportStyle style)
 }
 
 void print_clusters(std::ostream& out, const ProxyState& state, lab::ReportStyle style) {
-  Table clusters({{"cluster", Side::left}, {"budget"}, {"replicas up"}});
+  Table clusters({{"cluster", Side::left}, {"budget"}, {"replicas in use"}});
   clusters.add({{"(the process)", Ink::faint}, budget_cell(state.budget.fill), {"-"}});
   for (const auto& cluster : state.clusters) {
     const auto up = std::count_if(cluster.replicas.begin(), cluster.replicas.end(),
@@ -229,7 +229,7 @@ void print_replicas(std::ostream& out, const ProxyState& state, lab::ReportStyle
     table.add(
         {{replica->endpoint, up ? Ink::calm : Ink::strong},
          {cluster->name},
-         {up ? "up"
+         {up ? "in use"
              : "ejected on " + std::to_string(replica->ejected_on) + " of " +
                    std::to_string(state.loops),
           up ? Ink::good : Ink::alarm},

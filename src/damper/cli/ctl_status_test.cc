@@ -42,14 +42,14 @@ TEST(CtlStatus, IsOnePageWithTheWorstFirst) {
       "  assets    static       50     100%      -       1.00    100%  -            -      0  "
       "       -   9ms  5,000      100%\n"
       R"(
-  cluster        budget  replicas up
-  (the process)   50.0%            -
-  payments         4.0%       1 of 2
-  static           100%       0 of 0
+  cluster        budget  replicas in use
+  (the process)   50.0%                -
+  payments         4.0%           1 of 2
+  static           100%           0 of 0
 
   replica               cluster   state              latency  asked now  connections  idle  waiting
   http://10.0.0.2:9000  payments  ejected on 2 of 2    900ms          0            1     1        4
-  http://10.0.0.1:9000  payments  up                    12ms          3            8     5        0
+  http://10.0.0.1:9000  payments  in use                12ms          3            8     5        0
 
   listener  address               connections
   edge      https://0.0.0.0:8443          120

@@ -72,9 +72,9 @@ TEST_F(Ctl, RetriesAreTurnedOffAndOnAgain) {
 
 TEST_F(Ctl, HedgingIsTurnedOffForAClusterOrForEverything) {
   EXPECT_EQ(ctl({"hedging", "off", "--cluster", "payments", "--reason", "cost"}).out,
-            "hedging of cluster payments: off, until they are turned on: cost\n");
+            "hedging of cluster payments: off, until it is turned on: cost\n");
   EXPECT_EQ(ctl({"hedging", "off", "--reason", "cost"}).out,
-            "hedging of everything: off, until they are turned on: cost\n");
+            "hedging of everything: off, until it is turned on: cost\n");
 }
 
 TEST_F(Ctl, TurningOffNeedsAReason) {
@@ -91,7 +91,7 @@ TEST_F(Ctl, TurningOffNeedsAReason) {
 TEST_F(Ctl, WhatTheProxyRefusesIsStatusOne) {
   const Result nowhere = ctl({"retries", "off", "--route", "nope", "--reason", "x"});
   EXPECT_EQ(nowhere.status, kRefused);
-  EXPECT_EQ(nowhere.err, "damper: there is no route/nope\n");
+  EXPECT_EQ(nowhere.err, "damper: there is no route \"nope\" (there are: checkout)\n");
   admin.administered.refusal = {.sentence = "damper.yaml:3: unknown key \"retrys\""};
   const Result reload = ctl({"reload"});
   EXPECT_EQ(reload.status, kRefused);
@@ -101,7 +101,8 @@ TEST_F(Ctl, WhatTheProxyRefusesIsStatusOne) {
 TEST_F(Ctl, AReloadSaysItsVersion) {
   const Result result = ctl({"reload"});
   EXPECT_EQ(result.status, kOk) << result.err;
-  EXPECT_EQ(result.out, "reloaded: {\"version\":8}\n");
+  EXPECT_EQ(result.out, "reloaded: policy version 8\n");
+  EXPECT_EQ(ctl({"reload", "--json"}).out, "{\"version\":9}\n");
   EXPECT_EQ(ctl({"policy"}).out, "routes: []\n");
 }
 
@@ -117,6 +118,7 @@ TEST_F(Ctl, TopPrintsOneIntervalWhereNobodyWatches) {
   const Result result = ctl({"top", "--interval", "50ms"});
   EXPECT_EQ(result.status, kOk) << result.err;
   EXPECT_NE(result.out.find("req/s"), std::string::npos) << result.out;
+  EXPECT_EQ(ctl({"top", "--json"}).out.find("{\"version\":7,"), 0U);
   EXPECT_EQ(ctl({"top", "--interval", "1h"}).err, "damper: --interval must be 50ms to 1m\n");
 }
 
@@ -157,6 +159,10 @@ TEST(CtlHelp, HasExamples) {
   const Result result = damper({"ctl", "--help"});
   EXPECT_EQ(result.status, kOk);
   EXPECT_NE(result.out.find("damper ctl retries off --route checkout"), std::string::npos);
+  const std::string retries = damper({"ctl", "retries", "--help"}).out;
+  EXPECT_NE(retries.find("position off|on REQUIRED"), std::string::npos) << retries;
+  EXPECT_NE(retries.find("damper ctl retries on --route checkout"), std::string::npos) << retries;
+  EXPECT_EQ(retries.find("ctl top"), std::string::npos) << retries;
   EXPECT_EQ(damper({"ctl"}).status, kTrouble);
   EXPECT_EQ(damper({"ctl", "nonsense"}).status, kTrouble);
 }

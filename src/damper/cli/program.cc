@@ -41,6 +41,14 @@ const std::string* find_unknown_subcommand(const std::vector<std::string>& argum
 
 }  // namespace
 
+std::function<std::string(const std::string&)> one_of(std::span<const std::string_view> words) {
+  return [words](const std::string& text) -> std::string {
+    if (std::find(words.begin(), words.end(), text) != words.end()) return {};
+    return "must be one of " + policy::joined(words) + ", not " + policy::in_quotes(text) +
+           policy::suggestion(text, words);
+  };
+}
+
 int run(std::vector<std::string> arguments, const Streams& streams) {
   CLI::App app("damper: retries that help. One engine decides, schedules and admits.", "damper");
   app.set_version_flag("--version", "damper " DAMPER_VERSION);
@@ -71,7 +79,10 @@ int run(std::vector<std::string> arguments, const Streams& streams) {
   } catch (const CLI::Success& asked) {  // --help or --version
     return app.exit(asked, streams.out, streams.err);
   } catch (const CLI::ParseError& error) {
-    streams.err << "damper: " << policy::on_one_line(error.what()) << "; see damper --help\n";
+    std::string command = "damper ";
+    if (!app.get_subcommands().empty()) command += app.get_subcommands()[0]->get_name() + ' ';
+    streams.err << "damper: " << policy::on_one_line(error.what()) << "; see " << command
+                << "--help\n";
     return kTrouble;
   }
   return status;

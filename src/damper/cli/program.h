@@ -1,8 +1,11 @@
 #ifndef DAMPER_CLI_PROGRAM_H_
 #define DAMPER_CLI_PROGRAM_H_
 
+#include <functional>
 #include <iosfwd>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace CLI {  // NOLINT(readability-identifier-naming): the library's.
@@ -29,6 +32,10 @@ struct Streams {
 // status)`: it adds itself with its options, its help and a callback that does the work and sets
 // the status. program.cc calls each of them.
 [[nodiscard]] int run(std::vector<std::string> arguments, const Streams& streams);
+
+// A check of an option: one of the words, which outlive it; else it says which there are.
+[[nodiscard]] std::function<std::string(const std::string&)> one_of(
+    std::span<const std::string_view> words);
 
 }  // namespace damper::cli
 

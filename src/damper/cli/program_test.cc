@@ -33,6 +33,12 @@ TEST(Program, AnUnknownSubcommandIsTroubleWithTheNearest) {
             "damper: unknown subcommand \"chek\"; did you mean check? (ac");
 }
 
+TEST(Program, AnErrorNamesTheHelpOfItsSubcommand) {
+  EXPECT_EQ(damper({"proxy", "--access-log", "al"}).err,
+            "damper: --access-log: must be one of off, failures, all, not \"al\"; did you mean "
+            "all?; see damper proxy --help\n");
+}
+
 TEST(Program, WrongUsageIsTroubleInOneLine) {
   for (const std::vector<std::string>& arguments :
        {std::vector<std::string>{}, {"--nonsense"}, {"check"}, {"check", "--nonsense", "x"}}) {

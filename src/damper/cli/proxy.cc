@@ -1,12 +1,14 @@
 #include "damper/cli/proxy.h"
 
 #include <CLI/CLI.hpp>
+#include <array>
 #include <memory>
 #include <ostream>
 
 #include "damper/base/duration_text.h"
 #include "damper/cli/proxy_run.h"
 #include "damper/cli/proxy_settings.h"
+#include "damper/proxy/control/control_address.h"
 
 namespace damper::cli {
 namespace {
@@ -21,16 +23,29 @@ constexpr const char* kExamples = R"(Examples:
 Signals: HUP reads the file again (a change of the file does too), TERM drains and ends,
 USR2 starts the program anew with the same sockets and ends when that serves.
 Exit status: 0 when it was told to end, 2 for trouble.
+The file's keys: docs/guide/proxy-reference.md. A running one: damper ctl --help.
 )";
+
+constexpr std::array<std::string_view, 3> kAccessLogs = {"off", "failures", "all"};
+constexpr std::array<std::string_view, 2> kLogFormats = {"logfmt", "json"};
 
 struct Options {
   ProxySettings settings;
   std::string admin;
   std::string drain_time;
+  std::string access_log;
+  std::string log_format;
   bool validate = false;
 };
 
 int validate(const ProxySettings& settings, const Streams& streams) {
+  if (!settings.control.empty()) {
+    const auto address = proxy::parse_control_address(settings.control, settings.control_tls);
+    if (!address) {
+      streams.err << "damper: --control: " << address.error() << '\n';
+      return kTrouble;
+    }
+  }
   const auto text = read_proxy_file(settings);
   const std::string name = settings.file.empty() ? "the command line" : settings.file;
   if (!text) {
@@ -57,6 +72,10 @@ int start(Options& options, const Streams& streams) {
   };
   settings.admin_off = options.admin == "off";
   if (!settings.admin_off) settings.flags.admin = options.admin;
+  if (options.access_log == "off") settings.access_log = proxy::AccessLog::off;
+  if (options.access_log == "failures") settings.access_log = proxy::AccessLog::failures;
+  if (options.access_log == "all") settings.access_log = proxy::AccessLog::all;
+  if (options.log_format == "json") settings.log_format = observe::LogFormat::json;
   if (!options.drain_time.empty()) {
     const auto length = parse_duration(options.drain_time);
     if (!length || *length > kLongest) {
@@ -70,6 +89,9 @@ int start(Options& options, const Streams& streams) {
     return trouble(
         "nothing says what to do: give -c FILE, or --listen and --to, or --control; "
         "see damper proxy --help");
+  }
+  if (settings.control.empty() && settings.control_tls != http::TlsClientOptions{}) {
+    return trouble("--control-ca, --control-cert and --control-key need --control etcds://...");
   }
   if (settings.state_dir.empty() && !settings.control.empty() && !options.validate) {
     return trouble(
@@ -88,33 +110,72 @@ void add_proxy(CLI::App& app, const Streams& streams, int& status) {
   ProxySettings& settings = options->settings;
   proxy->add_option("-c,--config", settings.file, "The file: listeners, clusters, routes, policy.")
       ->type_name("FILE");
-  proxy->add_option("--listen", settings.flags.listen, "Where to listen; :8080 is 127.0.0.1:8080.")
+  proxy
+      ->add_option("--listen", settings.flags.listen,
+                   "Where to listen; :8080 is 127.0.0.1:8080, and 0.0.0.0:8080 everywhere.")
       ->type_name("ADDRESS:PORT");
-  proxy->add_option("--to", settings.flags.to, "A replica of the service to send to.")
+  proxy
+      ->add_option("--to", settings.flags.to,
+                   "A replica of the service to send to; once for each of them.")
       ->type_name("URL");
-  proxy->add_flag("--validate", options->validate, "Say whether it is right; start nothing.");
-  proxy->add_option("--admin", options->admin, "Where the admin pages are; 127.0.0.1:9901.")
-      ->type_name("ADDRESS:PORT|off");
-  proxy->add_option("--token-file", settings.token_file, "Who may change state shows this token.")
-      ->type_name("FILE");
-  proxy->add_option("--threads", settings.threads, "Event loops; without it, one a core.")
-      ->check(CLI::Range(1, 256));
-  proxy->add_option("--access-log", settings.access_log, "Which requests are written down.")
-      ->type_name("off|failures|all")
-      ->transform(CLI::Transformer(
-          std::map<std::string, proxy::AccessLog>{{"off", proxy::AccessLog::off},
-                                                  {"failures", proxy::AccessLog::failures},
-                                                  {"all", proxy::AccessLog::all}}));
-  proxy->add_option("--drain-time", options->drain_time, "How long requests may end at the end.")
+  proxy->add_flag("--validate", options->validate,
+                  "Say whether file and flags are right; start nothing.");
+  proxy->add_option("--threads", settings.threads, "Event loops, 1 to 256; else one a core.")
+      ->type_name("NUMBER")
+      ->check(CLI::Range(1, 256).description(""));
+  proxy
+      ->add_option("--drain-time", options->drain_time,
+                   "How long requests under way may take to end after TERM; else 30s.")
       ->type_name("DURATION");
-  proxy->add_option("--control", settings.control, "A fleet's policy and switches.")
-      ->type_name("etcd://HOST:PORT/PREFIX");
-  proxy->add_option("--state-dir", settings.state_dir, "Where the fleet's last good copy is kept.")
-      ->type_name("DIR");
-  proxy->add_option("--log-format", settings.log_format, "Of the log of transitions.")
+
+  const std::string admin = "Admin pages";
+  proxy
+      ->add_option("--admin", options->admin,
+                   "Where the admin pages are, for damper ctl; else 127.0.0.1:9901.")
+      ->type_name("ADDRESS:PORT|off")
+      ->group(admin);
+  proxy
+      ->add_option("--token-file", settings.token_file,
+                   "A file with the token that whoever changes something there has to show.")
+      ->type_name("FILE")
+      ->group(admin);
+
+  const std::string logs = "Logs";
+  proxy
+      ->add_option("--access-log", options->access_log,
+                   "Which requests are logged, on standard output; else failures.")
+      ->type_name("off|failures|all")
+      ->group(logs)
+      ->check(one_of(kAccessLogs));
+  proxy
+      ->add_option("--log-format", options->log_format,
+                   "Of what else happens, on standard error; else logfmt.")
       ->type_name("logfmt|json")
-      ->transform(CLI::Transformer(std::map<std::string, observe::LogFormat>{
-          {"logfmt", observe::LogFormat::logfmt}, {"json", observe::LogFormat::json}}));
+      ->group(logs)
+      ->check(one_of(kLogFormats));
+
+  const std::string fleet = "Fleet";
+  proxy->add_option("--control", settings.control, "Policy and switches of a fleet, in etcd.")
+      ->type_name("etcd[s]://HOST:PORT/PREFIX")
+      ->group(fleet);
+  proxy
+      ->add_option("--state-dir", settings.state_dir,
+                   "Where their last good copy is kept, for when etcd is away.")
+      ->type_name("DIR")
+      ->group(fleet);
+  proxy
+      ->add_option("--control-ca", settings.control_tls.ca_file,
+                   "Whose certificates are good, with etcds://; else whom the system trusts.")
+      ->type_name("FILE")
+      ->group(fleet);
+  proxy
+      ->add_option("--control-cert", settings.control_tls.identity.certificate_file,
+                   "Our certificate, for an etcd that asks for one.")
+      ->type_name("FILE")
+      ->group(fleet);
+  proxy->add_option("--control-key", settings.control_tls.identity.key_file, "Its key.")
+      ->type_name("FILE")
+      ->group(fleet);
   proxy->callback([options, &streams, &status] { status = start(*options, streams); });
 }
 

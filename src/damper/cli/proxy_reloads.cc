@@ -3,6 +3,7 @@
 #include <chrono>
 #include <utility>
 
+#include "damper/cli/proxy_admin.h"
 #include "damper/run/clock.h"
 
 namespace damper::cli {
@@ -16,10 +17,11 @@ observe::Counter& counter(proxy::Proxy& proxy, const char* result) {
 }  // namespace
 
 ProxyReloads::ProxyReloads(const ProxySettings& settings, proxy::Proxy& proxy,
-                           engine::EventSink& events, std::string text)
+                           engine::EventSink& events, std::string text, ProxyAdmin* admin)
     : settings_(settings),
       proxy_(proxy),
       events_(events),
+      admin_(admin),
       refused_(counter(proxy, "refused")),
       unchanged_(counter(proxy, "unchanged")),
       time_(proxy.registry().gauge("damper_proxy_last_reload_time_seconds",
@@ -54,11 +56,16 @@ std::optional<std::string> ProxyReloads::apply(const std::string& text, const st
     refused_.add();
     return refuse(text, config.error());
   }
+  if (auto why = admin_ != nullptr ? admin_->find_error(*config) : std::nullopt) {
+    refused_.add();
+    return refuse(text, *std::move(why));
+  }
   if (auto why = proxy_.reload(*config)) return refuse(text, *std::move(why));
   applied_ = text;
   forget_refused();
   on_applied();
   std::string detail = name;
+  if (auto why = admin_ != nullptr ? admin_->use(*config) : std::nullopt) detail += ": " + *why;
   if (started_ != nullptr) {
     if (const std::string note = restart_note(*started_, *config); !note.empty()) {
       detail += ": " + note;
@@ -121,19 +128,21 @@ void ProxyReloads::on_fleet_at_start(std::optional<std::string> text, bool in_fo
 std::string restart_note(const proxy::ProxyConfig& started, const proxy::ProxyConfig& next) {
   std::vector<std::string> what;
   if (started.threads != next.threads) what.emplace_back("threads");
-  const proxy::AdminConfig none{.address = "", .port = 0};
-  const proxy::AdminConfig before = started.admin.value_or(none);
-  const proxy::AdminConfig after = next.admin.value_or(none);
-  if (before.address != after.address || before.port != after.port) {
+  if (started.admin.has_value() != next.admin.has_value()) {
+    what.emplace_back("admin");  // It is off, or is no longer.
+  } else if (started.admin && (started.admin->address != next.admin->address ||
+                               started.admin->port != next.admin->port)) {
     what.emplace_back("admin.address");
   }
-  if (before.token_file != after.token_file) what.emplace_back("admin.token_file");
   std::string out;
   for (std::size_t i = 0; i < what.size(); ++i) {
     if (i > 0) out += i + 1 == what.size() ? " and " : ", ";
     out += what[i];
   }
-  if (!out.empty()) out += what.size() == 1 ? " needs a restart" : " need a restart";
+  if (!out.empty()) {
+    out += what.size() == 1 ? " stays as it was" : " stay as they were";
+    out += " until a restart; SIGUSR2 is one";
+  }
   return out;
 }
 

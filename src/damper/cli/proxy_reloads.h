@@ -14,13 +14,16 @@
 
 namespace damper::cli {
 
+class ProxyAdmin;
+
 // ProxyReloads give a running proxy its next configuration, whoever asks: a signal, a change of the
 // file, the admin's API, a fleet's etcd.
 //
 // Model: the text is the fleet's, once it has one; else the file's. What does not load, and what
 // the proxy refuses, changes nothing: one event policy_refused says why, and a metric counts it. A
 // text of the fleet's that was refused is tried again when it comes again, or a reload is asked
-// for; for the same reason it is refused in silence. What a reload cannot change, the event says.
+// for; for the same reason it is refused in silence. A token file of the admin pages that is
+// another one, and cannot be read, is a reason, too. What a reload cannot change, the event says.
 //   damper_proxy_reloads_total{result}       applied, refused, unchanged
 //   damper_proxy_last_reload_time_seconds    when the one in force came, Unix time
 // Thread safety: all methods may be called concurrently; reloads come one after the other.
@@ -28,9 +31,10 @@ class ProxyReloads {
  public:
   enum class When : std::uint8_t { always, if_changed };
 
-  // `text` is what the proxy runs with. What is referred to outlives it.
+  // `text` is what the proxy runs with; `admin` hears of what comes, if there is one. What is
+  // referred to outlives it.
   ProxyReloads(const ProxySettings& settings, proxy::Proxy& proxy, engine::EventSink& events,
-               std::string text);
+               std::string text, ProxyAdmin* admin = nullptr);
 
   // Reads the file again. One sentence: why nothing changed.
   [[nodiscard]] std::optional<std::string> reload_file(When when);
@@ -49,6 +53,7 @@ class ProxyReloads {
   const ProxySettings& settings_;
   proxy::Proxy& proxy_;
   engine::EventSink& events_;
+  ProxyAdmin* const admin_;
   observe::Counter& refused_;
   observe::Counter& unchanged_;
   observe::Gauge& time_;
@@ -61,7 +66,8 @@ class ProxyReloads {
   bool fleet_stands_ = false;                // the fleet has a policy: the file is not looked at
 };
 
-// What differs and needs a restart: "threads and admin.address need a restart"; or nothing.
+// What differs and a reload does not change: "threads and admin.address stay as they were until a
+// restart; SIGUSR2 is one"; or nothing.
 [[nodiscard]] std::string restart_note(const proxy::ProxyConfig& started,
                                        const proxy::ProxyConfig& next);
 

@@ -6,42 +6,10 @@
 #include <filesystem>
 #include <fstream>
 
+#include "damper/cli/fake_proxy_testing.h"
+
 namespace damper::cli {
 namespace {
-
-class FakeProxy final : public proxy::Proxy {
- public:
-  std::optional<std::string> reload(const proxy::ProxyConfig& config) override {
-    if (refuses) return "the port is taken";
-    given = config.clusters.at(0).endpoints.at(0);
-    ++version_;
-    return std::nullopt;
-  }
-  void drain(Duration /*within*/) override {}
-  std::shared_ptr<const proxy::ProxyConfig> config() const override { return config_; }
-  std::uint64_t version() const override { return version_; }
-  proxy::ProxyState state() override { return {}; }
-  observe::Registry& registry() override { return registry_; }
-  std::vector<proxy::InheritedSocket> sockets() const override { return {}; }
-  std::uint16_t port(std::string_view /*listener*/) const override { return 0; }
-  std::optional<std::string> flip(std::string_view /*scope*/, admit::Switch /*which*/,
-                                  const admit::SwitchSetting& /*setting*/) override {
-    return std::nullopt;
-  }
-  std::vector<proxy::ScopeState> switches() const override { return {}; }
-
-  std::string given;
-  bool refuses = false;
-
- private:
-  std::uint64_t version_ = 1;
-  std::shared_ptr<const proxy::ProxyConfig> config_ = [] {
-    auto out = std::make_shared<proxy::ProxyConfig>();
-    out->admin.emplace();
-    return out;
-  }();
-  observe::Registry registry_;
-};
 
 class Events final : public engine::EventSink {
  public:
@@ -142,10 +110,16 @@ TEST_F(ProxyReloadsTest, WhatAReloadCannotChangeIsSaid) {
   write(text_to("http://b:1") + "threads: 3\nadmin: {address: ':9902', token_file: /t}\n");
   EXPECT_EQ(reloads_.reload_file(When::if_changed), std::nullopt);
   EXPECT_EQ(events_.detail,
-            settings_.file + ": threads, admin.address and admin.token_file need a restart");
+            settings_.file +
+                ": threads and admin.address stay as they were until a restart; SIGUSR2 is one");
+  write(text_to("http://b:1") + "admin: off\n");
+  EXPECT_EQ(reloads_.reload_file(When::if_changed), std::nullopt);
+  EXPECT_EQ(events_.detail,
+            settings_.file + ": admin stays as it was until a restart; SIGUSR2 is one");
   write(text_to("http://b:1") + "threads: 3\n");
   EXPECT_EQ(reloads_.reload_file(When::if_changed), std::nullopt);
-  EXPECT_EQ(events_.detail, settings_.file + ": threads needs a restart");
+  EXPECT_EQ(events_.detail,
+            settings_.file + ": threads stays as it was until a restart; SIGUSR2 is one");
   write(text_to("http://b:1"));
   EXPECT_EQ(reloads_.reload_file(When::if_changed), std::nullopt);
   EXPECT_EQ(events_.detail, settings_.file);

@@ -50,51 +50,6 @@ std::string count_parts(const proxy::ProxyConfig& config) {
          counted(config.clusters.size(), "cluster") + ", " + counted(config.routes.size(), "route");
 }
 
-SocketMatch match_sockets(const proxy::ProxyConfig& config, const std::vector<ListenFd>& sockets,
-                          const SocketSource& from) {
-  SocketMatch out;
-  const auto is_at = [](const auto& wanted, const BoundTo& bound) {
-    return wanted.port == bound.port && wanted.address == bound.address;
-  };
-  const auto any_port = [&](const std::string& listener) {
-    return !from.predecessor ||
-           std::find(from.given.begin(), from.given.end(), listener) != from.given.end();
-  };
-  for (const ListenFd& socket : sockets) {
-    if (socket.name == kAdminSocket) {
-      const bool right = config.admin && (!from.predecessor || config.admin->port == 0 ||
-                                          is_at(*config.admin, socket.bound));
-      if (right && !out.admin) {
-        out.admin = socket.fd;
-      } else {
-        out.nobodys.push_back(socket);
-      }
-      continue;
-    }
-    const auto of = [&](auto is_it) {
-      return std::find_if(config.listeners.begin(), config.listeners.end(), is_it);
-    };
-    auto whose = of([&](const auto& listener) {
-      return listener.name == socket.name &&
-             (any_port(listener.name) || listener.port == 0 || listener.port == socket.bound.port);
-    });
-    if (whose == config.listeners.end()) {
-      whose = of([&](const auto& listener) { return is_at(listener, socket.bound); });
-    }
-    const bool only = config.listeners.size() == 1 && sockets.size() == 1;
-    if (whose == config.listeners.end() && only &&
-        (!from.predecessor || config.listeners[0].port == 0)) {
-      whose = config.listeners.begin();
-    }
-    if (whose == config.listeners.end()) {
-      out.nobodys.push_back(socket);
-    } else {
-      out.listeners.push_back({whose->name, socket.fd, any_port(whose->name)});
-    }
-  }
-  return out;
-}
-
 std::string describe_start(const proxy::ProxyConfig& config,
                            const std::vector<std::uint16_t>& ports,
                            std::optional<std::uint16_t> admin_port) {
@@ -119,7 +74,9 @@ std::string describe_start(const proxy::ProxyConfig& config,
   if (admin_port) {
     const std::string at =
         proxy::ListenAddress{.host = config.admin->address, .port = *admin_port}.text();
-    out += "  admin    http://" + at + "/  (damper ctl status)\n";
+    const bool usual = at == "127.0.0.1:9901";  // Where ctl looks.
+    out += "  admin    http://" + at + "/  (damper ctl " + (usual ? "" : "--admin " + at + ' ') +
+           "status)\n";
   }
   if (!config.listeners.empty()) {
     const bool own_certificate = config.listeners[0].tls.has_value();

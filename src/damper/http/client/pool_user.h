@@ -33,6 +33,7 @@ class PoolUser : private StreamUser {
   void on_head(const Head& head, bool end) override = 0;
   void on_data(std::string_view bytes) override = 0;
   void on_end(std::span<const Field> trailers) override = 0;
+  void on_interim(const Head& /*head*/) override {}
   void on_writable() override {}
   // It is over, and the user may do with itself what it wants. `unsent`: no byte of the request can
   // have reached the peer.

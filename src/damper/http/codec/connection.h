@@ -23,8 +23,9 @@ struct ConnectionLimits {
   std::size_t max_output_bytes =
       std::size_t{256} * 1024;      // unsent bytes before send_data() takes no more
   std::uint32_t max_streams = 100;  // at once, HTTP/2
-  Duration head_timeout = std::chrono::seconds(10);   // from the first byte of a head to its last
-  Duration body_timeout = std::chrono::seconds(30);   // without any byte of a body that is due
+  Duration head_timeout = std::chrono::seconds(10);  // from the first byte of a head to its last
+  // Without any byte of a body that is due; of a tunnel, in either direction.
+  Duration body_timeout = std::chrono::seconds(30);
   Duration write_timeout = std::chrono::seconds(30);  // without any progress of what is to be sent
   Duration idle_timeout = std::chrono::seconds(60);   // without a stream
   // Of a whole body that comes, and of output until all of it is sent; a second longer for each KiB
@@ -97,10 +98,10 @@ class Connection {
   // Whether the owner should read from the peer: not while a user is behind.
   [[nodiscard]] virtual bool wants_input() const noexcept = 0;
 
-  // Whether the peer's message is not whole yet: what comes next is the peer's turn, so its end
-  // must be noticed by reading; after a whole one, writing the answer or the next request tells as
-  // well.
-  [[nodiscard]] virtual bool expects_more() const noexcept { return true; }
+  // A tunnel that is half closed: nothing will be written any more, and the peer's end has not
+  // come. When output() is empty the owner ends the sending direction, so that the peer sees it; if
+  // it is over, too, the peer is to see that nobody hears it any more.
+  [[nodiscard]] virtual bool has_ended_output() const noexcept { return false; }
 
   // When on_timer() is due: the nearest of the limits' times; kNever: none.
   [[nodiscard]] virtual Instant deadline() const noexcept = 0;

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "damper/http/codec/connection.h"
@@ -42,6 +43,9 @@ class TraceUser final : public StreamUser {
     if (end) say("end");
     if (when_head) when_head();
     if (end && when_end) when_end();
+  }
+  void on_interim(const Head& head) override {
+    say("(" + std::to_string(head.status) + describe(head.fields) + ")");
   }
   void on_data(std::string_view bytes) override {
     data += bytes;
@@ -131,8 +135,8 @@ class TestEnd final : public ConnectionOwner, public RequestSink {
 
 // Answers each request when it has ended, with a status and what it sent as a body.
 inline void echo(TraceUser& user) {
-  user.when_end = [&user] {
-    if (user.stream == nullptr) return;
+  user.when_end = [&user, answered = false]() mutable {
+    if (user.stream == nullptr || std::exchange(answered, true)) return;  // A tunnel has two ends.
     user.stream->send_head({.status = 200, .content_length = user.data.size()}, user.data.empty());
     if (!user.data.empty()) static_cast<void>(user.stream->send_data(user.data, true));
   };

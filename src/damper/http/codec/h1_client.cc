@@ -27,9 +27,7 @@ class H1Client final : public H1Connection {
   [[nodiscard]] std::size_t read_head(std::string_view bytes) override;
   // The answer is what counts: a peer that has given it needs no more of the request.
   [[nodiscard]] bool is_finished() const noexcept override {
-    return (framing_out_ == H1Framing::tunnel && reading_ != Reading::nothing)
-               ? writing_ == Writing::ended
-               : reading_ == Reading::ended;
+    return is_tunnel() ? is_tunnel_over() : reading_ == Reading::ended;
   }
   void next_stream() override;
   void refuse(int, CloseReason reason) override { fail(reason); }
@@ -70,7 +68,11 @@ std::size_t H1Client::read_head(std::string_view bytes) {
   on_whole_head();
   const Head& head = scanned.head();
   if (head.status < 200 && head.status != 101) {
-    if (++interim_ > kMostInterim) fail(CloseReason::flood);
+    if (++interim_ > kMostInterim) {
+      fail(CloseReason::flood);
+    } else if (is_passable_interim(head)) {
+      user_->on_interim(head);
+    }
     return scanned.size();
   }
   if (head.status == 101 && (!asks_upgrade_ || head.upgrade.empty())) {
@@ -115,6 +117,7 @@ void H1Client::next_stream() {
 }
 
 void H1Client::on_cancel() {
+  if (is_tunnel() && writing_ == Writing::ended) return end_well(CloseReason::finished);
   if (touched_ || shown_) {
     drop_output();
     return end_well(CloseReason::cancelled);

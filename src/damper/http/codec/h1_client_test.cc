@@ -135,9 +135,12 @@ TEST_F(H1Client, AnEarlyAnswerEndsTheStreamAndTheConnection) {
 
 TEST_F(H1Client, InterimAnswersAreBoundedAndAnUnaskedSwitchMalformed) {
   get();
-  for (int i = 0; i < 8; ++i) answer("HTTP/1.1 103 Early Hints\r\n\r\n");
+  answer("HTTP/1.1 100 Continue\r\n\r\n");
+  for (int i = 0; i < 6; ++i) answer("HTTP/1.1 102 Processing\r\n\r\n");
+  answer("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\nContent-Length: 5\r\n\r\n");
   EXPECT_EQ(ended(), "open");
-  EXPECT_EQ(answer("HTTP/1.1 103 Early Hints\r\n\r\n"), "close(flood)");
+  EXPECT_EQ(answer("HTTP/1.1 103 Early Hints\r\n\r\n"),
+            "(102) (102) (102) (102) (102) (102) (103 Link=</a>) close(flood)");
   start();
   get();
   EXPECT_EQ(answer("HTTP/1.1 101 X\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n"),
@@ -191,11 +194,33 @@ TEST_F(H1Client, BytesPassOpaquelyAfterASwitchAndAConnect) {
   EXPECT_EQ(take_output(*connection_), "back");
   EXPECT_EQ(stream_->send_data("", true), 0U);
   EXPECT_EQ(take_output(*connection_), "");
+  EXPECT_TRUE(connection_->has_ended_output());  // And the other direction goes on.
+  EXPECT_EQ(answer("more"), "101 upgrade=websocket data(bytes) data(more)");
+  connection_->on_end_of_input(test_time(0));
+  EXPECT_EQ(user_->text(), "101 upgrade=websocket data(bytes) data(more) end close(finished)");
   EXPECT_EQ(ended(), "finished");
   start();
   EXPECT_EQ(ask({.method = "CONNECT", .authority = "h:1", .target = "h:1"}),
             "CONNECT h:1 HTTP/1.1\r\nHost: h:1\r\n\r\n");
   EXPECT_EQ(answer("HTTP/1.1 200 OK\r\n\r\nbytes"), "200 data(bytes)");
+  connection_->on_end_of_input(test_time(0));
+  EXPECT_EQ(user_->text(), "200 data(bytes) end");
+  EXPECT_EQ(ended(), "open");
+  EXPECT_EQ(stream_->send_data("last", true), 4U);
+  EXPECT_EQ(take_output(*connection_), "last");
+  EXPECT_EQ(ended(), "finished");
+}
+
+TEST_F(H1Client, ATunnelThatIsGivenUpSaysWhatCameBeforeItsEndAndNothingElse) {
+  for (const bool end : {false, true}) {
+    start();
+    ask({.method = "CONNECT", .authority = "h:1", .target = "h:1"});
+    answer("HTTP/1.1 200 OK\r\n\r\n");
+    EXPECT_EQ(stream_->send_data("last", end), 4U);
+    stream_->cancel();
+    EXPECT_EQ(take_output(*connection_), end ? "last" : "");
+    EXPECT_EQ(ended(), end ? "finished" : "cancelled");
+  }
 }
 
 TEST_F(H1Client, ABodyOverItsBoundIsRefused) {

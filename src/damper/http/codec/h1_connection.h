@@ -36,8 +36,8 @@ class H1Connection : public Connection, protected Stream {
   [[nodiscard]] std::string_view output() final;
   void sent(std::size_t bytes, Instant now) final;
   [[nodiscard]] bool wants_input() const noexcept final;
-  [[nodiscard]] bool expects_more() const noexcept final {
-    return reading_ == Reading::body || head_.is_running();
+  [[nodiscard]] bool has_ended_output() const noexcept final {
+    return is_tunnel() && writing_ == Writing::ended && reading_ != Reading::ended;
   }
   [[nodiscard]] Instant deadline() const noexcept final;
   void on_timer(Instant now) final;
@@ -108,6 +108,11 @@ class H1Connection : public Connection, protected Stream {
   void on_whole_head() noexcept;
   [[nodiscard]] H1Head::Bounds bounds() const noexcept;
   [[nodiscard]] std::size_t unsent() const noexcept { return output_.size() - output_begin_; }
+  [[nodiscard]] bool is_tunnel() const noexcept { return framing_out_ == H1Framing::tunnel; }
+  // Both directions of a tunnel have ended.
+  [[nodiscard]] bool is_tunnel_over() const noexcept {
+    return writing_ == Writing::ended && reading_ == Reading::ended;
+  }
   void drop_output() noexcept;
   void notify();  // Something was written or changed.
 
@@ -148,7 +153,10 @@ class H1Connection : public Connection, protected Stream {
   void keep(std::string_view rest);
   [[nodiscard]] bool has_window() const noexcept { return unconsumed_ < limits_.window_bytes; }
   [[nodiscard]] bool is_body_due() const noexcept;
-  [[nodiscard]] bool is_tunnel() const noexcept { return framing_out_ == H1Framing::tunnel; }
+  // How long it may be silent: without a stream, or as a tunnel.
+  [[nodiscard]] Duration silence() const noexcept {
+    return is_tunnel() ? limits_.body_timeout : limits_.idle_timeout;
+  }
   void close_if_idle(CloseReason reason);
 
   std::uint32_t depth_ = 0;  // calls that are under way

@@ -115,14 +115,21 @@ TEST_F(H1ConnectionTest, AnOldConnectionEndsWithItsRequestOrAtOnce) {
   EXPECT_EQ(ended(), "too_old");
 }
 
-TEST_F(H1ConnectionTest, ATunnelMayBeIdleForAsLongAsAConnection) {
+TEST_F(H1ConnectionTest, ATunnelMayBeIdleForAsLongAsABodyAlsoHalfClosed) {
   connection_->receive("CONNECT h:1 HTTP/1.1\r\nHost: h\r\n\r\n", at(1));
   user().stream->send_head({.status = 200}, false);
   take_output(*connection_, at(2));
-  EXPECT_EQ(due(), 62);
-  connection_->receive("x", at(50));
-  EXPECT_EQ(due(), 110);
-  connection_->on_timer(at(110));
+  EXPECT_EQ(due(), 32);
+  connection_->receive("x", at(20));
+  EXPECT_EQ(due(), 50);
+  EXPECT_EQ(user().stream->send_data("y", false), 1U);
+  take_output(*connection_, at(30));
+  EXPECT_EQ(due(), 60);
+  connection_->on_end_of_input(at(40));
+  EXPECT_EQ(due(), 60);
+  connection_->on_timer(at(59));
+  EXPECT_EQ(ended(), "open");
+  connection_->on_timer(at(60));
   EXPECT_EQ(ended(), "idle_timeout");
   EXPECT_EQ(user().close_reason, CloseReason::idle_timeout);
 }

@@ -21,13 +21,16 @@ class H1Server final : public H1Connection {
 
  protected:
   [[nodiscard]] std::size_t read_head(std::string_view bytes) override;
-  // The answer is what counts: what is left of the request is thrown away.
-  [[nodiscard]] bool is_finished() const noexcept override { return writing_ == Writing::ended; }
+  // The answer is what counts: what is left of the request is thrown away. A tunnel has two ends.
+  [[nodiscard]] bool is_finished() const noexcept override {
+    return is_tunnel() ? is_tunnel_over() : writing_ == Writing::ended;
+  }
   void next_stream() override;
   void refuse(int status, CloseReason reason) override;
   [[nodiscard]] CloseReason reason_of_end() const noexcept override { return CloseReason::reset; }
   void on_cancel() override;
   void send_head(const Head& head, bool end) override;
+  void send_interim(const Head& head) override;
 
  private:
   [[nodiscard]] bool can_discard() const noexcept;
@@ -112,6 +115,7 @@ void H1Server::refuse(int status, CloseReason reason) {
 }
 
 void H1Server::on_cancel() {
+  if (is_tunnel() && writing_ == Writing::ended) return end_well(CloseReason::finished);
   if (writing_ == Writing::ended) return next_stream();
   if (writing_ == Writing::body) drop_output();  // So that it is no answer by mistake.
   end_well(CloseReason::cancelled);
@@ -151,6 +155,13 @@ void H1Server::send_head(const Head& head, bool end) {
   append_response(output_, head, framed);
   if (framed.framing == H1Framing::tunnel) begin_body(H1Framing::tunnel, 0);
   begin_sending(framed, end);
+}
+
+void H1Server::send_interim(const Head& head) {
+  if (is_over() || writing_ != Writing::head || http_1_0_ || !is_passable_interim(head)) return;
+  if (unsent() >= limits_.max_output_bytes) return;
+  append_response(output_, {.status = head.status, .fields = head.fields}, {});
+  notify();
 }
 
 }  // namespace

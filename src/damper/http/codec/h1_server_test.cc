@@ -173,6 +173,28 @@ TEST_F(H1Server, SaysContinueOnlyWhenTheBodyIsWanted) {
   EXPECT_EQ(ended(), "finished");
 }
 
+TEST_F(H1Server, SaysInterimAnswersBeforeTheHeadWhereTheyHaveAPlace) {
+  const std::array<Field, 2> fields = {Field{"Link", "</a>"}, Field{"Content-Length", "5"}};
+  const std::string large(20'000, 'x');
+  const std::array<Field, 1> much = {Field{"Link", large}};
+  end_.when_request = [&](TraceUser& user) {
+    user.when_end = [&] {
+      user.stream->send_interim({.status = 103, .fields = fields, .upgrade = "x"});
+      user.stream->send_interim({.status = 103, .fields = much});
+      user.stream->send_interim({.status = 100});
+      user.stream->send_interim({.status = 102});
+      user.stream->send_head({.status = 200}, true);
+      user.stream->send_interim({.status = 103});
+    };
+  };
+  EXPECT_EQ(say("GET / HTTP/1.1\r\nHost: h\r\n\r\n"),
+            "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"
+            "HTTP/1.1 102 Processing\r\n\r\n"
+            "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+  EXPECT_EQ(say("GET / HTTP/1.0\r\n\r\n"),
+            "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+}
+
 TEST_F(H1Server, ASmallRestOfAnAnsweredRequestIsThrownAwayAndALargeOneClosed) {
   end_.when_request = [](TraceUser& user) {
     user.when_head = [&user] { user.stream->send_head({.status = 503}, true); };
@@ -247,6 +269,26 @@ TEST_F(H1Server, BytesPassOpaquelyAfterAnUpgradeAndAConnect) {
     EXPECT_EQ(take_output(*connection_), "last");
     EXPECT_EQ(ended(), "finished");
     EXPECT_TRUE(user().text().ends_with("data(GET / any bytes) end close(finished)"));
+  }
+}
+
+TEST_F(H1Server, ATunnelThatEndedItsOutputHearsOnUntilItsPeersEnd) {
+  for (const bool cancels : {false, true}) {
+    start();
+    end_.when_request = nullptr;
+    say("CONNECT h:1 HTTP/1.1\r\nHost: h:1\r\n\r\n");
+    user().stream->send_head({.status = 200}, false);
+    EXPECT_FALSE(connection_->has_ended_output());
+    EXPECT_EQ(user().stream->send_data("last", true), 4U);
+    EXPECT_TRUE(connection_->has_ended_output());
+    EXPECT_EQ(take_output(*connection_), "HTTP/1.1 200 OK\r\n\r\nlast");
+    EXPECT_EQ(say("more"), "");
+    EXPECT_EQ(user().data, "more");
+    EXPECT_EQ(ended(), "open");
+    cancels ? user().stream->cancel() : connection_->on_end_of_input(test_time(0));
+    EXPECT_EQ(ended(), "finished");
+    EXPECT_EQ(connection_->has_ended_output(), cancels);
+    EXPECT_EQ(user().text().ends_with("end close(finished)"), !cancels);
   }
 }
 

@@ -136,6 +136,10 @@ std::string_view reason_phrase(int status) noexcept {
       return "Continue";
     case 101:
       return "Switching Protocols";
+    case 102:
+      return "Processing";
+    case 103:
+      return "Early Hints";
     case 200:
       return "OK";
     case 201:

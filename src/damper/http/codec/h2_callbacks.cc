@@ -13,6 +13,11 @@ std::string_view view(const std::uint8_t* bytes, std::size_t size) noexcept {
   return {reinterpret_cast<const char*>(bytes), size};
 }
 
+bool expects_continue(const Head& head) noexcept {
+  const auto expected = find(head.fields, "expect");
+  return expected && same_name(*expected, "100-continue");
+}
+
 bool has_end(const nghttp2_frame_hd& head) noexcept {
   return (head.flags & NGHTTP2_FLAG_END_STREAM) != 0;
 }
@@ -238,7 +243,7 @@ bool H2Session::count_idle_frame() noexcept {
 void H2Session::on_headers(H2Stream& stream, bool end) {
   if (stream.head_came_) {
     Head trailers;
-    if (reader_->read_trailers(trailers) != H2FieldReader::State::good) {
+    if (stream.connects_ || reader_->read_trailers(trailers) != H2FieldReader::State::good) {
       return reset_stream(stream, CloseReason::malformed, NGHTTP2_PROTOCOL_ERROR);
     }
     if (end) on_peer_end(stream, trailers.fields);
@@ -265,12 +270,16 @@ void H2Session::on_request_head(H2Stream& stream, bool end) {
   stream.head_came_ = true;
   stream.peer_ended_ = end;
   stream.is_head_ = head.method == "HEAD";
+  stream.connects_ = head.method == "CONNECT";
   if (!end) {
     begin(stream.body_, limits_.body_timeout);
     begin(stream.whole_in_);
   }
+  const bool awaits_continue = !end && expects_continue(head);
   stream.user_ = &sink_->on_request(stream);
-  stream.user_->on_head(head, end);
+  stream.user_->on_head(head, end && !stream.connects_);
+  if (end && stream.connects_ && stream.user_ != nullptr) stream.user_->on_end({});
+  if (awaits_continue && stream.live_ && !stream.head_sent_) stream.submit_interim(100, {});
 }
 
 // Without a user: what is left of the request is thrown away, and the stream reset when the answer
@@ -294,10 +303,14 @@ void H2Session::on_response_head(H2Stream& stream, bool end) {
   if (head.status < 200) {
     if (++stream.interim_ > kMostInterim) {
       reset_stream(stream, CloseReason::flood, NGHTTP2_ENHANCE_YOUR_CALM);
+    } else if (is_passable_interim(head)) {
+      stream.user_->on_interim(head);
     }
     return;
   }
-  const bool has_body = !stream.is_head_ && head.status != 204 && head.status != 304;
+  stream.tunnel_ = stream.connects_ && head.status / 100 == 2;
+  const bool has_body =
+      !stream.tunnel_ && !stream.is_head_ && head.status != 204 && head.status != 304;
   if (has_body && limits_.max_body_bytes != 0 &&
       head.content_length.value_or(0) > limits_.max_body_bytes) {
     return reset_stream(stream, CloseReason::body_too_large, NGHTTP2_CANCEL);
@@ -308,8 +321,10 @@ void H2Session::on_response_head(H2Stream& stream, bool end) {
     begin(stream.body_, limits_.body_timeout);
     begin(stream.whole_in_);
   }
-  stream.user_->on_head(head, end);
-  if (end && stream.live_ && !stream.ended_) {  // It needs no more of the request.
+  stream.user_->on_head(head, end && !stream.tunnel_);
+  if (stream.tunnel_) {
+    if (end && stream.user_ != nullptr) stream.user_->on_end({});
+  } else if (end && stream.live_ && !stream.ended_) {  // It needs no more of the request.
     reset_stream(stream, CloseReason::finished, NGHTTP2_NO_ERROR);
   }
 }
@@ -321,7 +336,8 @@ void H2Session::on_data(H2Stream* stream, std::int32_t, std::string_view data) {
   }
   stream->unconsumed_ += data.size();
   stream->body_bytes_ += data.size();
-  if (limits_.max_body_bytes != 0 && stream->body_bytes_ > limits_.max_body_bytes) {
+  const bool is_tunnels = stream->tunnel_ || (stream->connects_ && is_server());
+  if (!is_tunnels && limits_.max_body_bytes != 0 && stream->body_bytes_ > limits_.max_body_bytes) {
     return reset_stream(*stream, CloseReason::body_too_large, NGHTTP2_CANCEL);
   }
   begin(stream->body_, limits_.body_timeout);
@@ -336,7 +352,7 @@ void H2Session::on_peer_end(H2Stream& stream, std::span<const Field> trailers) {
   }
   stream.peer_ended_ = true;
   if (stream.user_ != nullptr) stream.user_->on_end(trailers);
-  if (!is_server() && stream.live_ && !stream.ended_) {
+  if (!is_server() && stream.live_ && !stream.ended_ && !stream.tunnel_) {
     reset_stream(stream, CloseReason::finished, NGHTTP2_NO_ERROR);
   }
 }
@@ -353,13 +369,16 @@ void H2Session::on_frame_sent(const nghttp2_frame& frame) {
   H2Stream* const stream = find_stream(frame.hd.stream_id);
   if (stream == nullptr) return;
   stream->end_sent_ = true;
-  if (is_server() && !stream->peer_ended_) {  // The answer is what counts.
+  // The answer is what counts; a tunnel has two ends, unless nobody is there for the second.
+  if (!stream->peer_ended_ && (stream->tunnel_ ? stream->user_ == nullptr : is_server())) {
     reset_stream(*stream, CloseReason::finished, NGHTTP2_NO_ERROR);
   }
 }
 
 void H2Session::on_stream_closed(H2Stream& stream, std::uint32_t code) {
-  if (is_server() ? stream.end_sent_ : stream.peer_ended_ && stream.head_came_) {
+  const bool said = stream.end_sent_ || (!is_server() && !stream.tunnel_);
+  const bool heard = (stream.peer_ended_ && stream.head_came_) || (is_server() && !stream.tunnel_);
+  if (said && heard) {
     return close_stream(stream, CloseReason::finished);
   }
   if (!is_server() && code == NGHTTP2_REFUSED_STREAM) {
@@ -422,7 +441,8 @@ void H2Session::on_waiting(H2Stream& stream) {
 }
 
 bool H2Session::is_body_due(const H2Stream& stream) const noexcept {
-  return stream.user_ != nullptr && stream.head_came_ && !stream.peer_ended_ &&
+  const bool is_tunnels = stream.tunnel_ || (stream.connects_ && is_server());
+  return stream.user_ != nullptr && stream.head_came_ && !stream.peer_ended_ && !is_tunnels &&
          stream.unconsumed_ < limits_.window_bytes;
 }
 

@@ -129,8 +129,10 @@ void H2FieldWriter::add_request(const Head& head, std::optional<std::uint64_t> c
   if (head.method != "CONNECT") {
     add(":scheme", head.scheme.empty() ? "https" : head.scheme);
     add(":path", head.target);
+    if (!head.authority.empty()) add(":authority", head.authority);
+  } else {
+    add(":authority", head.target);
   }
-  if (!head.authority.empty()) add(":authority", head.authority);
   add_fields(head.fields);
   add_length(content_length);
   // gRPC asks for it, and it says nothing else: trailers are understood here.

@@ -29,13 +29,17 @@ bool H2Stream::submit(const Head& head, bool end) {
   H2FieldWriter writer;
   if (is_server) {
     if (head.status < 200 || head.status > 599) return false;
-    swallows_ = is_head_ || head.status == 204 || head.status == 304;
+    tunnel_ = connects_ && head.status / 100 == 2;
+    if (tunnel_) length.reset();
+    swallows_ = !tunnel_ && (is_head_ || head.status == 204 || head.status == 304);
     if (!swallows_) promised_ = end && !length ? 0 : length;
     if (head.status == 204) length.reset();
     writer.add_response(head, length);
   } else {
     if (!is_writable_request(head)) return false;
     is_head_ = head.method == "HEAD";
+    connects_ = head.method == "CONNECT";
+    if (connects_) length.reset();
     promised_ = length;
     if (length == 0U && (is_head_ || head.method == "GET")) length.reset();
     writer.add_request(head, length);
@@ -65,6 +69,7 @@ bool H2Stream::submit(const Head& head, bool end) {
     return static_cast<ssize_t>(taken);
   };
   const nghttp2_data_provider* const provider = end ? nullptr : &body;
+  if (tunnel_) session_.begin(body_, session_.limits_.body_timeout);
   if (is_server) {
     return nghttp2_submit_response(session_.session_, id_, list.data(), list.size(), provider) == 0;
   }
@@ -73,11 +78,26 @@ bool H2Stream::submit(const Head& head, bool end) {
   return id_ > 0;
 }
 
+void H2Stream::send_interim(const Head& head) {
+  if (!live_ || head_sent_ || !session_.is_server() || !is_passable_interim(head)) return;
+  submit_interim(head.status, head.fields);
+}
+
+void H2Stream::submit_interim(int status, std::span<const Field> fields) {
+  H2FieldWriter writer;
+  writer.add_response({.status = status, .fields = fields}, std::nullopt);
+  const auto& list = writer.list();
+  (void)nghttp2_submit_headers(session_.session_, NGHTTP2_FLAG_NONE, id_, nullptr, list.data(),
+                               list.size(), nullptr);
+  session_.notify();
+}
+
 std::size_t H2Stream::take(std::uint8_t* to, std::size_t most, bool& end) {
   const std::size_t taken = std::min(most, waiting());
   if (taken > 0) std::memcpy(to, unsent_.data() + unsent_begin_, taken);
   unsent_begin_ += taken;
   session_.waiting_ -= taken;
+  if (tunnel_ && taken > 0) session_.begin(body_, session_.limits_.body_timeout);
   if (waiting() == 0) {
     std::string().swap(unsent_);
     unsent_begin_ = 0;
@@ -143,7 +163,14 @@ void H2Stream::consumed(std::size_t bytes) {
 
 void H2Stream::cancel() {
   user_ = nullptr;
-  if (live_) session_.reset_stream(*this, CloseReason::cancelled, NGHTTP2_CANCEL);
+  if (!live_) return;
+  if (tunnel_ && ended_) {  // It ends when its last byte has gone, with nobody who hears the peer.
+    if (std::exchange(wants_room_, false)) --session_.wanting_room_;
+    if (end_sent_) session_.reset_stream(*this, CloseReason::finished, NGHTTP2_NO_ERROR);
+    return;
+  }
+  session_.reset_stream(*this, CloseReason::cancelled,
+                        tunnel_ ? NGHTTP2_CONNECT_ERROR : NGHTTP2_CANCEL);
 }
 
 Peer H2Stream::peer() { return session_.owner_.peer(); }

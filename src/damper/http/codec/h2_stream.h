@@ -34,6 +34,7 @@ class H2Stream final : public Stream {
   void send_head(const Head& head, bool end) override;
   [[nodiscard]] std::size_t send_data(std::string_view bytes, bool end) override;
   void send_trailers(std::span<const Field> trailers) override;
+  void send_interim(const Head& head) override;
   void consumed(std::size_t bytes) override;
   void cancel() override;
   [[nodiscard]] Instant began() const noexcept override { return began_; }
@@ -45,6 +46,7 @@ class H2Stream final : public Stream {
 
   [[nodiscard]] std::size_t waiting() const noexcept { return unsent_.size() - unsent_begin_; }
   [[nodiscard]] bool submit(const Head& head, bool end);
+  void submit_interim(int status, std::span<const Field> fields);
   void end_sending();
   // How many bytes nghttp2 takes now, and whether that was all there will ever be.
   std::size_t take(std::uint8_t* to, std::size_t most, bool& end);
@@ -58,6 +60,8 @@ class H2Stream final : public Stream {
   bool peer_ended_ = false;
   bool peer_reset_ = false;
   bool is_head_ = false;    // of the method HEAD
+  bool connects_ = false;   // of the method CONNECT
+  bool tunnel_ = false;     // and that was answered with 2xx
   bool head_sent_ = false;  // by the user
   bool ended_ = false;      // by the user
   bool end_sent_ = false;   // by nghttp2

@@ -126,6 +126,117 @@ TEST_F(H2StreamTest, TrailersGoBothWays) {
   EXPECT_EQ(user.text(), "200 data(abc) end t=v close(finished)");
 }
 
+TEST_F(H2StreamTest, InterimAnswersComeBeforeTheHeadAndAreBounded) {
+  start();
+  server_end_.when_request = nullptr;
+  const std::array<Field, 1> fields = {Field{"link", "</a>"}};
+  TraceUser& user = get();
+  move();
+  Stream& stream = *server_end_.users.back()->stream;
+  stream.send_interim({.status = 103, .fields = fields});
+  stream.send_interim({.status = 100});
+  stream.send_interim({.status = 102});
+  stream.send_head({.status = 200}, false);
+  stream.send_interim({.status = 103, .fields = fields});
+  EXPECT_EQ(stream.send_data("x", true), 1U);
+  move();
+  EXPECT_EQ(user.text(), "(103 link=</a>) (102) 200 data(x) end close(finished)");
+  TraceUser& flooded = get();
+  move();
+  for (int i = 0; i < 9; ++i) server_end_.users.back()->stream->send_interim({.status = 102});
+  move();
+  EXPECT_TRUE(flooded.text().ends_with("(102) close(flood)"));
+}
+
+TEST_F(H2StreamTest, WhoExpects100HearsItUnlessTheAnswerIsThere) {
+  start();
+  bool answers = false;
+  server_end_.when_request = [&](TraceUser& user) {
+    user.when_head = [&] {
+      if (answers) user.stream->send_head({.status = 413}, true);
+    };
+  };
+  const std::array<Field, 1> fields = {Field{"expect", "100-continue"}};
+  const Head head{.method = "PUT", .authority = "h", .target = "/", .fields = fields};
+  const std::string_view said("\x82\x08\x01");  // "100" in Huffman's code
+  const auto answered = [&] {
+    (void)ask(head, "", false);
+    server_->receive(take_output(*client_), test_time(0));
+    return std::string(server_->output());
+  };
+  EXPECT_NE(answered().find(said), std::string::npos);
+  move();
+  answers = true;
+  EXPECT_EQ(answered().find(said), std::string::npos);
+}
+
+TEST_F(H2StreamTest, AConnectIsATunnelWhoseDirectionsEndOneByOne) {
+  for (const bool client_first : {true, false}) {
+    start({.max_body_bytes = 3}, {.max_body_bytes = 3});
+    server_end_.when_request = nullptr;
+    TraceUser& client =
+        ask({.method = "CONNECT", .authority = "other", .target = "h:1"}, "early", false);
+    move();
+    TraceUser& server = *server_end_.users.back();
+    EXPECT_EQ(server.text(), "CONNECT h:1 h:1 data(early)");
+    server.stream->send_head({.status = 200, .content_length = 7}, false);
+    move();
+    EXPECT_EQ(client.text(), "200");
+    TraceUser& first = client_first ? client : server;
+    TraceUser& second = client_first ? server : client;
+    EXPECT_EQ(first.stream->send_data("last", true), 4U);
+    move();
+    EXPECT_TRUE(second.text().ends_with("end"));
+    EXPECT_EQ(first.closed + second.closed, 0);
+    EXPECT_EQ(second.stream->send_data("more", false), 4U);
+    move();
+    EXPECT_TRUE(first.text().ends_with("data(more)"));
+    EXPECT_EQ(second.stream->send_data("", true), 0U);
+    move();
+    EXPECT_TRUE(first.text().ends_with("data(more) end close(finished)"));
+    EXPECT_TRUE(second.text().ends_with("end close(finished)"));
+  }
+}
+
+TEST_F(H2StreamTest, ATunnelIsResetOrEndsAfterWhatItSaid) {
+  for (const bool ended : {true, false}) {
+    start();
+    server_end_.when_request = nullptr;
+    TraceUser& client = ask({.method = "CONNECT", .target = "h:1"}, "", false);
+    move();
+    TraceUser& server = *server_end_.users.back();
+    server.stream->send_head({.status = 200}, false);
+    move();
+    EXPECT_EQ(server.stream->send_data("last", ended), 4U);
+    server.stream->cancel();
+    move();
+    EXPECT_EQ(client.text(), ended ? "200 data(last) end close(reset)" : "200 close(reset)");
+    EXPECT_EQ(server_->streams(), 0U);
+    EXPECT_EQ(server.closed, 0);
+  }
+}
+
+TEST_F(H2StreamTest, ASilentTunnelEndsAndOneThatMovesDoesNot) {
+  start();
+  server_end_.when_request = nullptr;
+  TraceUser& client = ask({.method = "CONNECT", .target = "h:1"}, "", false);
+  move();
+  TraceUser& server = *server_end_.users.back();
+  server.stream->send_head({.status = 200}, false);
+  EXPECT_EQ(client.stream->send_data("x", true), 1U);
+  move();
+  for (int i = 1; i <= 4; ++i) {
+    server_->on_timer(test_time(20'000 * i));
+    EXPECT_EQ(server.stream->send_data("tick", false), 4U);
+    pump(*client_, *server_, 1 << 16, test_time(20'000 * i));
+  }
+  EXPECT_EQ(server.closed, 0);
+  server_->on_timer(test_time(80'000 + 30'000));  // Perhaps it moved later: it has its whole time.
+  server_->on_timer(test_time(80'000 + 60'000));
+  EXPECT_EQ(server.close_reason, CloseReason::idle_timeout);
+  EXPECT_EQ(server.closed, 1);
+}
+
 TEST_F(H2StreamTest, WhatAClosedStreamDidNotConsumeIsGivenBackToTheConnection) {
   server_end_.consumes = false;
   server_end_.when_request = nullptr;

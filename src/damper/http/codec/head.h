@@ -1,6 +1,7 @@
 #ifndef DAMPER_HTTP_CODEC_HEAD_H_
 #define DAMPER_HTTP_CODEC_HEAD_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -48,13 +49,22 @@ struct Head {
   std::string_view scheme{};     // of a request: "http", "https"; empty where the codec cannot know
   std::string_view authority{};  // of a request: Host or :authority, perhaps empty
   std::string_view target{};     // of a request: "/path?query", "*", or host:port for CONNECT
-  int status = 0;  // of an answer: 200 to 599, or 101; a codec keeps other 1xx to itself
+  int status = 0;                // of an answer: 200 to 599, or 101; of an interim one, 102 to 199
   std::span<const Field> fields{};
   std::optional<std::uint64_t> content_length{};  // if it is known
   std::string_view upgrade{};  // HTTP/1.1: the protocol that an Upgrade asks for or that 101 grants
 
   [[nodiscard]] bool is_request() const noexcept { return !method.empty(); }
 };
+
+// Whether an answer may be passed on before the real one: 102 to 199, and not too much of it. 100
+// is between a client and the server next to it, 101 is a real one.
+[[nodiscard]] constexpr bool is_passable_interim(const Head& head) noexcept {
+  constexpr std::size_t kMostBytes = std::size_t{16} * 1024;
+  std::size_t bytes = 0;
+  for (const Field& field : head.fields) bytes += field.name.size() + field.value.size() + 32;
+  return head.status >= 102 && head.status < 200 && bytes <= kMostBytes;
+}
 
 }  // namespace damper::http
 

@@ -3,6 +3,7 @@
 #include <boost/asio/executor_work_guard.hpp>
 #include <optional>
 
+#include "damper/http/net/poller.h"
 #include "damper/run/clock.h"
 
 namespace damper::http {
@@ -13,6 +14,8 @@ constexpr int kMostRounds = 4;              // of TurnEnds, in a turn
 // To look for a second handler is a system call when there is none. A loop that found none does not
 // look again for so many turns.
 constexpr std::uint32_t kQuietTurns = 15;
+// As long as there is more than one thing for the sockets in a turn, Asio is asked after so many.
+constexpr std::uint32_t kDirectTurns = 8;
 
 }  // namespace
 
@@ -54,7 +57,7 @@ void Loop::TurnEnd::unlink() noexcept {
   (after_ != nullptr ? after_->before_ : turn_loop_.last_) = before_;
 }
 
-Loop::Loop() : scratch_(new char[kScratch]) {}
+Loop::Loop() : scratch_(new char[kScratch]), poller_(Poller::of(context_)) {}
 
 Loop::~Loop() {
   ending_ = true;
@@ -112,6 +115,24 @@ void Loop::stop() noexcept {
 bool Loop::sleep() {
   if (stopped_.load(std::memory_order_seq_cst)) return false;
   std::size_t ran = 0;
+  if (direct_turns_ < kDirectTurns && poller_.last_told() > 1) {
+    ++direct_turns_;
+    ran = poller_.poll();
+  }
+  if (ran == 0) ran = ask_context();
+  if (!context_.stopped()) return true;
+  // A context whose work is done stops itself: that is not our end while there is more to do. If it
+  // was stop(), whose effect on the context is lost here, stopped_ is set and the next look sees
+  // it.
+  context_.restart();
+  if (stopped_.load(std::memory_order_seq_cst)) return false;
+  return ran > 0 || armed_ > 0 || first_ != nullptr;
+}
+
+// Waits, unless there is more to do; how many handlers it ran.
+std::size_t Loop::ask_context() {
+  direct_turns_ = 0;
+  std::size_t ran = 0;
   if (first_ != nullptr) {
     ran = context_.poll_one();
   } else if (const Instant next = wheel_.next(); next == kNever) {
@@ -131,13 +152,7 @@ bool Loop::sleep() {
       if (ran == 1) quiet_turns_ = kQuietTurns;
     }
   }
-  if (!context_.stopped()) return true;
-  // A context whose work is done stops itself: that is not our end while there is more to do. If it
-  // was stop(), whose effect on the context is lost here, stopped_ is set and the next look sees
-  // it.
-  context_.restart();
-  if (stopped_.load(std::memory_order_seq_cst)) return false;
-  return ran > 0 || armed_ > 0 || first_ != nullptr;
+  return ran;
 }
 
 void Loop::run_timers() {

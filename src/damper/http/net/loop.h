@@ -14,21 +14,23 @@
 
 namespace damper::http {
 
+class Poller;
+
 // A Loop is one thread's event loop: its sockets, its time, its scratch memory.
 //
 // Why: one timer wheel a loop instead of a timer for each operation, and buffers that belong to the
 // loop instead of to each idle connection, are what makes a connection cheap.
 // Model: run() turns. A turn is what one wake-up brings: handlers that are ready, then timers that
 // are due, then the TurnEnds that asked for it, in rounds: they flush what the turn wrote, in one
-// send, and tell callers their results. Then the loop sleeps. The clock is read at most once a
-// turn, when now() is first asked. Other threads hand work over with
-// boost::asio::post(loop.context(), ...). Invariants:
+// send, and tell callers their results. Then the loop sleeps. A busy one asks its sockets' Poller
+// instead, and Asio every few turns. The clock is read at most once a turn, when now() is first
+// asked. Other threads hand work over with boost::asio::post(loop.context(), ...).
+// Invariants:
 //   (1) A Timer is told never before its time, and once for each arm(); in order of time.
 //   (2) A TurnEnd that asked is called once before the loop sleeps, also when it asked from
 //       outside of run().
 //   (3) A TurnEnd is called from run() alone: nothing of a connection or a client is below it on
-//   the
-//       stack, and it may destroy any of them. Who asks during a round has the next one.
+//       the stack, and it may destroy any of them. Who asks during a round has the next one.
 //   (4) No handler, timer or TurnEnd that goes on asking for more keeps the others from their turn.
 // Thread safety: none, but for stop(), is_here() and boost::asio::post(context(), ...).
 // Cost: no allocation but when more timers are armed than ever before. 64 KiB and the wheel.
@@ -113,6 +115,7 @@ class Loop {
   static constexpr std::size_t kScratch = std::size_t{64} * 1024;
 
   bool sleep();
+  std::size_t ask_context();
   void run_timers();
   void end_turn();
 
@@ -127,10 +130,12 @@ class Loop {
   bool now_is_known_ = false;
   std::atomic<std::thread::id> runner_{};  // nobody's while it does not run
   std::atomic<bool> stopped_ = false;
-  std::uint32_t quiet_turns_ = 0;  // turns to come that do not look for a second handler
+  std::uint32_t quiet_turns_ = 0;   // turns to come that do not look for a second handler
+  std::uint32_t direct_turns_ = 0;  // turns since, that asked the poller alone
   // Last: handlers that it destroys may hold timers.
   // UNSAFE_IO: other threads post, but none uses a socket of ours.
   boost::asio::io_context context_{BOOST_ASIO_CONCURRENCY_HINT_UNSAFE_IO};
+  Poller& poller_;
 };
 
 }  // namespace damper::http

@@ -2,23 +2,21 @@
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <sys/types.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <boost/asio/detail/reactor.hpp>
-#include <boost/asio/detail/reactor_op.hpp>
 #include <boost/asio/ip/address.hpp>
 #include <cerrno>
 #include <cstdint>
-#include <cstring>
 #include <limits>
 #include <utility>
 
 #include "damper/base/check.h"
+#include "damper/http/net/poller.h"
 
 namespace damper::http {
 
@@ -26,131 +24,112 @@ using Direction = ReadySocket::Direction;
 
 namespace {
 
-namespace detail = boost::asio::detail;
-
 constexpr std::size_t index_of(Direction direction) { return static_cast<std::size_t>(direction); }
-
-bool leaves_nothing(const msghdr& message) noexcept {
-  const cmsghdr* const told = CMSG_FIRSTHDR(&message);
-  if (told == nullptr || told->cmsg_level != SOL_TCP || told->cmsg_type != TCP_CM_INQ) return false;
-  int rest = 0;
-  std::memcpy(&rest, CMSG_DATA(told), sizeof(rest));
-  return rest == 0;
-}
 
 }  // namespace
 
-// What a socket and the waits under way share.
-class ReadySocket::Block {
+// What the poller tells, and who waits for it. It may outlive the socket for as long as the poller
+// is at it.
+class ReadySocket::Block final : public Poller::Place {
  public:
   Block(boost::asio::io_context& context, int fd)
-      : reactor_(boost::asio::use_service<detail::reactor>(context)),
-        fd_(fd),
-        waits_{Wait(*this, Direction::read), Wait(*this, Direction::write)} {
-    reactor_.init_task();
-    // Without a place in the reactor nobody would ever hear of it: then it is ready, for its end.
-    // NOLINTNEXTLINE(cppcoreguidelines-prefer-member-initializer): the reactor has to run first.
-    registered_ = reactor_.register_descriptor(fd, place_) == 0;
-    if (!registered_) (void)::shutdown(fd, SHUT_RDWR);
+      : poller_(Poller::of(context)), fd_(fd), is_registered_(poller_.try_add(fd, *this)) {
+    // Without a place in the poller nobody would ever hear of it: then it is ready, for its end.
+    if (!is_registered_) (void)::shutdown(fd, SHUT_RDWR);
   }
 
-  void drop_user() noexcept {
-    if (--users_ == 0) delete this;
-  }
-  void wait(Direction wait, Direction then, Transport::Waiter& waiter);
-  void call_soon(Transport::Waiter& waiter);
+  [[nodiscard]] Poller& poller() const noexcept { return poller_; }
+  // Waits until the socket is ready for `wait`; at once if it may be, or if it is to be `soon`.
+  void wait(Direction wait, Direction then, Transport::Waiter& waiter, bool soon);
+  // A read got less than it had room for: there is nothing more, unless the peer has ended.
+  void on_short_read() noexcept { ready_[index_of(Direction::read)] = has_ended_; }
+  // Whether nothing goes either way any more: a reset, perhaps.
+  [[nodiscard]] bool has_hung_up() const noexcept { return has_hung_up_; }
   // Nothing is to be had in this direction until the socket says so again.
   void on_exhausted(Direction direction) noexcept { ready_[index_of(direction)] = false; }
-  void look_again() noexcept { ready_[index_of(Direction::read)] = true; }
   void close() noexcept;
 
  private:
-  // One wait, in the reactor's list or on its way back from it.
-  class Wait : public detail::reactor_op {
-   public:
-    Wait(Block& block, Direction direction) noexcept
-        : reactor_op({}, &Wait::perform, &Wait::complete), block_(block), direction_(direction) {}
-
-   private:
-    static status perform(reactor_op*) { return done_and_exhausted; }
-    static void complete(void* owner, detail::operation* base, const boost::system::error_code&,
-                         std::size_t) {
-      Wait& wait = *static_cast<Wait*>(base);
-      Block& block = wait.block_;
-      if (owner != nullptr) block.on_ready(wait.direction_);  // Else the loop has ended.
-      block.drop_user();
-    }
-
-    Block& block_;
-    Direction direction_;
-  };
-
   // Who waits for a direction, to go on reading and to go on writing.
   struct Waiters {
     Transport::Waiter* to_read = nullptr;
     Transport::Waiter* to_write = nullptr;
+    [[nodiscard]] bool any() const noexcept { return to_read != nullptr || to_write != nullptr; }
   };
 
-  void begin(Direction direction, bool soon);
-  void on_ready(Direction direction) {
-    const std::size_t index = index_of(direction);
-    under_way_[index] = false;
-    ready_[index] = true;
-    const Waiters waiters = std::exchange(waiters_[index], {});
-    if (waiters.to_read != nullptr) waiters.to_read->on_readable();
-    // The first call may have closed it; then the second waiter is gone, too.
-    if (waiters.to_write != nullptr && fd_ >= 0) waiters.to_write->on_writable();
-  }
+  void on_events(std::uint32_t events) override;
+  void on_soon() override;
+  void call(Direction direction);
 
-  detail::reactor& reactor_;
-  detail::reactor::per_descriptor_data place_{};
+  Poller& poller_;
   int fd_;
-  std::uint32_t users_ = 1;
-  bool registered_ = false;
-  std::array<bool, 2> ready_{true, true};  // as far as is known
-  std::array<bool, 2> under_way_{};
+  bool is_registered_;
+  bool has_ended_ = false;  // the peer
+  bool has_hung_up_ = false;
+  std::array<bool, 2> ready_{false, true};  // as far as is known
+  std::array<bool, 2> soon_{};              // to be called without a change
   std::array<Waiters, 2> waiters_{};
-  std::array<Wait, 2> waits_;
 };
 
-void ReadySocket::Block::begin(Direction direction, bool soon) {
-  const std::size_t index = index_of(direction);
-  if (std::exchange(under_way_[index], true)) return;
-  ++users_;
-  if (soon || ready_[index] || !registered_) {
-    reactor_.post_immediate_completion(&waits_[index], true);
-  } else {
-    const int kind =
-        direction == Direction::read ? detail::reactor::read_op : detail::reactor::write_op;
-    // "Speculative": at once, if the reactor has heard of something that nobody waited for.
-    reactor_.start_op(kind, fd_, place_, &waits_[index], true, true);
+void ReadySocket::Block::wait(Direction wait, Direction then, Transport::Waiter& waiter,
+                              bool soon) {
+  const std::size_t index = index_of(wait);
+  Waiters& waiters = waiters_[index];
+  if (!waiters.any()) poller_.hold();
+  (then == Direction::read ? waiters.to_read : waiters.to_write) = &waiter;
+  if (!soon && !ready_[index] && is_registered_) return;
+  soon_[index] = true;
+  poller_.call_soon(*this);
+}
+
+void ReadySocket::Block::on_events(std::uint32_t events) {
+  constexpr std::uint32_t kEnd = EPOLLHUP | EPOLLERR;
+  if ((events & (EPOLLRDHUP | kEnd)) != 0) has_ended_ = true;
+  if ((events & kEnd) != 0) has_hung_up_ = true;
+  if ((events & (EPOLLOUT | kEnd)) != 0) ready_[index_of(Direction::write)] = true;
+  if ((events & (EPOLLIN | EPOLLRDHUP | kEnd)) != 0) {
+    ready_[index_of(Direction::read)] = true;
+    call(Direction::read);
+  }
+  if (ready_[index_of(Direction::write)]) call(Direction::write);
+}
+
+void ReadySocket::Block::on_soon() {
+  for (const Direction direction : {Direction::read, Direction::write}) {
+    if (std::exchange(soon_[index_of(direction)], false)) call(direction);
   }
 }
 
-void ReadySocket::Block::wait(Direction wait, Direction then, Transport::Waiter& waiter) {
-  Waiters& waiters = waiters_[index_of(wait)];
-  (then == Direction::read ? waiters.to_read : waiters.to_write) = &waiter;
-  begin(wait, false);
-}
-
-void ReadySocket::Block::call_soon(Transport::Waiter& waiter) {
-  waiters_[index_of(Direction::read)].to_read = &waiter;
-  begin(Direction::read, true);
+void ReadySocket::Block::call(Direction direction) {
+  struct Held {  // For the call: who waits again is waited for without a gap.
+    explicit Held(Poller& ours) : poller(ours) {}
+    Held(const Held&) = delete;
+    Held& operator=(const Held&) = delete;
+    ~Held() { poller.release(); }
+    Poller& poller;
+  };
+  const Waiters waiters = std::exchange(waiters_[index_of(direction)], {});
+  if (!waiters.any()) return;
+  const Held held(poller_);
+  soon_[index_of(direction)] = false;
+  if (waiters.to_read != nullptr) waiters.to_read->on_readable();
+  // The first call may have closed it; then the second waiter is gone, too.
+  if (waiters.to_write != nullptr && fd_ >= 0) waiters.to_write->on_writable();
 }
 
 void ReadySocket::Block::close() noexcept {
-  waiters_ = {};
-  reactor_.deregister_descriptor(fd_, place_, true);  // Gives the waits back.
+  for (Waiters& waiters : waiters_) {
+    if (std::exchange(waiters, {}).any()) poller_.release();
+  }
+  poller_.remove(fd_, *this);
   (void)::close(std::exchange(fd_, -1));
-  reactor_.cleanup_descriptor_data(place_);
 }
 
 ReadySocket::ReadySocket(boost::asio::io_context& context, int fd)
-    : block_(new Block(context, fd)), fd_(fd) {
+    : block_(std::make_unique<Block>(context, fd)), fd_(fd) {
   int yes = 1;
   (void)::ioctl(fd_, FIONBIO, &yes);
   (void)::setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
-  tells_rest_ = ::setsockopt(fd_, IPPROTO_TCP, TCP_INQ, &yes, sizeof(yes)) == 0;
   set_send_patience(kSendPatience);
 }
 
@@ -166,29 +145,33 @@ void ReadySocket::set_send_patience(Duration patience) noexcept {
 
 ReadySocket::~ReadySocket() {
   close(false);
-  block_->drop_user();
+  Poller& poller = block_->poller();
+  poller.retire(std::move(block_));
 }
 
-// With TCP_INQ the kernel says what is left after a read, and 1 when only the end is: so a read
-// that leaves nothing needs no second one to know it.
 Transport::Moved ReadySocket::recv(std::span<char> into) noexcept {
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control;
-  iovec bytes{.iov_base = into.data(), .iov_len = into.size()};
-  msghdr message{};
-  message.msg_iov = &bytes;
-  message.msg_iovlen = 1;
-  if (tells_rest_) message.msg_control = control.data();
   for (;;) {
-    message.msg_controllen = tells_rest_ ? control.size() : 0;
-    const ssize_t got = ::recvmsg(fd_, &message, 0);
+    const ssize_t got = ::recv(fd_, into.data(), into.size(), 0);
     if (got > 0) {
-      if (tells_rest_ && leaves_nothing(message)) block_->on_exhausted(Direction::read);
-      return {Transport::Status::ok, static_cast<std::size_t>(got)};
+      const auto bytes = static_cast<std::size_t>(got);
+      if (bytes < into.size()) block_->on_short_read();
+      return {Transport::Status::ok, bytes};
     }
-    if (got == 0) return {Transport::Status::end, 0};
+    if (got == 0) {
+      const bool again = std::exchange(ended_, true);
+      if (again || !block_->has_hung_up()) block_->on_exhausted(Direction::read);
+      return {again && is_broken() ? Transport::Status::failed : Transport::Status::end, 0};
+    }
     if (errno == EINTR) continue;
     return refused(Direction::read);
   }
+}
+
+// After an end only a reset can follow, which reading does not tell.
+bool ReadySocket::is_broken() const noexcept {
+  int error = 0;
+  socklen_t size = sizeof(error);
+  return ::getsockopt(fd_, SOL_SOCKET, SO_ERROR, &error, &size) != 0 || error != 0;
 }
 
 Transport::Moved ReadySocket::send(std::string_view bytes) noexcept {
@@ -209,15 +192,13 @@ Transport::Moved ReadySocket::refused(Direction direction) noexcept {
 
 void ReadySocket::wait(Direction wait, Direction then, Transport::Waiter& waiter) {
   DAMPER_CHECK(fd_ >= 0);
-  block_->wait(wait, then, waiter);
+  block_->wait(wait, then, waiter, false);
 }
 
 void ReadySocket::call_soon(Transport::Waiter& waiter) {
   DAMPER_CHECK(fd_ >= 0);
-  block_->call_soon(waiter);
+  block_->wait(Direction::read, Direction::read, waiter, true);
 }
-
-void ReadySocket::look_again() noexcept { block_->look_again(); }
 
 void ReadySocket::shut_down_send() noexcept {
   if (fd_ >= 0) (void)::shutdown(fd_, SHUT_WR);

@@ -6,6 +6,7 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,22 +20,19 @@ namespace damper::http {
 using Socket =
     boost::asio::basic_stream_socket<boost::asio::ip::tcp, boost::asio::io_context::executor_type>;
 
-// A ReadySocket is a connected, non-blocking socket that is waited for with Asio's reactor and read
-// and written with system calls of its own: what both transports have in common.
+// A ReadySocket is a connected, non-blocking socket that is waited for with the context's Poller
+// and read and written with system calls of its own: what both transports have in common.
 //
 // Why: Asio's own reads and writes need a buffer for as long as they wait. Here a connection that
-// waits has none. And its async_wait() asks the kernel anew each time, which is two system calls of
-// a proxied request; so the reactor is used below it, as its own sockets use it.
+// waits has none.
 // Model: the kernel tells of a change once (edge-triggered). Whether there may be something left is
-// known from the last read or write: who waits is called soon if there may be, else at the next
-// change. The two waits, one for each direction, live in a block that those under way share. So the
-// ReadySocket may go at any time; the block goes when Asio has given the last wait back.
+// known from the last read or write, and from whether the peer has ended: who waits is called soon
+// if there may be, else at the next change.
 // Invariants:
 //   (1) After close(), or without the ReadySocket, no waiter is called.
 //   (2) A waiter is called once for each wait; asking again before is asking once.
-//   (3) Who waits is called when there is something, also when it came, or the peer's end did,
-//       before the wait, in the same moment as what was read, or while nobody read. A reset alone
-//       that came in the same moment is heard of by look_again(), or by sending.
+//   (3) Who waits is called when there is something, also when it came, or the peer's end or reset
+//       did, before the wait, in the same moment as what was read, or while nobody read.
 // Thread safety: none.
 // Cost: no allocation for a wait; one for the socket.
 class ReadySocket {
@@ -49,6 +47,7 @@ class ReadySocket {
   ReadySocket& operator=(const ReadySocket&) = delete;
   ~ReadySocket();
 
+  // Who reads again after the end hears it again, or that a reset followed.
   [[nodiscard]] Transport::Moved recv(std::span<char> into) noexcept;
   [[nodiscard]] Transport::Moved send(std::string_view bytes) noexcept;
   // Waits until the socket is ready for `wait`, and then calls on_readable() or on_writable(), as
@@ -56,8 +55,6 @@ class ReadySocket {
   void wait(Direction wait, Direction then, Transport::Waiter& waiter);
   // As wait(read, read), without looking at the socket: there is something to read already.
   void call_soon(Transport::Waiter& waiter);
-  // What was read last need not have been all: the next wait for reading is called soon.
-  void look_again() noexcept;
   // TCP_USER_TIMEOUT: the kernel gives the connection up when so long nothing of what was sent has
   // been acknowledged, or taken: the peer, or the way to it, is gone.
   void set_send_patience(Duration patience) noexcept;
@@ -69,11 +66,12 @@ class ReadySocket {
  private:
   class Block;
 
+  [[nodiscard]] bool is_broken() const noexcept;
   [[nodiscard]] Transport::Moved refused(Direction direction) noexcept;
 
-  Block* block_;
+  std::unique_ptr<Block> block_;
   int fd_;
-  bool tells_rest_ = false;  // TCP_INQ: a read says what it left
+  bool ended_ = false;  // The peer's end was read.
 };
 
 }  // namespace damper::http

@@ -8,7 +8,8 @@ namespace {
 
 constexpr Duration kLingerTime = std::chrono::seconds(1);
 constexpr std::uint32_t kLingerBytes = std::size_t{1024} * 1024;
-constexpr int kMostSends = 8;  // of a turn
+constexpr int kMostSends = 8;    // of a turn
+constexpr int kLastReads = 256;  // of a peer that takes no more
 
 // Whether the peer should see at once that this is no orderly end.
 bool is_abrupt(CloseReason reason) {
@@ -42,10 +43,7 @@ SocketConnection::~SocketConnection() {
 
 void SocketConnection::start(std::unique_ptr<Connection> codec, std::string_view first) {
   codec_ = std::move(codec);
-  if (!first.empty()) {
-    codec_->receive(first, loop().now());
-    if (codec_->expects_more()) transport_->look_again();
-  }
+  if (!first.empty()) codec_->receive(first, loop().now());
   ask_turn_end();
 }
 
@@ -79,20 +77,18 @@ void SocketConnection::on_readable() {
   reading_ = false;
   ask_turn_end();
   if (state_ == State::lingering) return;
-  if (state_ != State::open || input_ended_ || !codec_->wants_input()) return;
+  if (state_ != State::open || (!input_ended_ && !codec_->wants_input())) return;
   const std::span<char> scratch = loop().scratch();
   const Transport::Moved moved = transport_->recv(scratch);
   switch (moved.status) {
     case Transport::Status::ok:
       heard_ = loop().now();
       codec_->receive({scratch.data(), moved.bytes}, heard_);
-      if (codec_->expects_more()) transport_->look_again();
       break;
     case Transport::Status::again:
       break;
     case Transport::Status::end:
-      input_ended_ = true;
-      codec_->on_end_of_input(loop().now());
+      if (!std::exchange(input_ended_, true)) codec_->on_end_of_input(loop().now());
       break;
     case Transport::Status::failed:
       abort(CloseReason::reset);
@@ -118,11 +114,17 @@ void SocketConnection::on_turn_end() {
   if (state_ == State::open) flush();
   if (state_ == State::open) {
     if (codec_->is_over() && (codec_->output().empty() || is_abrupt(codec_->reason()))) {
-      if (!should_linger()) return close(is_abrupt(codec_->reason()));
+      if (!should_linger()) {
+        return close(is_abrupt(codec_->reason()) || codec_->has_ended_output());
+      }
       state_ = State::lingering;
       transport_->shut_down_send();
       arm(add(loop().now(), kLingerTime));
     } else {
+      if (codec_->has_ended_output() && !output_ended_ && codec_->output().empty()) {
+        output_ended_ = true;
+        transport_->shut_down_send();
+      }
       arm(codec_->deadline());
     }
   } else if (state_ == State::lingering && !reading_) {
@@ -130,7 +132,9 @@ void SocketConnection::on_turn_end() {
   }
   if (state_ == State::broken) return close(true);
 
-  if (!reading_ && !input_ended_ && (state_ == State::lingering || codec_->wants_input())) {
+  const bool reads = input_ended_ ? !transport_->is_secure()  // To hear of a reset.
+                                  : state_ == State::lingering || codec_->wants_input();
+  if (!reading_ && reads) {
     reading_ = true;
     transport_->wait_readable(*this);
   }
@@ -154,13 +158,24 @@ void SocketConnection::flush() {
         return transport_->wait_writable(*this);
       case Transport::Status::end:
       case Transport::Status::failed:
-        return abort(CloseReason::reset);
+        return on_send_failed();
     }
   }
 }
 
+void SocketConnection::on_send_failed() {
+  const std::span<char> scratch = loop().scratch();
+  for (int reads = 0; side_ == Side::client && reads < kLastReads; ++reads) {
+    if (input_ended_ || !codec_->wants_input()) break;
+    const Transport::Moved moved = transport_->recv(scratch);
+    if (moved.status != Transport::Status::ok) break;
+    codec_->receive({scratch.data(), moved.bytes}, loop().now());
+  }
+  abort(CloseReason::reset);
+}
+
 bool SocketConnection::should_linger() const noexcept {
-  if (side_ == Side::client || input_ended_) return false;
+  if (input_ended_ || (side_ == Side::client && !codec_->has_ended_output())) return false;
   const CloseReason reason = codec_->reason();
   return !is_abrupt(reason) && reason != CloseReason::idle_timeout &&
          reason != CloseReason::head_timeout && reason != CloseReason::body_timeout;

@@ -24,10 +24,13 @@ namespace damper::http {
 // Model: what comes is read into the loop's scratch memory and handed to the codec. What the codec
 // wrote during a turn is sent at the turn's end, in one send if the kernel takes it; writability is
 // waited for only when it did not. One timer stands at the codec's deadline.
-// A server that closes first while the peer may still be sending says goodbye slowly: it shuts down
-// its own direction and reads what still comes, for a second and a MiB at most. Else the kernel
-// would reset the connection, and the peer might never see the last answer.
-// Invariants:
+// A tunnel whose codec has ended its output is half closed: the sending direction is shut down when
+// all is sent, and what comes is still read. One that is given up then is closed as below, and
+// reset at the end: the peer has heard our end already, and would hear nothing else. A client whose
+// peer takes no more reads what that has said before it gives up: it may be the answer, such as an
+// early 413. A server that closes first while the peer may still be sending says goodbye slowly: it
+// shuts down its own direction and reads what still comes, for a second and a MiB at most. Else the
+// kernel would reset the connection, and the peer might never see the last answer. Invariants:
 //   (1) The owner hears on_closed() once, at the end of a turn, when the socket is closed and every
 //       stream's user has heard of its end. Nothing of this object is touched afterwards.
 //   (2) Nothing is read while the codec wants no input.
@@ -83,6 +86,7 @@ class SocketConnection final : public ConnectionOwner,
   void on_turn_end() override;
 
   void flush();
+  void on_send_failed();
   [[nodiscard]] bool discard();
   void close(bool reset);
   [[nodiscard]] bool should_linger() const noexcept;
@@ -97,7 +101,8 @@ class SocketConnection final : public ConnectionOwner,
   State state_ = State::open;
   bool reading_ = false;  // a wait is under way
   bool writing_ = false;
-  bool input_ended_ = false;
+  bool input_ended_ = false;   // the codec heard it
+  bool output_ended_ = false;  // and we said so
 };
 
 }  // namespace damper::http

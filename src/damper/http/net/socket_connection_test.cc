@@ -32,6 +32,7 @@ class Echo final : public Connection {
     if (output_.ends_with("quit")) end(CloseReason::finished);
   }
   void on_end_of_input(Instant) override { end(CloseReason::finished); }
+  bool has_ended_output() const noexcept override { return ended && !over_; }
   void abort(CloseReason reason) override {
     output_.clear();
     end(reason);
@@ -60,6 +61,7 @@ class Echo final : public Connection {
   std::size_t sends = 0;
   std::size_t limit = 1 << 20;
   bool hold = false;
+  bool ended = false;  // Nothing more will be said.
   Instant deadline_at = kNever;
 
  private:
@@ -246,6 +248,42 @@ TEST_F(SocketConnectionTest, AnAbortIsSeenByThePeerAtOnce) {
   EXPECT_EQ(read(1), "");
   EXPECT_EQ(error_, boost::asio::error::connection_reset);
   EXPECT_EQ(closed_, CloseReason::cancelled);
+}
+
+TEST_F(SocketConnectionTest, AnEndOfOutputIsSeenAfterTheLastByteAndInputGoesOn) {
+  const std::string much(8 << 20, 'm');
+  echo_->say(much);
+  echo_->ended = true;
+  turn();  // The kernel has not taken all of it.
+  EXPECT_EQ(read(much.size() + 1).size(), much.size());
+  EXPECT_EQ(error_, boost::asio::error::eof);
+  echo_->hold = true;
+  write("go on");
+  turn();
+  EXPECT_EQ(echo_->received, 5U);
+  EXPECT_FALSE(closed_);
+  peer_.close();
+  Watchdog watchdog(loop_);
+  while (!closed_) turn();
+  EXPECT_EQ(closed_, CloseReason::finished);
+}
+
+// A server that refuses a body early, and closes with the rest unread, resets the connection.
+TEST_F(SocketConnectionTest, AClientHearsWhatItsPeerSaidBeforeItTookNoMore) {
+  pair_ = connect_pair(loop_);
+  peer_ = std::move(pair_.client);
+  start(SocketConnection::Side::client);
+  echo_->hold = true;
+  turn();
+  write("early answer");
+  peer_.set_option(boost::asio::socket_base::linger(true, 0));
+  peer_.close();
+  echo_->hold = false;
+  echo_->say("more of the request");  // Sent before anything is read.
+  Watchdog watchdog(loop_);
+  while (!closed_) turn();
+  EXPECT_EQ(closed_, CloseReason::reset);
+  EXPECT_EQ(received_, 12U);
 }
 
 TEST_F(SocketConnectionTest, ItMayGoWithWaitsUnderWay) {

@@ -29,7 +29,6 @@ class TcpTransport final : public Transport {
   void wait_writable(Waiter& waiter) override {
     socket_.wait(ReadySocket::Direction::write, ReadySocket::Direction::write, waiter);
   }
-  void look_again() noexcept override { socket_.look_again(); }
   void set_send_patience(Duration patience) noexcept override {
     socket_.set_send_patience(patience);
   }

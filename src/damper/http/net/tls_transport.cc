@@ -102,6 +102,7 @@ TlsTransport::~TlsTransport() { close(false); }
 Transport::Status TlsTransport::look(int result, Direction& waits_for) {
   switch (SSL_get_error(tls_.get(), result)) {
     case SSL_ERROR_WANT_READ:
+      is_starved_ = true;
       waits_for = Direction::read;
       return Status::again;
     case SSL_ERROR_WANT_WRITE:
@@ -131,6 +132,7 @@ Transport::Status TlsTransport::try_handshake() {
   const int result = SSL_do_handshake(tls_.get());
   if (result == 1) {
     to_read_ = Direction::read;
+    is_starved_ = false;
     return Status::ok;
   }
   const Status status = look(result, to_read_);
@@ -143,6 +145,7 @@ Transport::Moved TlsTransport::recv(std::span<char> into) {
   const int got = SSL_read(tls_.get(), into.data(), bounded(into.size()));
   if (got > 0) {
     to_read_ = Direction::read;
+    is_starved_ = false;
     return {Status::ok, static_cast<std::size_t>(got)};
   }
   return {look(got, to_read_), 0};
@@ -161,9 +164,8 @@ Transport::Moved TlsTransport::send(std::string_view bytes) {
 }
 
 void TlsTransport::wait_readable(Waiter& waiter) {
-  if (SSL_has_pending(tls_.get()) == 1 && to_read_ == Direction::read &&
-      SSL_pending(tls_.get()) > 0) {
-    socket_.call_soon(waiter);  // The socket may have nothing more to say.
+  if (!is_starved_ && SSL_has_pending(tls_.get()) == 1) {
+    socket_.call_soon(waiter);  // It was read ahead: the socket may have nothing more to say.
   } else {
     socket_.wait(to_read_, Direction::read, waiter);
   }

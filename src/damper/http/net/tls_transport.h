@@ -37,7 +37,6 @@ class TlsTransport final : public Transport {
   Moved send(std::string_view bytes) override;
   void wait_readable(Waiter& waiter) override;
   void wait_writable(Waiter& waiter) override;
-  void look_again() noexcept override { socket_.look_again(); }
   void set_send_patience(Duration patience) noexcept override {
     socket_.set_send_patience(patience);
   }
@@ -62,6 +61,7 @@ class TlsTransport final : public Transport {
   std::unique_ptr<ssl_st, Free> tls_;
   Direction to_read_ = Direction::read;    // what reading waits for
   Direction to_write_ = Direction::write;  // what writing waits for
+  bool is_starved_ = false;                // what was read ahead is not enough to go on
   bool usable_ = true;
   std::string error_;
 };

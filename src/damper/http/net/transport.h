@@ -41,9 +41,6 @@ class Transport {
   [[nodiscard]] virtual Moved send(std::string_view bytes) = 0;
   virtual void wait_readable(Waiter& waiter) = 0;
   virtual void wait_writable(Waiter& waiter) = 0;
-  // The next wait_readable() is called soon, to read once more: a reset that came together with the
-  // last bytes is told by nothing else.
-  virtual void look_again() noexcept = 0;
   // How long what was sent may go unacknowledged: see ReadySocket.
   virtual void set_send_patience(Duration patience) noexcept = 0;
   // We will send no more; what comes is still received.

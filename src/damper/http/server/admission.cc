@@ -17,6 +17,14 @@ const AdmissionOptions& checked(const AdmissionOptions& options) {
   return options;
 }
 
+// Nodes of a queue whose line is shared, at first: most loops have few waiting, or none.
+constexpr std::size_t kReserved = 16;
+
+std::size_t reserved(const admit::ShedQueueOptions& options, bool shared) {
+  const auto capacity = static_cast<std::size_t>(options.capacity);
+  return shared ? std::min(kReserved, capacity) : capacity;
+}
+
 // One draw for each of several answers.
 double next_draw(double& draw) { return draw = another_draw(draw); }
 
@@ -31,12 +39,18 @@ std::optional<std::string> find_error(const AdmissionOptions& options) {
   return std::nullopt;
 }
 
-Admission::Admission(const AdmissionOptions& options)
-    : options_(checked(options)), limit_(options.limit), queue_(options.queue) {}
+Admission::Admission(const AdmissionOptions& options) : Admission(options, nullptr) {}
+Admission::Admission(const AdmissionOptions& options, const Shared& shared)
+    : Admission(options, &shared) {}
+Admission::Admission(const AdmissionOptions& options, const Shared* shared)
+    : options_(checked(options)),
+      limit_(shared != nullptr ? shared->limit : own_limit_.emplace(options.limit)),
+      line_(shared != nullptr ? &shared->line : nullptr),
+      queue_(options.queue, reserved(options.queue, shared != nullptr)) {}
 
 void Admission::reload(const AdmissionOptions& options) {
   options_ = checked(options);
-  limit_.reload(options.limit);
+  if (own_limit_) own_limit_->reload(options.limit);
   queue_.reload(options.queue);
 }
 
@@ -53,7 +67,10 @@ void Admission::refuse(Item& item, Verdict verdict, Duration retry_after, Refusa
 }
 
 void Admission::leave(Item& item) {
-  if (item.waits()) (void)leaving_.cancel(item.timer_);
+  if (item.waits()) {
+    (void)leaving_.cancel(item.timer_);
+    if (line_ != nullptr) line_->leave();
+  }
   item.state_ = Item::State::outside;
 }
 
@@ -63,6 +80,21 @@ void Admission::run(Item& item, Instant now, Duration waited) {
   item.since_ = now;
   tally_.count(Verdict::success, item.criticality_);
   tally_.waits.record(waited, now);
+}
+
+// Somebody more critical has come. `inherits`: with its place in line.
+void Admission::make_way(Item& evicted, bool inherits, Instant now, double draw,
+                         Refusals& refusals) {
+  if (inherits) {
+    (void)leaving_.cancel(evicted.timer_);
+    evicted.state_ = Item::State::outside;
+  }
+  const Verdict verdict = late(evicted, now);
+  if (verdict == Verdict::none) {
+    refuse(evicted, Verdict::shed, queue_.retry_after(next_draw(draw)), refusals);
+  } else {
+    refuse(evicted, verdict, Duration{0}, refusals);
+  }
 }
 
 Admission::Answer Admission::offer(Item& item, Instant now, double draw, Refusals& refusals) {
@@ -75,17 +107,11 @@ Admission::Answer Admission::offer(Item& item, Instant now, double draw, Refusal
     run(item, now, Duration{0});
     return Answer::runs;
   }
-  auto pushed = queue_.push(&item, item.criticality_, item.deadline_, now, draw);
-  if (pushed.evicted) {
-    Item& evicted = *pushed.evicted->item;
-    const Verdict verdict = late(evicted, now);
-    if (verdict == Verdict::none) {
-      refuse(evicted, Verdict::shed, queue_.retry_after(next_draw(draw)), refusals);
-    } else {
-      refuse(evicted, verdict, Duration{0}, refusals);
-    }
-  }
+  const bool in_line = line_ == nullptr || line_->try_join(now);
+  auto pushed = queue_.push(&item, item.criticality_, item.deadline_, now, draw, !in_line);
+  if (pushed.evicted) make_way(*pushed.evicted->item, !in_line, now, draw, refusals);
   if (!pushed.accepted()) {
+    if (in_line && line_ != nullptr) line_->leave();
     refuse(item, pushed.verdict, pushed.retry_after, refusals);
     return Answer::refused;
   }
@@ -101,7 +127,15 @@ Admission::Answer Admission::offer(Item& item, Instant now, double draw, Refusal
 
 Admission::Item* Admission::try_next(Instant now, double draw, Refusals& refusals) {
   if (queue_.depth() == 0 || !limit_.try_acquire()) return nullptr;
-  const std::optional<Item*> next = queue_.pop(now, [&](Queue::Dropped&& dropped) {
+  Item* const item = next(now, draw, refusals);
+  if (item == nullptr) limit_.release_ignored();
+  return item;
+}
+
+Admission::Item* Admission::next(Instant now, double draw, Refusals& refusals) {
+  if (queue_.depth() == 0) return nullptr;
+  if (line_ != nullptr) queue_.on_busy_since(line_->busy_since());
+  const std::optional<Item*> served = queue_.pop(now, [&](Queue::Dropped&& dropped) {
     const Verdict verdict = late(*dropped.item, now);
     refuse(*dropped.item, verdict != Verdict::none ? verdict : dropped.verdict(),
            dropped.reason == admit::ShedReason::expired ? Duration{0}
@@ -109,12 +143,17 @@ Admission::Item* Admission::try_next(Instant now, double draw, Refusals& refusal
            refusals);
   });
   publish(now);
-  if (!next) {
-    limit_.release_ignored();
-    return nullptr;
+  if (!served) return nullptr;
+  run(**served, now, between((*served)->since_, now));
+  return *served;
+}
+
+std::optional<admit::Criticality> Admission::most_critical() const noexcept {
+  for (std::size_t i = 0; i < admit::kCriticalities; ++i) {
+    const auto c = static_cast<admit::Criticality>(i);
+    if (queue_.depth(c) > 0) return c;
   }
-  run(**next, now, between((*next)->since_, now));
-  return *next;
+  return std::nullopt;
 }
 
 void Admission::on_finished(Item& item, Instant now, bool abandoned) {

@@ -1,6 +1,7 @@
 #ifndef DAMPER_HTTP_SERVER_ADMISSION_H_
 #define DAMPER_HTTP_SERVER_ADMISSION_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -9,6 +10,7 @@
 
 #include "damper/admit/concurrency_limit.h"
 #include "damper/admit/criticality.h"
+#include "damper/admit/places.h"
 #include "damper/admit/shed_queue.h"
 #include "damper/base/histogram.h"
 #include "damper/base/instant.h"
@@ -32,6 +34,37 @@ struct AdmissionOptions {
 
 [[nodiscard]] std::optional<std::string> find_error(const AdmissionOptions& options);
 
+// An AdmissionLine is the queues of several Admissions as one: how many wait in them, and since
+// when there was always somebody.
+//
+// Why: a queue that empties now and then looks healthy, while beside it requests are shed for want
+// of the same places. Who waits in it is to be as quick then as in a single queue.
+// Thread safety: all methods may be called concurrently; lock-free.
+class AdmissionLine {
+ public:
+  // REQUIRES: capacity > 0, here and in reload().
+  explicit AdmissionLine(std::size_t capacity) noexcept : places_(capacity) {}
+  void reload(std::size_t capacity) noexcept { places_.reload(capacity); }
+
+  [[nodiscard]] bool try_join(Instant now) noexcept {
+    const std::size_t waiting = places_.try_take();
+    if (waiting == 1) busy_since_.store(now, std::memory_order_relaxed);
+    return waiting > 0;
+  }
+  void leave() noexcept { places_.give_back(); }
+
+  [[nodiscard]] std::size_t depth() const noexcept { return places_.taken(); }
+  [[nodiscard]] std::size_t capacity() const noexcept { return places_.limit(); }
+  // While somebody waits.
+  [[nodiscard]] Instant busy_since() const noexcept {
+    return busy_since_.load(std::memory_order_relaxed);
+  }
+
+ private:
+  admit::Places places_;
+  std::atomic<Instant> busy_since_{Instant::min()};
+};
+
 // An Admission decides which requests a server works on: now, after a wait, or not at all.
 //
 // Why: a server that takes whatever comes is slow for everybody, and then works for callers who
@@ -42,14 +75,17 @@ struct AdmissionOptions {
 // deadline or for longer than `longest_wait`: the queue sheds at a pop, and when nothing finishes
 // there is none, so wake() says when somebody has to be told. Nothing is called back: who has to be
 // told no is in a list that the caller hands in.
-// Invariants:
+// Several may share a limit and a line, each with a queue of its own, on a thread of its own. A
+// place that one gives back may be another's then: who shares has to see to that, and has next()
+// instead of try_next(). Invariants:
 //   (1) Every item offered is run once or refused once or withdrawn once, and counted once.
 //   (2) An item is run only while in_flight < limit, in that very step.
 //   (3) No item is run with less than `queue.needed` left before its deadline (trap D3).
 //   (4) Nobody waits at wake() or later, once expire() was called then.
-//   (5) At most `queue.capacity` wait.
+//   (5) At most `queue.capacity` wait, with all that share the line.
 // Thread safety: none, but for tally(), which any thread may read.
-// Cost: no allocation but for the list of refusals; O(1) for each item.
+// Cost: no allocation but for the list of refusals and, where the line is shared, when more wait
+// than ever did; O(1) for each item.
 class Admission {
  public:
   // One that asks to be run. Whoever owns it keeps it where it is while it waits or runs.
@@ -84,6 +120,12 @@ class Admission {
 
   // REQUIRES: !find_error(options).
   explicit Admission(const AdmissionOptions& options);
+  // What is shared with other Admissions outlives it, and is reloaded by its owner.
+  struct Shared {
+    admit::ConcurrencyLimit& limit;
+    AdmissionLine& line;
+  };
+  Admission(const AdmissionOptions& options, const Shared& shared);
   // What runs and what waits stays, and the limit, held within the new bounds. Who waits leaves
   // when it would have. Ask try_next() after it. REQUIRES: !find_error(options).
   void reload(const AdmissionOptions& options);
@@ -96,6 +138,9 @@ class Admission {
   // The next one to run; nullptr when nobody waits or no place is free. Ask until it is nullptr,
   // after each finished() and expire().
   [[nodiscard]] Item* try_next(Instant now, double draw, Refusals& refusals);
+  // The next one to run in a place that somebody else has acquired for it; nullptr: nobody waits,
+  // and the place is still the caller's. REQUIRES: a successful try_acquire of the limit.
+  [[nodiscard]] Item* next(Instant now, double draw, Refusals& refusals);
 
   // The work is over; `abandoned`: its caller went away, so its latency says nothing. Work that
   // ended after its deadline tells the limit that there was too much. REQUIRES: item.runs().
@@ -113,20 +158,26 @@ class Admission {
 
   [[nodiscard]] const AdmissionTally& tally() const noexcept { return tally_; }
   [[nodiscard]] std::size_t depth() const noexcept { return queue_.depth(); }
+  // Of those that wait; nothing: nobody does.
+  [[nodiscard]] std::optional<admit::Criticality> most_critical() const noexcept;
   [[nodiscard]] std::int32_t limit() const noexcept { return limit_.limit(); }
   [[nodiscard]] std::int32_t in_flight() const noexcept { return limit_.in_flight(); }
 
  private:
   using Queue = admit::ShedQueue<Item*>;
 
+  Admission(const AdmissionOptions& options, const Shared* shared);
   void run(Item& item, Instant now, Duration waited);
+  void make_way(Item& evicted, bool inherits, Instant now, double draw, Refusals& refusals);
   void leave(Item& item);
   void refuse(Item& item, Verdict verdict, Duration retry_after, Refusals& refusals);
   [[nodiscard]] Verdict late(const Item& item, Instant now) const noexcept;
   void publish(Instant now);
 
   AdmissionOptions options_;
-  admit::ConcurrencyLimit limit_;
+  std::optional<admit::ConcurrencyLimit> own_limit_;  // unless it is shared
+  admit::ConcurrencyLimit& limit_;
+  AdmissionLine* const line_;  // nullptr: the queue's capacity alone counts
   Queue queue_;
   queue::EventQueue leaving_;  // when each that waits has to leave
   AdmissionTally tally_;

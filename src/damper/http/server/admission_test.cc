@@ -31,6 +31,8 @@ AdmissionOptions fixed(std::int32_t limit, std::int32_t capacity = 100) {
 // An admission that is spoken to in milliseconds. Items are named by letters.
 struct Bench {
   explicit Bench(const AdmissionOptions& options) : admission(options) {}
+  Bench(const AdmissionOptions& options, const Admission::Shared& shared)
+      : admission(options, shared) {}
 
   Answer offer(char item, std::int64_t now, std::int64_t deadline = 1'000'000,
                Criticality c = critical) {
@@ -279,6 +281,55 @@ TEST(Admission, AReloadKeepsWhatRunsWhatWaitsAndTheLimit) {
   adaptive.limit.initial = 15;
   learnt.admission.reload(adaptive);
   EXPECT_EQ(learnt.admission.limit(), 15);
+}
+
+TEST(Admission, SeveralShareALimitAndALine) {  // Invariants (2), (5).
+  const AdmissionOptions options = fixed(1, 2);
+  admit::ConcurrencyLimit limit(options.limit);
+  AdmissionLine line(2);
+  Bench one(options, {.limit = limit, .line = line});
+  Bench two(options, {.limit = limit, .line = line});
+  EXPECT_EQ(one.offer('a', 0), Answer::runs);
+  EXPECT_EQ(two.offer('b', 0, 1'000'000, sheddable), Answer::waits);
+  EXPECT_EQ(two.admission.most_critical(), sheddable);
+  EXPECT_EQ(one.offer('c', 0), Answer::waits);
+  EXPECT_EQ(one.offer('d', 0), Answer::refused);  // Two wait, on both together.
+  EXPECT_EQ(one.refused(), "d:shed ");
+  EXPECT_EQ(two.offer('e', 0), Answer::waits);  // With the place in line of a lesser one.
+  EXPECT_EQ(two.refused(), "b:shed ");
+  EXPECT_EQ(line.depth(), 2U);
+  one.finish('a', 1);
+  ASSERT_TRUE(limit.try_acquire());  // By whoever shares it out: to the other one.
+  EXPECT_EQ(two.letter(two.admission.next(at(1), 0.5, two.refusals)), 'e');
+  EXPECT_EQ(two.admission.most_critical(), std::nullopt);
+  EXPECT_EQ(two.admission.next(at(1), 0.5, two.refusals), nullptr);
+  EXPECT_EQ(line.depth(), 1U);
+  two.finish('e', 2);
+  EXPECT_EQ(limit.in_flight(), 0);
+  one.admission.reload(fixed(5, 9));  // What is shared is its owner's.
+  EXPECT_EQ(limit.limit(), 1);
+  EXPECT_EQ(line.capacity(), 2U);
+  EXPECT_TRUE(one.admission.try_withdraw(one.items.at('c'), at(3)));
+  EXPECT_EQ(line.depth(), 0U);
+}
+
+TEST(Admission, ALineThatIsSharedIsUnderPressureAsAWhole) {
+  const AdmissionOptions options = fixed(1);
+  admit::ConcurrencyLimit limit(options.limit);
+  AdmissionLine line(100);
+  Bench busy(options, {.limit = limit, .line = line});
+  Bench quiet(options, {.limit = limit, .line = line});
+  EXPECT_EQ(busy.offer('a', 0), Answer::runs);
+  EXPECT_EQ(busy.offer('b', 0), Answer::waits);
+  EXPECT_EQ(quiet.offer('c', 15), Answer::waits);
+  EXPECT_EQ(quiet.offer('d', 20), Answer::waits);
+  EXPECT_EQ(line.busy_since(), at(0));
+  // For over 20 ms somebody has waited, if not here: the newest goes first, and 5 ms are enough.
+  EXPECT_EQ(quiet.letter(quiet.admission.next(at(21), 0.5, quiet.refusals)), 'd');
+  EXPECT_EQ(quiet.refused(), "c:shed ");
+  EXPECT_TRUE(busy.admission.try_withdraw(busy.items.at('b'), at(21)));
+  EXPECT_EQ(quiet.offer('e', 22), Answer::waits);  // The line has been empty.
+  EXPECT_EQ(line.busy_since(), at(22));
 }
 
 }  // namespace

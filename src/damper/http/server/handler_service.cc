@@ -114,6 +114,7 @@ class HandlerService::Incoming final : public Exchange, public StreamUser {
 
 void HandlerService::Incoming::on_head(const Head& head, bool end) {
   request_ = Request::from(head);
+  if (head.method == "CONNECT") return refuse(plain(501, "no tunnels here\n"));
   if (head.content_length.value_or(0) > shared_->options.max_request_body) {
     return refuse(plain(413, "too large\n"));
   }

@@ -26,7 +26,8 @@ struct HandlerServiceOptions {
 
 // A HandlerService gathers whole requests and lets a Handler answer them.
 //
-// Why: most handlers want a request and give an answer; streams are for proxies.
+// Why: most handlers want a request and give an answer; streams and tunnels are for proxies. So
+// CONNECT is answered 501.
 // Invariants:
 //   (1) Every request that came whole goes to the handler once, and is answered once: with what the
 //       handler said, or 500 when it threw, or let go of the exchange without a word.

@@ -40,6 +40,19 @@ TEST(HandlerService, TheAnswerToHeadHasNoBody) {
   EXPECT_EQ(client.read_to("GET /2 .").substr(0, 15), "HTTP/1.1 200 OK");
 }
 
+// A tunnel would have its end be taken for that of a second request.
+TEST(HandlerService, ATunnelIsRefusedAndNoHandlerHearsOfIt) {
+  std::atomic<int> calls = 0;
+  TestServer server(answer_with([&](const Request&) {
+    ++calls;
+    return Response{};
+  }));
+  RawClient client(server.port);
+  client.send("CONNECT x:443 HTTP/1.1\r\nHost: x:443\r\n\r\n");
+  EXPECT_EQ(status_of(client.read_to("\r\n\r\n")), "501");
+  EXPECT_EQ(calls, 0);
+}
+
 TEST(HandlerService, ABodyOverTheBoundIsRefusedWhateverItsHeadSaid) {
   TestServer server(answer_with(echo), {}, {.max_request_body = 10});
   RawClient said(server.port);

@@ -112,7 +112,6 @@ class Server::Greeting final : public Place, private Transport::Waiter, private 
     if (size_ == 0) arm(damper::add(loop().now(), server_.options_.limits.head_timeout));
     std::memcpy(first_.data(), bytes.data(), bytes.size());
     size_ = bytes.size();
-    transport_->look_again();
     transport_->wait_readable(*this);
   }
   void become(Protocol protocol, std::string_view bytes) {
@@ -166,6 +165,9 @@ Server::Server(Loop& loop, ServerOptions options, RequestSink& sink, ServerMetri
       options_(std::move(options)),
       sink_(sink),
       metrics_(metrics),
+      shares_places_(options_.places != nullptr),
+      places_(shares_places_ ? options_.places
+                             : std::make_shared<admit::Places>(options_.max_connections)),
       acceptor_(loop.context()),
       patience_(std::make_unique<Patience>(*this)),
       alive_(std::make_shared<const bool>(true)) {
@@ -224,7 +226,7 @@ std::optional<std::string> Server::open() {
 void Server::use(const ServerOptions& options) {
   DAMPER_CHECK(!find_error(options));
   options_.limits = options.limits;
-  options_.max_connections = options.max_connections;
+  if (!shares_places_) places_->reload(options.max_connections);
   options_.tls = options.tls;
 }
 
@@ -254,7 +256,7 @@ void Server::accept_some() {
 
 void Server::greet(int fd) {
   if (metrics_ != nullptr) metrics_->on_accepted();
-  if (connections_ >= options_.max_connections) {
+  if (places_->try_take() == 0) {
     ::close(fd);
     if (metrics_ != nullptr) metrics_->on_closed(CloseReason::too_many);
     return;
@@ -264,6 +266,7 @@ void Server::greet(int fd) {
   socket.assign(acceptor_.local_endpoint(failed).protocol(), fd, failed);
   if (failed) {
     ::close(fd);
+    places_->give_back();
     if (metrics_ != nullptr) metrics_->on_closed(CloseReason::reset);
     return;
   }
@@ -307,6 +310,7 @@ void Server::remove(Place& place, CloseReason reason) noexcept {
   place.before->after = place.after;
   place.after->before = place.before;
   --connections_;
+  places_->give_back();
   if (metrics_ != nullptr) metrics_->on_closed(reason);
 }
 

@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 
+#include "damper/admit/places.h"
 #include "damper/base/instant.h"
 #include "damper/http/codec/connection.h"
 #include "damper/http/net/loop.h"
@@ -29,7 +30,9 @@ struct ServerOptions {
   bool reuse_port = false;               // one server a loop, all on one port: the kernel spreads
   int backlog = 1024;                    // 1 to 65535
   std::size_t max_connections = 10'000;  // 1 to 1,000,000; one more is closed at once
-  std::optional<TlsSettings> tls{};      // without: plain TCP
+  // Instead of max_connections: places that servers of other loops take from, too.
+  std::shared_ptr<admit::Places> places{};
+  std::optional<TlsSettings> tls{};  // without: plain TCP
   ConnectionLimits limits{};
 };
 
@@ -45,7 +48,8 @@ struct ServerOptions {
 // Model: a new connection is greeted first (TLS, then which protocol its first bytes are; ALPN
 // says it where there is TLS), within limits.head_timeout. Then a SocketConnection serves it.
 // Invariants:
-//   (1) At most max_connections at once, those being greeted included.
+//   (1) At most max_connections at once, those being greeted included; with `places` all servers
+//       that share them together have at most so many.
 //   (2) Every connection that was accepted is counted, and counted again with a CloseReason when it
 //       ends: a failed handshake, a stranger's protocol, one too many.
 //   (3) Without file descriptors it waits a little, rather than ask again and again.
@@ -65,7 +69,8 @@ class Server {
   [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
 
   // The limits, max_connections and tls of connections that come from now on; what concerns the
-  // socket stays as it is. REQUIRES: !find_error(options).
+  // socket stays as it is, and so do `places`, which their owner reloads. REQUIRES:
+  // !find_error(options).
   void use(const ServerOptions& options);
   [[nodiscard]] std::size_t connections() const noexcept { return connections_; }
 
@@ -102,6 +107,8 @@ class Server {
   ServerOptions options_;
   RequestSink& sink_;
   ServerMetrics* const metrics_;
+  const bool shares_places_;
+  const std::shared_ptr<admit::Places> places_;  // of connections
   Acceptor acceptor_;
   std::uint16_t port_ = 0;
   Place greetings_;

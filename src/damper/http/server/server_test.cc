@@ -82,6 +82,33 @@ TEST(Server, OneConnectionTooManyIsClosedAtOnceAndCounted) {
   EXPECT_NE(again.read_to("/4!").find("200"), std::string::npos);
 }
 
+TEST(Server, ServersOfSeveralLoopsMayShareTheirPlaces) {
+  const auto places = std::make_shared<admit::Places>(2);
+  TestServer one(hello(), {.places = places});
+  TestServer two(hello(), {.places = places});
+  RawClient first(one.port);
+  RawClient second(one.port);
+  first.send(get("/1"));
+  EXPECT_NE(first.read_to("/1!").find("200"), std::string::npos);
+  second.send(get("/2"));
+  EXPECT_NE(second.read_to("/2!").find("200"), std::string::npos);
+  EXPECT_EQ(RawClient(two.port).read_all(), "");
+  EXPECT_TRUE(two.has_closed(CloseReason::too_many));
+  one.run([&] { one.server->use({.max_connections = 1}); });  // Says nothing of places.
+  places->reload(3);
+  RawClient third(two.port);
+  third.send(get("/3"));
+  EXPECT_NE(third.read_to("/3!").find("200"), std::string::npos);
+  first.close();
+  EXPECT_TRUE(one.has_closed(CloseReason::finished));
+  RawClient again(two.port);
+  again.send(get("/4"));
+  EXPECT_NE(again.read_to("/4!").find("200"), std::string::npos);
+  EXPECT_EQ(places->taken(), 3U);
+  two.run([&] { two.server.reset(); });
+  EXPECT_EQ(places->taken(), 1U);
+}
+
 TEST(Server, WithoutFileDescriptorsItWaitsAndGoesOnLater) {
   // To look at an object's type ubsan makes a pipe, and calls it a lie when there is none.
   if (DAMPER_INSTRUMENTED != 0) GTEST_SKIP() << "ubsan itself needs descriptors";

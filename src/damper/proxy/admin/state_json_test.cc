@@ -14,10 +14,17 @@ TEST(StateJson, WhatIsWrittenReadsTheSame) {  // (1)
   state.scopes[0].switches[0] = {.off = true, .remaining = kForever, .reason = "all \"off\"\n"};
   state.scopes[2].switches[1] = {
       .off = true, .remaining = std::chrono::milliseconds(1500), .reason = "x"};
+  state.listeners[0].max_connections = 300;
+  state.routes[1].has_gate = true;
+  state.routes[1].gate_limit = 60;
   const std::string text = state_json(state);
   const auto back = parse_state(text);
   ASSERT_TRUE(back) << back.error();
   EXPECT_EQ(state_json(*back), text);
+  EXPECT_EQ(back->listeners[0].max_connections, 300U);
+  EXPECT_FALSE(back->routes[0].has_gate);
+  EXPECT_TRUE(back->routes[1].has_gate);
+  EXPECT_EQ(back->routes[1].gate_limit, 60);
   EXPECT_EQ(back->routes[1].tally.of(Verdict::budget_spent), 90U);
   EXPECT_EQ(back->routes[1].p99, std::chrono::milliseconds(2500));
   EXPECT_EQ(back->routes[1].breaker, admit::BreakerState::open);

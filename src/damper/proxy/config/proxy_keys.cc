@@ -175,7 +175,7 @@ void add_limits(std::vector<ProxyKey>& keys, Thing thing) {
       kTick, kLongest, "From the first byte of a head to its last."));
   keys.push_back(duration<DAMPER_LIMIT(body_timeout)>(
       thing, "stream_idle_timeout", kTick, kLongest,
-      "A body that is under way and of which nothing comes is given up after it."));
+      "A body or a tunnel that is under way and of which nothing comes is given up after it."));
   keys.push_back(duration<DAMPER_LIMIT(write_timeout)>(
       thing, "write_timeout", kTick, kLongest,
       "A peer that takes nothing of what is to be sent is given up after it."));
@@ -216,7 +216,8 @@ void add_listener(std::vector<ProxyKey>& keys) {
   constexpr Thing kThing = Thing::listener;
   keys.push_back(address<DAMPER_AT(listener[0])>(kThing, "Where it listens."));
   keys.push_back(integer<DAMPER_AT(listener->max_connections)>(
-      kThing, "max_connections", 1, 1'000'000, "Connections at once; one more is closed at once."));
+      kThing, "max_connections", 1, 1'000'000,
+      "Connections at once, of all loops together; one more is closed at once."));
   add_limits<DAMPER_AT(listener->limits)>(keys, kThing);
   keys.push_back(text<DAMPER_AT(listener->tls->certificate_file), read_file_name>(
       kThing, "tls.certificate_file", kFileForms, "The certificate and its chain, in PEM."));
@@ -319,10 +320,10 @@ void add_cluster(std::vector<ProxyKey>& keys) {
       "From the name to the end of the TLS handshake."));
   keys.push_back(integer<DAMPER_AT(cluster->pool.max_connections)>(
       kThing, "max_connections", 1, 10'000,
-      "Connections to each endpoint, of all loops together."));
+      "Connections to each endpoint; each loop has an equal share of them, rounded up."));
   keys.push_back(integer<DAMPER_AT(cluster->pool.max_waiting)>(
       kThing, "max_pending_requests", 0, 1'000'000,
-      "Requests that wait for a connection to an endpoint."));
+      "Requests that wait for a connection to an endpoint; shared out as max_connections is."));
   add_limits<DAMPER_AT(cluster->pool.limits)>(keys, kThing);
   keys.push_back(text<DAMPER_AT(cluster->tls.ca_file), read_file_name>(
       kThing, "tls.ca_file", kFileForms, "Whom to trust, in PEM; else whom the system trusts."));
@@ -387,12 +388,13 @@ void add_route(std::vector<ProxyKey>& keys) {
       like<DAMPER_ADMISSION(limit.min)>(kThing, "admission_control.min", "concurrency_limit.min"));
   keys.push_back(like<DAMPER_ADMISSION(limit.initial)>(
       kThing, "admission_control.initial", "concurrency_limit.initial",
-      "Requests at once at first; the limit itself when it is fixed."));
+      "Requests at once, of all loops together, at first; the limit itself when it is fixed."));
   keys.push_back(
       like<DAMPER_ADMISSION(limit.max)>(kThing, "admission_control.max", "concurrency_limit.max"));
   keys.push_back(integer<DAMPER_ADMISSION(queue.capacity)>(
       kThing, "admission_control.queue_capacity", 1, 1'000'000,
-      "Requests that wait for a place; at the bound the least critical is shed."));
+      "Requests that wait for a place, of all loops together; at the bound the least critical of "
+      "the loop is shed."));
   keys.push_back(duration<DAMPER_ADMISSION(queue.interval)>(
       kThing, "admission_control.queue_interval", std::chrono::milliseconds(1), kHour,
       "A queue that is not empty for so long is under pressure: newest first."));

@@ -1,6 +1,8 @@
 #include "damper/proxy/control/control_address.h"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 namespace damper::proxy {
 namespace {
@@ -24,9 +26,23 @@ std::string with_port(std::string_view member) {
   return std::string(member) + (rest.find(':') == std::string_view::npos ? ":2379" : "");
 }
 
+std::optional<std::string> find_error(const http::TlsClientOptions& options, bool tls) {
+  const http::TlsIdentity& own = options.identity;
+  if (!tls && options != http::TlsClientOptions{}) {
+    return "a CA, a certificate and a key are for etcds://, which speaks TLS";
+  }
+  if (own.certificate_file.empty() != own.key_file.empty()) {
+    return "a certificate and its key go together";
+  }
+  if (!tls) return std::nullopt;
+  const auto settings = http::TlsSettings::for_client(options);
+  return settings ? std::nullopt : std::optional(settings.error());
+}
+
 }  // namespace
 
-Expected<ControlAddress> parse_control_address(std::string_view text) {
+Expected<ControlAddress> parse_control_address(std::string_view text,
+                                               const http::TlsClientOptions& options) {
   ControlAddress out;
   const bool tls = text.starts_with("etcds://");
   if (!tls && !text.starts_with("etcd://")) return unexpected(std::string(kForm));
@@ -48,9 +64,12 @@ Expected<ControlAddress> parse_control_address(std::string_view text) {
                         " members of etcd");
     }
     out.endpoints.push_back(*endpoint);
-    if (comma == std::string_view::npos) return out;
+    if (comma == std::string_view::npos) break;
     rest = rest.substr(comma + 1);
   }
+  if (auto why = find_error(options, tls)) return unexpected(*std::move(why));
+  out.tls = options;
+  return out;
 }
 
 }  // namespace damper::proxy

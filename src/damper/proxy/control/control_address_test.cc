@@ -20,6 +20,23 @@ TEST(ControlAddress, HasMembersAndAPrefix) {
   EXPECT_EQ(three->endpoints[2].text(), "https://[::1]:2379");
 }
 
+TEST(ControlAddress, CertificatesAreOfTlsAndCanBeRead) {
+  http::TlsClientOptions tls;
+  EXPECT_TRUE(parse_control_address("etcds://a/x", tls));  // The system's.
+  tls.ca_file = "/nowhere/ca.pem";
+  const auto missing = parse_control_address("etcds://a/x", tls);
+  ASSERT_FALSE(missing);
+  EXPECT_NE(missing.error().find("/nowhere/ca.pem"), std::string::npos) << missing.error();
+  const auto plain = parse_control_address("etcd://a/x", tls);
+  ASSERT_FALSE(plain);
+  EXPECT_NE(plain.error().find("etcds://"), std::string::npos) << plain.error();
+  tls = {};
+  tls.identity.certificate_file = "/nowhere/cert.pem";
+  const auto half = parse_control_address("etcds://a/x", tls);
+  ASSERT_FALSE(half);
+  EXPECT_NE(half.error().find("go together"), std::string::npos) << half.error();
+}
+
 TEST(ControlAddress, WhatIsNotIsASentence) {
   for (const char* text :
        {"", "etcd://", "http://127.0.0.1:2379/damper", "etcd://127.0.0.1:2379",

@@ -27,6 +27,7 @@ http::ClientOptions client_options(const ControlAddress& address) {
   options.pool.limits.body_timeout = 2 * watch.watch_for;  // A watch is silent for long.
   options.pool.limits.message_timeout = Duration{0};
   options.max_endpoints = ControlAddress::kMostEndpoints;
+  options.tls = address.tls;
   return options;
 }
 
@@ -77,12 +78,13 @@ class FleetControl::Inside final : private OwnLoop,
     return std::nullopt;
   }
 
-  bool read_first(Duration within) {
+  std::optional<std::string> read_first(Duration within) {
     first_until_ = add(run::now(), within);
     do_step(watch_->start(run::now(), run::draw()));
     loop_.run();
     first_until_ = kNever;
-    return watch_->is_connected();
+    if (watch_->is_connected()) return std::nullopt;
+    return lost_.empty() ? "it is silent" : lost_;
   }
 
   void start(FleetSink& sink, engine::EventSink& events, observe::Registry& registry) {
@@ -132,6 +134,11 @@ class FleetControl::Inside final : private OwnLoop,
   void on_turn_end() override {
     if (!request_) return;
     if (http::PoolUser::is_under_way()) http::PoolUser::cancel();
+    // After a failure with nothing of before: a certificate may be another one by now.
+    if (const std::uint64_t errors = watch_->errors(); errors != seen_errors_) {
+      seen_errors_ = errors;
+      client_.emplace(loop_, client_options(address_));
+    }
     client_->open(address_.endpoints[request_->endpoint], *this);
   }
   void on_timer(Instant now) override {
@@ -267,6 +274,7 @@ class FleetControl::Inside final : private OwnLoop,
   std::size_t sent_ = 0;  // of the request's body
   bool whole_ = false;    // all of the answer is there
   std::uint64_t asked_ = 0;
+  std::uint64_t seen_errors_ = 0;  // of the watch's, when the client was made
   Instant first_until_ = kNever;
   Instant watch_wake_ = kNever;
   std::optional<std::string> good_;     // of the copy
@@ -290,7 +298,9 @@ FleetControl::FleetControl(const ControlAddress& address, std::string folder)
 FleetControl::~FleetControl() = default;
 
 std::optional<std::string> FleetControl::load() { return inside_->load(); }
-bool FleetControl::read_first(Duration within) { return inside_->read_first(within); }
+std::optional<std::string> FleetControl::read_first(Duration within) {
+  return inside_->read_first(within);
+}
 const Fleet& FleetControl::fleet() const { return inside_->fleet(); }
 const std::optional<std::string>& FleetControl::good_policy() const { return inside_->good(); }
 void FleetControl::on_good_policy(std::string text) { inside_->on_good(std::move(text)); }

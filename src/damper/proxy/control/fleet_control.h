@@ -29,14 +29,15 @@ class FleetSink {
 //
 //   FleetControl control(address, "/var/lib/damper");
 //   if (auto why = control.load()) ...       the copy
-//   (void)control.read_first(2s);            what etcd has now, if it answers
+//   if (auto why = control.read_first(2s))   what etcd has now, if it answers
 //   ... start the proxy with control.fleet().policy
 //   control.start(sink, events, registry);   from now on, on a thread of its own
 //
 // Model: FleetWatch decides, this does it: one request at a time, on a loop of its own, away from
 // the traffic. The copy has the last policy that was not refused, and the switches. A policy that
 // was refused is handed on again each time that all keys are read: what was in its way (a port, a
-// certificate) may be gone. Metrics:
+// certificate) may be gone. After a failure a new client asks, which reads the certificates anew.
+// Metrics:
 //   damper_control_connected, _last_revision, _errors_total, _refused_total, _age_seconds
 // Invariants:
 //   (1) Whatever etcd does, nothing is taken from the proxy: it goes on with what it has.
@@ -51,8 +52,8 @@ class FleetControl {
 
   // Reads the copy, if there is one. One sentence: it cannot be read.
   [[nodiscard]] std::optional<std::string> load();
-  // Asks etcd, for so long at most: whether it answered.
-  [[nodiscard]] bool read_first(Duration within);
+  // Asks etcd, for so long at most. Nothing: it answered; else why not.
+  [[nodiscard]] std::optional<std::string> read_first(Duration within);
   [[nodiscard]] const Fleet& fleet() const;
   // The policy of the copy on disk; nothing: there is none.
   [[nodiscard]] const std::optional<std::string>& good_policy() const;

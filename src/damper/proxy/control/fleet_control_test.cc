@@ -145,7 +145,7 @@ TEST_F(FleetControlTest, ReadsFirstThenWatchesAndKeepsTheCopy) {
   {
     FleetControl control(etcd.address(), folder_);
     EXPECT_EQ(control.load(), std::nullopt);
-    EXPECT_TRUE(control.read_first(5s));
+    EXPECT_EQ(control.read_first(5s), std::nullopt);
     EXPECT_EQ(control.fleet().policy, "A");
     control.on_good_policy("A");
     control.start(desk_, desk_, registry_);
@@ -158,7 +158,7 @@ TEST_F(FleetControlTest, ReadsFirstThenWatchesAndKeepsTheCopy) {
 TEST_F(FleetControlTest, APolicyThatTheProxyDoesNotRunWithIsHandedOnAgainAtEachRead) {
   FakeEtcd etcd(false);
   FleetControl control(etcd.address(), folder_);
-  EXPECT_TRUE(control.read_first(5s));  // "A": the proxy could not be started with it.
+  EXPECT_EQ(control.read_first(5s), std::nullopt);  // "A": the proxy could not be started with it.
   control.start(desk_, desk_, registry_);
   etcd.drop();
   EXPECT_TRUE(desk_.hears("policy A"));
@@ -168,7 +168,7 @@ TEST_F(FleetControlTest, WithEtcdAwayTheCopyIsThereAndTheLossIsSaidOnce) {
   ASSERT_EQ(save_fleet(folder_, {"C", {{"route/a", "off"}}, 5}), std::nullopt);
   FleetControl control(*parse_control_address("etcd://127.0.0.1:1/d"), folder_);
   EXPECT_EQ(control.load(), std::nullopt);
-  EXPECT_FALSE(control.read_first(50ms));
+  EXPECT_EQ(control.read_first(100ms), "connect_refused");
   EXPECT_EQ(control.fleet().policy, "C");
   EXPECT_EQ(control.good_policy(), "C");
   control.start(desk_, desk_, registry_);

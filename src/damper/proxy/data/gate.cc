@@ -8,13 +8,24 @@ namespace damper::proxy {
 
 using http::Admission;
 
-Gate::Gate(http::Loop& loop, const http::AdmissionOptions& options)
-    : Timer(loop), TurnEnd(loop), admission_(options) {}
-
-void Gate::reload(const http::AdmissionOptions& options) {
-  admission_.reload(options);
-  ask_turn_end();
+Gate::Gate(http::Loop& loop, const http::AdmissionOptions& options,
+           std::shared_ptr<SharedGate> shared, std::size_t number)
+    : Timer(loop),
+      TurnEnd(loop),
+      shared_(std::move(shared)),
+      number_(number),
+      admission_(options, {.limit = shared_->limit(), .line = shared_->line()}) {
+  shared_->join(number_, loop, *this);
 }
+Gate::Gate(http::Loop& loop, const http::AdmissionOptions& options)
+    : Gate(loop, options, std::make_shared<SharedGate>(options, 1), 0) {}
+
+Gate::~Gate() {
+  shared_->part(number_);
+  for (; places_ > 0; --places_) shared_->hand_on(number_);
+}
+
+void Gate::reload(const http::AdmissionOptions& options) { admission_.reload(options); }
 
 Gate::Answer Gate::enter(Guest& guest, admit::Criticality criticality, Instant deadline,
                          Instant now) {
@@ -28,7 +39,10 @@ Gate::Answer Gate::enter(Guest& guest, admit::Criticality criticality, Instant d
     }
     std::erase_if(refusals_, [&](const auto& refused) { return refused.item == &guest; });
   }
-  if (answer.answer == Admission::Answer::waits) arm(admission_.wake());
+  if (answer.answer == Admission::Answer::waits) {
+    ask();
+    arm(admission_.wake());
+  }
   if (!refusals_.empty()) ask_turn_end();  // Who had to make room.
   return answer;
 }
@@ -36,10 +50,11 @@ Gate::Answer Gate::enter(Guest& guest, admit::Criticality criticality, Instant d
 void Gate::leave(Guest& guest, bool abandoned, Instant now) {
   if (guest.waits()) {
     (void)admission_.try_withdraw(guest, now);
+    ask();
     arm(admission_.wake());
   } else if (guest.runs()) {
     admission_.on_finished(guest, now, abandoned);
-    if (admission_.depth() > 0) ask_turn_end();
+    shared_->share_out(number_);
   } else {  // It was refused, and is not told any more.
     std::erase_if(refusals_, [&](const auto& refused) { return refused.item == &guest; });
     std::erase_if(telling_, [&](const auto& refused) { return refused.item == &guest; });
@@ -53,11 +68,38 @@ void Gate::on_timer(Instant now) {
 
 void Gate::on_turn_end() {
   const Instant now = loop().now();
-  while (Admission::Item* const item = admission_.try_next(now, run::draw(), refusals_)) {
-    static_cast<Guest*>(item)->on_let_in(now);
+  while (places_ > 0) {
+    --places_;
+    asked_ = false;
+    if (Admission::Item* const item = admission_.next(now, run::draw(), refusals_)) {
+      static_cast<Guest*>(item)->on_let_in(now);
+    } else {
+      shared_->hand_on(number_);
+    }
+    ask();
   }
   tell(now);
+  ask();
   arm(admission_.wake());
+}
+
+void Gate::on_place() {
+  ++places_;
+  ask_turn_end();
+}
+
+// As long as somebody waits, for one place at a time; not for nobody.
+void Gate::ask() {
+  const auto most_critical = admission_.most_critical();
+  if (!most_critical) {
+    if (asked_ && shared_->try_withdraw(number_)) asked_ = false;
+  } else if (asked_) {
+    shared_->tell(number_, *most_critical);
+  } else {
+    asked_ = true;
+    shared_->ask(number_, *most_critical);
+    shared_->share_out(number_);
+  }
 }
 
 // Who is told may leave, or bring others to leave.

@@ -3,25 +3,31 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 #include "damper/base/instant.h"
 #include "damper/base/verdict.h"
 #include "damper/http/net/loop.h"
 #include "damper/http/server/admission.h"
+#include "damper/proxy/data/shared_gate.h"
 
 namespace damper::proxy {
 
 // A Gate is a route's http::Admission on one loop: it lets requests in, has them wait, or turns
 // them away.
 //
-// Model: a place that becomes free goes to the next who waits, at the end of the turn, so that
-// nobody is let in from within the end of another.
-// Invariants: those of Admission; and
+// Model: the places are those of the SharedGate, for all loops together; the queue is this loop's.
+// While somebody waits here the gate has asked for a place, and one at a time is on its way to it,
+// or has come. It goes to the next who waits, at the end of the turn, so that nobody is let in from
+// within the end of another.
+// Invariants: those of Admission and of SharedGate; and
 //   (1) Who was told `waits` hears once: on_let_in() or on_turned_away(), unless it leaves before.
 //   (2) on_let_in() and on_turned_away() come from the loop alone.
 // Thread safety: none; one loop. admission().tally() may be read by any thread.
 // Cost: no allocation but for the list of those that are refused together.
-class Gate final : private http::Loop::Timer, private http::Loop::TurnEnd {
+class Gate final : private http::Loop::Timer,
+                   private http::Loop::TurnEnd,
+                   private SharedGate::Side {
  public:
   // Who wants in. It stays where it is until it has left or was turned away.
   class Guest : public http::Admission::Item {
@@ -38,13 +44,17 @@ class Gate final : private http::Loop::Timer, private http::Loop::TurnEnd {
     Duration retry_after{0};
   };
 
-  // REQUIRES: !find_error(options). The loop outlives it, and it outlives its guests.
+  // For the loop of that number. The options are those of the shared one. REQUIRES:
+  // !find_error(options). The loop outlives it, and it outlives its guests.
+  Gate(http::Loop& loop, const http::AdmissionOptions& options, std::shared_ptr<SharedGate> shared,
+       std::size_t number);
+  // The only one.
   Gate(http::Loop& loop, const http::AdmissionOptions& options);
   Gate(const Gate&) = delete;
   Gate& operator=(const Gate&) = delete;
-  ~Gate() override = default;
+  ~Gate() override;
 
-  // As Admission's; whoever has room now is let in at the end of the turn.
+  // As Admission's: the queue. Limit and line are reloaded by the SharedGate.
   void reload(const http::AdmissionOptions& options);
 
   [[nodiscard]] Answer enter(Guest& guest, admit::Criticality criticality, Instant deadline,
@@ -58,8 +68,14 @@ class Gate final : private http::Loop::Timer, private http::Loop::TurnEnd {
  private:
   void on_timer(Instant now) override;
   void on_turn_end() override;
+  void on_place() override;
+  void ask();
   void tell(Instant now);
 
+  const std::shared_ptr<SharedGate> shared_;
+  const std::size_t number_;
+  bool asked_ = false;      // for a place that was not used yet
+  std::size_t places_ = 0;  // that have come
   http::Admission admission_;
   http::Admission::Refusals refusals_;
   http::Admission::Refusals telling_;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
 
 #include "damper/http/net/net_testing.h"
@@ -39,7 +40,8 @@ class AGate : public ::testing::Test {
     loop.run();
   }
   http::Loop loop;
-  Gate gate{loop, narrow()};
+  std::shared_ptr<SharedGate> shared = std::make_shared<SharedGate>(narrow(), 1);
+  Gate gate{loop, narrow(), shared, 0};
   Guest first, second, third;
 };
 
@@ -93,7 +95,9 @@ TEST_F(AGate, AReloadLetsInWhoHasRoomNow) {
   EXPECT_EQ(enter(second), Admission::Answer::waits);
   http::AdmissionOptions wider = narrow();
   wider.limit.initial = wider.limit.min = wider.limit.max = 2;
+  shared->reload(wider);
   gate.reload(wider);
+  loop.context().poll();
   turn();
   EXPECT_EQ(second.heard, "in");
   EXPECT_EQ(gate.admission().in_flight(), 2);

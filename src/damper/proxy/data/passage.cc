@@ -50,8 +50,10 @@ void Passage::recycle() {
   route_ = nullptr;
   table_.reset();
   end_sent_ = has_no_body_ = grpc_ = connects_ = asks_tunnel_ = tunnel_ = false;
+  broken_ = CloseReason::finished;
   verdict_ = Verdict::none;
   last_ = Outcome::success;
+  interim_attempt_ = 0;
   status_ = 0;
   request_.clear();
   trailers_.clear();
@@ -82,16 +84,16 @@ void Passage::abandon() {
 
 void Passage::on_head(const http::Head& head, bool end) {
   request_.keep(head);
-  has_no_body_ = end;
+  connects_ = head.method == "CONNECT";
+  has_no_body_ = end || connects_;  // What follows the head of a CONNECT is the tunnel's.
   grpc_ = is_grpc(head.fields);
   const std::optional<std::size_t> at = table_->matcher.find(head);
   if (!at) return answer(no_route());
   route_ = &table_->routes[*at];
   body_.begin(config().request_buffer);
-  if (end) body_.on_end();
-  connects_ = head.method == "CONNECT";
-  if (connects_ && (!end || !may_connect(config()))) return answer(connect_not_allowed());
-  asks_tunnel_ = end && (connects_ || !head.upgrade.empty());
+  if (end && !connects_) body_.on_end();
+  if (connects_ && !may_connect(config())) return answer(connect_not_allowed());
+  asks_tunnel_ = connects_ || (end && !head.upgrade.empty());
   const Instant now = this->now();
   const auto wall = std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now() -
                                                                   between(arrived_, now));
@@ -133,7 +135,15 @@ void Passage::pump_body() {
 
 // What every attempt under way has taken need not be kept beyond the bound.
 void Passage::on_body_taken() {
-  if (down_ == nullptr || (has_no_body_ && !tunnel_)) return;
+  if (down_ == nullptr) {
+    if (tunnel_ && passing_->has_stream() && !passing_->takes_more()) {
+      settle(*passing_, passing_->report().outcome);
+      passing_->release();  // It has the last of a client that is gone.
+      look_for_the_end();
+    }
+    return;
+  }
+  if (has_no_body_ && !tunnel_) return;
   std::uint64_t taken = body_.end();
   bool wanted = false;
   const auto look = [&](const PassageLane& lane) {
@@ -284,9 +294,8 @@ void Passage::end(CloseReason reason) {
   sink_.parked_.remove(*this);
   const auto leave = [&](PassageLane& lane) {
     if (lane.is_free()) return;
-    if (tunnel_ && &lane == passing_ && lane.has_stream() && body_.size() == 0) {
-      return lane.end_tunnel();  // It hears the end, and on_lane_over() comes.
-    }
+    // What the client has said up to its end of a tunnel still goes to the replica.
+    if (tunnel_ && body_.has_ended() && lane.takes_more()) return;
     settle(lane, lane.is_whole() ? lane.report().outcome : Outcome::cancelled);
     lane.release();
   };

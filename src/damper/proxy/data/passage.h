@@ -44,9 +44,12 @@ class PassageSink;
 // it was not tried again. Without any, or when it is not whole and no time is left for the rest,
 // the proxy answers itself (own_answer.h).
 // The route's timeout is for the whole exchange: an answer that is still being passed on then is
-// cut off, for the client and for the replica. A tunnel has no deadline, but the idle timeouts of
-// its connections; an end of either side ends it. HTTP/2 has none here: a CONNECT that would go to
-// a replica that speaks it is a 502.
+// cut off, for the client and for the replica.
+// A tunnel has no deadline, but the idle bounds of its connections. Each direction ends by itself:
+// an end is passed on after the bytes before it, and the other direction goes on. A reset, or an
+// idle bound, ends both: the other side is reset, but for what an end has completed already.
+// An interim answer (102 to 199) is no part of the answer: attempts go on after it. It is passed on
+// at once, of one attempt only, the first that has any: the client never hears two replicas.
 // Invariants:
 //   (1) Every request is answered or cut off, and recorded once.
 //   (2) After the first byte of an answer went downstream no attempt is sent.
@@ -79,10 +82,9 @@ class Passage final : public http::StreamUser,
   [[nodiscard]] std::span<const http::Field> request_trailers() const noexcept {
     return trailers_.head().fields;
   }
-  // With CONNECT, which needs a tunnel: HTTP/2 has none here.
   [[nodiscard]] bool connects() const noexcept { return connects_; }
-  void on_no_tunnel(PassageLane& lane);
   void on_body_taken();
+  void on_interim_answer(const PassageLane& lane, const http::Head& head);
   void on_answer(PassageLane& lane, const http::Head& head);
   void on_answer_data(PassageLane& lane, std::string_view bytes);
   void on_answer_end(PassageLane& lane);
@@ -135,9 +137,10 @@ class Passage final : public http::StreamUser,
   void fail_without_answer(PassageLane& lane, decide::Outcome outcome);
   void pass(PassageLane& lane, Verdict verdict);
   void begin_tunnel(PassageLane& lane);
+  void on_tunnel_broken(PassageLane& lane, http::CloseReason reason);
   void flush(PassageLane& lane);
   void answer(const OwnAnswer& answer);
-  void cut(Verdict verdict);
+  void cut(Verdict verdict, http::CloseReason reason = http::CloseReason::cancelled);
   void drop_fallback();
 
   [[nodiscard]] PassageLane& free_lane();
@@ -161,8 +164,10 @@ class Passage final : public http::StreamUser,
   bool asks_tunnel_ = false;
   bool tunnel_ = false;  // and has it
   bool over_ = true;     // it waits for the turn's end, or is spare
+  http::CloseReason broken_ = http::CloseReason::finished;  // a tunnel's replica, and why
   Verdict verdict_ = Verdict::none;
   decide::Outcome last_ = decide::Outcome::success;  // of the last attempt that failed
+  std::uint32_t interim_attempt_ = 0;  // whose interim answers are passed on; 0: none came
   int status_ = 0;
   Instant arrived_{};
   KeptHead request_;

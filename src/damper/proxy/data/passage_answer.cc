@@ -37,6 +37,12 @@ bool is_own(std::string_view name) noexcept {
 
 // ---- From a lane -----------------------------------------------------------------------------
 
+void Passage::on_interim_answer(const PassageLane& lane, const http::Head& head) {
+  if (down_ == nullptr || state_ != State::calling) return;
+  if (interim_attempt_ == 0) interim_attempt_ = lane.attempt().number;
+  if (interim_attempt_ == lane.attempt().number) down_->send_interim(head);
+}
+
 void Passage::on_answer(PassageLane& lane, const http::Head& head) {
   const Instant now = this->now();
   route_->upstream->on_head(lane.place(), now);
@@ -99,11 +105,10 @@ void Passage::on_lane_over(PassageLane& lane, CloseReason reason, bool answered)
       settle(lane, lane.is_whole() || tunnel_ ? lane.report().outcome : Outcome::transient);
       if (down_ == nullptr) {
         lane.release();
+      } else if (tunnel_) {
+        if (reason != CloseReason::finished) on_tunnel_broken(lane, reason);
       } else if (lane.is_whole()) {
         on_body_taken();  // Nobody wants the rest of it.
-      } else if (tunnel_) {
-        lane.set_whole();
-        flush(lane);
       } else {
         cut(Verdict::none);
       }
@@ -149,9 +154,6 @@ void Passage::fail_without_answer(PassageLane& lane, Outcome outcome) {
   lane.release();
   driver_->on_outcome(place, {.outcome = outcome}, now());
 }
-
-// Another attempt would meet the same.
-void Passage::on_no_tunnel(PassageLane& lane) { fail_without_answer(lane, Outcome::permanent); }
 
 void Passage::drop_fallback() {
   if (PassageLane* const lane = std::exchange(fallback_, nullptr)) lane->release();
@@ -218,9 +220,17 @@ void Passage::pass(PassageLane& lane, Verdict verdict) {
 void Passage::begin_tunnel(PassageLane& lane) {
   state_ = State::tunnel;
   tunnel_ = true;
-  body_.begin(config().request_buffer);
+  if (!connects_) body_.begin(config().request_buffer);  // Its request had an end.
   body_.stop_keeping();
   lane.begin_tunnel();
+  pump_body();  // HTTP/2: what came before the answer.
+}
+
+// The replica is gone, not well. What it said up to its end still goes to the client.
+void Passage::on_tunnel_broken(PassageLane& lane, CloseReason reason) {
+  if (!lane.is_whole() || end_sent_) return cut(Verdict::none, reason);
+  broken_ = reason;
+  flush(lane);
 }
 
 // What is gathered, and the end once it is there.
@@ -235,6 +245,11 @@ void Passage::flush(PassageLane& lane) {
   }
   if (!lane.is_whole()) return;
   end_sent_ = true;
+  if (tunnel_) {
+    (void)down_->send_data({}, true);
+    if (broken_ != CloseReason::finished) cut(Verdict::none, broken_);
+    return;
+  }
   state_ = State::answered;
   Timer::cancel();
   if (lane.trailers().empty()) {
@@ -252,11 +267,12 @@ void Passage::answer(const OwnAnswer& answer) {
   proxy::send(*down_, answer, grpc_, run::draw());
 }
 
-// The client sees that the answer is not whole: a reset, or a connection that ends.
-void Passage::cut(Verdict verdict) {
+// The client sees that the answer is not whole: a reset, or a connection that ends. Of a tunnel
+// whose end it was told it sees that, and that nobody hears it any more.
+void Passage::cut(Verdict verdict, CloseReason reason) {
   if (verdict != Verdict::none) verdict_ = verdict;
   std::exchange(down_, nullptr)->cancel();
-  end(CloseReason::cancelled);
+  end(reason);
 }
 
 }  // namespace damper::proxy

@@ -42,13 +42,11 @@ void PassageLane::release(bool late) {
 // ---- The request -----------------------------------------------------------------------------
 
 void PassageLane::on_open(http::Stream& stream) {
-  if (passage_.connects() && pool().protocol() == http::Protocol::h2) {
-    return passage_.on_no_tunnel(*this);
-  }
   stream_ = &stream;
   taken_ = 0;
   end_taken_ = passage_.has_no_body();
-  stream.send_head(passage_.head_for(*this), end_taken_);
+  const bool stays_open = passage_.connects() && pool().protocol() == http::Protocol::h2;
+  stream.send_head(passage_.head_for(*this), end_taken_ && !stays_open);
   if (end_taken_) return;
   pump();
   passage_.on_body_taken();
@@ -80,18 +78,14 @@ void PassageLane::begin_tunnel() noexcept {
   end_taken_ = false;
 }
 
-void PassageLane::end_tunnel() {
-  if (stream_ == nullptr || end_taken_) return;
-  end_taken_ = true;
-  (void)stream_->send_data({}, true);
-}
-
 void PassageLane::on_writable() {
   pump();
   passage_.on_body_taken();
 }
 
 // ---- The answer ------------------------------------------------------------------------------
+
+void PassageLane::on_interim(const http::Head& head) { passage_.on_interim_answer(*this, head); }
 
 void PassageLane::on_head(const http::Head& head, bool end) {
   answered_ = true;

@@ -63,12 +63,9 @@ class PassageLane final : public http::PoolUser {
   // From now on bytes of another protocol: from 0 on, and without an end yet.
   void begin_tunnel() noexcept;
   [[nodiscard]] std::uint64_t taken() const noexcept { return taken_; }
-  // Says that there will be no more; what the replica says to that is not waited for.
-  void end_tunnel();
 
   // ---- The answer
   [[nodiscard]] bool is_whole() const noexcept { return whole_; }
-  void set_whole() noexcept { whole_ = true; }  // a tunnel, whose end is no message's
   [[nodiscard]] decide::Report& report() noexcept { return report_; }
   // Its head: the one that is being told, or the kept one.
   [[nodiscard]] const http::Head& head() const noexcept {
@@ -91,6 +88,7 @@ class PassageLane final : public http::PoolUser {
   static constexpr int kReopenings = 3;
 
   void on_open(http::Stream& stream) override;
+  void on_interim(const http::Head& head) override;
   void on_head(const http::Head& head, bool end) override;
   void on_data(std::string_view bytes) override;
   void on_end(std::span<const http::Field> trailers) override;

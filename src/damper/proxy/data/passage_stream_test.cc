@@ -98,6 +98,71 @@ TEST(PassageStream, AnAnswerBeforeTheRequestIsWholeEndsIt) {
   }
 }
 
+TEST(PassageStream, InterimAnswersPassBeforeTheAnswer) {
+  for (const Protocol down : {Protocol::h1, Protocol::h2}) {
+    for (const Protocol up : {Protocol::h1, Protocol::h2}) {
+      Stage stage;
+      stage.client_protocol = down;
+      stage.cluster.protocol = up;
+      Visit* asked = nullptr;
+      stage.add([&](Visit& visit) {
+        asked = &visit;
+        visit.hint(103, {{"link", "</a>"}});
+        visit.hint(102);
+      });
+      stage.begin();
+      Talker talker(stage.client());
+      talker.open(stage.url, stage.make("GET", "/"));
+      stage.run_until([&] { return talker.hints == "103 </a>; 102 -; "; });
+      EXPECT_FALSE(talker.answered);
+      asked->respond(200, "real");
+      stage.run_until([&] { return talker.whole; });
+      EXPECT_EQ(talker.response.body, "real");
+      EXPECT_EQ(talker.response.fields.find("link"), std::nullopt);
+      EXPECT_EQ(stage.record().status, 200);
+    }
+  }
+}
+
+TEST(PassageStream, AnAttemptMayFailAfterAnInterimAnswerAndOnlyOneIsHeard) {
+  for (const Protocol both : {Protocol::h1, Protocol::h2}) {
+    Stage stage;
+    stage.client_protocol = stage.cluster.protocol = both;
+    int attempts = 0;
+    for (int i = 0; i < 2; ++i) {
+      stage.add([&](Visit& visit) {
+        const std::string number = std::to_string(++attempts);
+        visit.hint(103, {{"link", "</" + number + ">"}});
+        visit.later(5ms, [number](Visit& later) { later.respond(number == "1" ? 503 : 200); });
+      });
+    }
+    stage.begin();
+    Talker talker(stage.client());
+    talker.open(stage.url, stage.make("GET", "/"));
+    stage.run_until([&] { return talker.whole; });
+    EXPECT_EQ(talker.hints, "103 </1>; ");
+    EXPECT_EQ(talker.response.status, 200);
+    EXPECT_EQ(stage.record().attempts, 2u);
+  }
+}
+
+TEST(PassageStream, AReplicaThatNeverComesToItsAnswerIsGivenUp) {
+  for (const Protocol both : {Protocol::h1, Protocol::h2}) {
+    Stage stage;
+    stage.client_protocol = stage.cluster.protocol = both;
+    stage.route.settings.policy.call.max_attempts = 1;
+    stage.add([](Visit& visit) {
+      for (int i = 0; i < 100; ++i) visit.hint(102);
+    });
+    stage.begin();
+    Talker talker(stage.client());
+    talker.open(stage.url, stage.make("GET", "/"));
+    stage.run_until([&] { return talker.whole; });
+    EXPECT_EQ(talker.hints.size(), 8 * std::string("102 -; ").size());
+    EXPECT_EQ(talker.response.status, 502);
+  }
+}
+
 TEST(PassageStream, AFailedAttemptWhoseAnswerIsPassedOnTakesNothingOfABodyThatIsGone) {
   for (const Protocol both : {Protocol::h1, Protocol::h2}) {
     Stage stage;
@@ -171,109 +236,6 @@ TEST(PassageStream, AFailedAttemptThatHasRoomAgainTakesNothingOfABodyThatIsGone)
     stage.run_until([&] { return talker.whole; });
     EXPECT_EQ(talker.response.status, 200);
   }
-}
-
-TEST(PassageStream, AnUpgradeIsATunnel) {
-  Stage stage;
-  stage.route.settings.policy.call.timeout = 60ms;
-  Backend& backend = stage.add([](Visit& visit) {
-    visit.send_head({.status = 101, .upgrade = "websocket"});
-    visit.say("hello");
-  });
-  backend.on_data = [](Visit& visit, std::string_view bytes) {
-    visit.say("<" + std::string(bytes) + ">", bytes == "bye");
-  };
-  stage.begin();
-  Talker talker(stage.client());
-  talker.upgrade = "websocket";
-  talker.open(stage.url, stage.make("GET", "/chat"));
-  stage.run_until([&] { return talker.received == 5; });
-  EXPECT_EQ(talker.response.status, 101);
-  stage.run_for(100ms);  // The deadline does not hold.
-  talker.say("abc");
-  stage.run_until([&] { return talker.received == 10; });
-  EXPECT_EQ(talker.response.body, "hello<abc>");
-  talker.say("bye");
-  stage.run_until([&] { return talker.received == 15; });
-  stage.run_until([&] { return talker.whole; });
-  EXPECT_EQ(talker.response.body, "hello<abc><bye>");
-  talker.cancel();
-  const Recorded& record = stage.record();
-  EXPECT_EQ(record.status, 101);
-  EXPECT_EQ(record.verdict, Verdict::success);
-  EXPECT_EQ(record.bytes_out, 15u);
-}
-
-TEST(PassageStream, TheClientsEndOfATunnelReachesTheReplica) {
-  Stage stage;
-  Backend& backend =
-      stage.add([](Visit& visit) { visit.send_head({.status = 101, .upgrade = "websocket"}); });
-  bool over = false;
-  backend.on_over = [&](Visit&) { over = true; };
-  backend.on_tunnel_end = [](Visit& visit) { visit.say("", true); };
-  stage.begin();
-  Talker talker(stage.client());
-  talker.upgrade = "websocket";
-  talker.open(stage.url, stage.make("GET", "/chat"));
-  stage.run_until([&] { return talker.response.status == 101; });
-  talker.say("last words", true);
-  stage.run_until([&] { return over; });
-  EXPECT_EQ(backend.visits.front().request.body, "last words");
-  EXPECT_EQ(stage.record().status, 101);
-}
-
-TEST(PassageStream, AnUpgradeThatIsRefusedIsAnAnswer) {
-  Stage stage;
-  stage.add([](Visit& visit) { visit.respond(200, "no chat here"); });
-  stage.begin();
-  Talker talker(stage.client());
-  talker.upgrade = "websocket";
-  talker.open(stage.url, stage.make("GET", "/chat"));
-  stage.run_until([&] { return talker.whole; });
-  EXPECT_EQ(talker.response.status, 200);
-  EXPECT_EQ(talker.response.body, "no chat here");
-}
-
-TEST(PassageStream, ConnectPassesOnlyWhereARouteNamesIt) {
-  for (const bool allowed : {false, true}) {
-    Stage stage;
-    if (allowed) stage.route.match.methods = {"CONNECT"};
-    Backend& backend = stage.add([](Visit& visit) { visit.send_head({.status = 200}); });
-    backend.on_data = [](Visit& visit, std::string_view bytes) { visit.say(std::string(bytes)); };
-    stage.begin();
-    Talker talker(stage.client());
-    http::Request request = stage.make("CONNECT", "/");
-    request.target = request.authority = "db.example:5432";
-    talker.open(stage.url, request);
-    stage.run_until([&] { return talker.answered; });
-    EXPECT_EQ(talker.response.status, allowed ? 200 : 405);
-    if (!allowed) continue;
-    EXPECT_EQ(backend.visits.front().request.target, "db.example:5432");
-    talker.say("echo");
-    stage.run_until([&] { return talker.received == 4; });
-    talker.cancel();
-    EXPECT_EQ(stage.record().bytes_out, 4u);
-  }
-}
-
-TEST(PassageStream, AReplicaThatSpeaksHttp2GetsNoTunnel) {
-  Stage stage;
-  stage.cluster.protocol = Protocol::h2;
-  stage.route.match.methods = {"CONNECT"};
-  Backend& backend = stage.add([](Visit& visit) {
-    visit.send_head({.status = 200});
-    visit.later(20ms, [](Visit& later) { later.say("late"); });
-  });
-  stage.begin();
-  Talker talker(stage.client());
-  http::Request request = stage.make("CONNECT", "/");
-  request.target = request.authority = "db.example:5432";
-  talker.open(stage.url, request);
-  stage.run_until([&] { return talker.whole; });
-  EXPECT_EQ(talker.response.status, 502);
-  EXPECT_EQ(talker.response.fields.find("damper-verdict"), "permanent");
-  EXPECT_EQ(backend.requests(), 0u);
-  EXPECT_EQ(stage.record().attempts, 1u);
 }
 
 TEST(PassageSink, ARequestKeepsTheRoutesThatItBeganUnder) {

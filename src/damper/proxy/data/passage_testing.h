@@ -62,6 +62,9 @@ class Backend {
       trailers_ = std::move(last);
       on_writable();
     }
+    void hint(int status, const http::FieldList& fields = {}) {
+      if (stream_ != nullptr) stream_->send_interim({.status = status, .fields = fields.view()});
+    }
     void cancel() {
       if (stream_ != nullptr) std::exchange(stream_, nullptr)->cancel();
     }
@@ -179,6 +182,7 @@ class Talker final : public http::PoolUser {
   void consume(std::size_t bytes) { stream_->consumed(bytes); }
 
   http::Response response;
+  std::string hints;         // "103 </a>; " for each interim answer
   std::string upgrade;       // what it asks for
   http::FieldList trailers;  // what it says at its end
   std::size_t received = 0;
@@ -198,6 +202,10 @@ class Talker final : public http::PoolUser {
     if (!is_all) head.content_length.reset();
     stream.send_head(head, is_all);
     on_writable();
+  }
+  void on_interim(const http::Head& head) override {
+    hints += std::to_string(head.status) + " ";
+    hints += std::string(http::find(head.fields, "link").value_or("-")) + "; ";
   }
   void on_head(const http::Head& head, bool end) override {
     response = http::Response::from(head);

@@ -23,7 +23,7 @@
 namespace damper::proxy {
 namespace {
 
-constexpr std::uint32_t kMostLoops = 256;
+constexpr std::uint32_t kMostLoops = SharedGate::kMostLoops;
 constexpr Duration kNamePatience = std::chrono::seconds(1);  // for addresses, before it goes on
 constexpr Duration kLoopPatience = std::chrono::seconds(1);  // for a loop's answer
 constexpr std::size_t kMostSeries = std::size_t{20} * 1000;  // 1000 routes and some
@@ -89,6 +89,7 @@ class DataPlane final : public Proxy {
   ~DataPlane() override {
     collection_ = {};
     const std::vector<std::unique_ptr<Worker>> gone = take_workers();
+    for (const auto& worker : gone) worker->end();  // All of them before the first one goes.
   }
 
   [[nodiscard]] std::optional<std::string> begin(const ProxyConfig& config,

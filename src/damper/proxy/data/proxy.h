@@ -49,12 +49,11 @@ inline constexpr std::string_view kReloadsHelp = "Reloads, by what came of them.
 //   if (!proxy) ... proxy.error()
 //   (*proxy)->reload(next);
 //
-// Model: as many Workers as threads (see worker.h: what is said of all loops together is divided by
-// them and rounded up), one ProxyGeneration in force. A reload prepares the next one beside it and
-// then has every loop use it. How many loops there are is decided when it starts. Listeners are
-// told apart by where they listen, so a new name keeps the socket; routes by name and cluster,
-// clusters by name. A switch is of its scope's name: it stays off for a route that moves to another
-// cluster, and for one that goes and comes back. Invariants:
+// Model: as many Workers as threads, one ProxyGeneration in force. A reload prepares the next one
+// beside it and then has every loop use it. How many loops there are is decided when it starts.
+// Listeners are told apart by where they listen, so a new name keeps the socket; routes by name and
+// cluster, clusters by name. A switch is of its scope's name: it stays off for a route that moves
+// to another cluster, and for one that goes and comes back. Invariants:
 //   (1) A reload drops no connection and no request; listeners that stay keep their sockets;
 //       budgets, breakers, limits and latencies of routes and clusters that stay are continuous.
 //   (2) A reload that fails (a port is taken, a certificate cannot be read) changes nothing; a

@@ -106,6 +106,21 @@ std::shared_ptr<Shared> find_shared(const std::vector<std::shared_ptr<Shared>>& 
   return found == all.end() ? nullptr : *found;
 }
 
+// The gate of a route that stays, or a new one.
+std::shared_ptr<SharedGate> share_gate(const RouteConfig& config,
+                                       const std::shared_ptr<SharedRoute>& route,
+                                       const ProxyGeneration::Ground& ground) {
+  if (ground.in_force != nullptr) {
+    const auto& before = ground.in_force->routes;
+    const auto found = std::find(before.begin(), before.end(), route);
+    if (found != before.end()) {
+      const auto& gate = ground.in_force->gates[static_cast<std::size_t>(found - before.begin())];
+      if (gate != nullptr) return gate;
+    }
+  }
+  return std::make_shared<SharedGate>(*config.admission, ground.loops);
+}
+
 // Clusters and routes: those of the one in force, as far as they stay, else new ones.
 void share(ProxyGeneration& made, const ProxyGeneration::Ground& ground, Instant now) {
   static const ProxyGeneration kNothing;
@@ -128,6 +143,7 @@ void share(ProxyGeneration& made, const ProxyGeneration::Ground& ground, Instant
       shared->dependency().report_to(ground.events);
     }
     made.routes.push_back(std::move(shared));
+    made.gates.push_back(route.admission ? share_gate(route, made.routes.back(), ground) : nullptr);
   }
 }
 
@@ -157,11 +173,13 @@ Expected<std::shared_ptr<ProxyGeneration>> ProxyGeneration::prepare(
     if (const Listener* const kept = find_kept(ground.in_force, config.listeners[i])) {
       listener.sockets = kept->sockets;
       listener.metrics = kept->metrics;
+      listener.places = kept->places;
       continue;
     }
     auto sockets = open_sockets(config.listeners[i], ground.loops, inherited);
     if (!sockets) return unexpected(sockets.error());
     listener.sockets = *std::move(sockets);
+    listener.places = std::make_shared<admit::Places>(config.listeners[i].max_connections);
   }
   share(*made, ground, now);
   return made;
@@ -182,6 +200,9 @@ void ProxyGeneration::commit(const Ground& ground, Instant now) {
   if (config->retry_budget != old.config->retry_budget) {
     ground.budget.reload(config->retry_budget.value_or(unlimited_budget()), now);
   }
+  for (std::size_t i = 0; i < listeners.size(); ++i) {
+    listeners[i].places->reload(config->listeners[i].max_connections);
+  }
   for (std::size_t i = 0; i < clusters.size(); ++i) {
     for (std::size_t before = 0; before < old.clusters.size(); ++before) {
       if (old.clusters[before] != clusters[i]) continue;
@@ -199,6 +220,9 @@ void ProxyGeneration::commit(const Ground& ground, Instant now) {
       // One that did not change is not told of: it would say so to everybody who hears events.
       if (was.settings.policy != is.settings.policy || was.rate_limit != is.rate_limit) {
         routes[i]->reload(is, now);
+      }
+      if (was.admission && is.admission && was.admission != is.admission) {
+        gates[i]->reload(*is.admission);
       }
     }
   }

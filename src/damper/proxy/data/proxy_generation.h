@@ -7,12 +7,14 @@
 #include <string>
 #include <vector>
 
+#include "damper/admit/places.h"
 #include "damper/base/expected.h"
 #include "damper/http/net/tls_settings.h"
 #include "damper/http/server/server_metrics.h"
 #include "damper/proxy/config/proxy_config.h"
 #include "damper/proxy/data/listener_sockets.h"
 #include "damper/proxy/data/shared.h"
+#include "damper/proxy/data/shared_gate.h"
 
 namespace damper::proxy {
 
@@ -21,8 +23,9 @@ namespace damper::proxy {
 //
 // Model: prepare() makes one beside the one in force and takes over from that what stays: a route
 // by its name and its cluster's, a cluster by its name, a listener by where it listens (whatever it
-// is called), or by name and address as the file has them (port 0, a socket of systemd's). commit()
-// then tells what stays of its new options.
+// is called), or by name and address as the file has them (port 0, a socket of systemd's). A route
+// that stays keeps its gate; one that had none gets a new one. commit() then tells what stays of
+// its new options.
 // Invariants:
 //   (1) A prepare() that fails leaves the one in force as it was, and holds nothing.
 // Thread safety: immutable between prepare() and commit(), and after.
@@ -30,7 +33,8 @@ struct ProxyGeneration {
   struct Listener {
     std::shared_ptr<ListenerSockets> sockets;
     std::optional<http::TlsSettings> tls{};
-    http::ServerMetrics* metrics = nullptr;  // of the name that it was opened with
+    http::ServerMetrics* metrics = nullptr;   // of the name that it was opened with
+    std::shared_ptr<admit::Places> places{};  // of the connections on all loops
   };
 
   std::shared_ptr<const ProxyConfig> config;
@@ -39,6 +43,7 @@ struct ProxyGeneration {
   std::vector<std::shared_ptr<SharedCluster>> clusters;      // as config->clusters
   std::vector<std::optional<http::TlsSettings>> client_tls;  // the same; nothing: no https
   std::vector<std::shared_ptr<SharedRoute>> routes;          // as config->routes
+  std::vector<std::shared_ptr<SharedGate>> gates;            // the same; nullptr: it has none
   std::shared_ptr<const int> log;                            // the access log's descriptor
 
   // What a generation is made from. All of it outlives the generation.

@@ -31,8 +31,10 @@ struct RouteState {
   admit::BreakerState breaker{};
   bool has_limit = false;
   std::int32_t limit = 0, in_flight = 0;
-  double throttle = 0;                   // the probability that it refuses
-  std::int64_t queued = 0, running = 0;  // at the gates of all loops
+  double throttle = 0;  // the probability that it refuses
+  bool has_gate = false;
+  std::int32_t gate_limit = 0;           // the places of all loops together
+  std::int64_t queued = 0, running = 0;  // who waits for one, who has one
   Duration p50{0}, p99{0};
 };
 struct ReplicaState {
@@ -52,7 +54,7 @@ struct ListenerState {
   std::string name, address;
   std::uint16_t port = 0;
   bool tls = false;
-  std::size_t connections = 0;
+  std::size_t connections = 0, max_connections = 0;  // of all loops together
 };
 struct ProxyState {
   std::uint64_t version = 0;

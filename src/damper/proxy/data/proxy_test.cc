@@ -316,6 +316,63 @@ TEST(Proxy, ASwitchStaysOffForARouteThatMovesAndForOneThatComesBack) {
   EXPECT_FALSE(status("route/all", admit::Switch::retries).off);  // Cleared is cleared.
 }
 
+TEST(Proxy, ALimitIsOfAllLoopsTogetherAndAPlaceFindsWhoWaits) {
+  TestBackend one("one");
+  ProxyConfig config = config_for({one.url()});
+  http::AdmissionOptions& door = config.routes[0].admission.emplace();
+  door.limit.kind = admit::LimitKind::fixed;
+  door.limit.initial = 1;
+  door.queue.interval = door.queue.target = seconds(10);  // Nobody is shed.
+  door.longest_wait = seconds(10);
+  const auto proxy = start(config);
+  const auto route = [&] { return proxy->state().routes[0]; };
+  RawClient first(proxy->port("web"));
+  first.send("GET /a HTTP/1.1\r\nHost: test\r\nContent-Length: 1\r\n\r\n");  // Under way.
+  EXPECT_TRUE(soon([&] { return route().running == 1; }));
+  std::vector<std::unique_ptr<RawClient>> others;  // On either loop.
+  for (int i = 0; i < 8; ++i) {
+    others.push_back(std::make_unique<RawClient>(proxy->port("web")));
+    others.back()->send("GET /b HTTP/1.1\r\nHost: test\r\n\r\n");
+  }
+  EXPECT_TRUE(soon([&] { return route().queued == 8; }));
+  EXPECT_EQ(route().running, 1);
+  EXPECT_EQ(route().gate_limit, 1);
+  EXPECT_NE(proxy->registry().expose().find("damper_proxy_gate_limit{route=\"all\"} 1\n"),
+            std::string::npos);
+  first.send("x");
+  EXPECT_TRUE(says(first.read_to("!"), "one /a!"));
+  for (const auto& other : others) EXPECT_TRUE(says(other->read_to("!"), "one /b!"));
+  EXPECT_TRUE(soon([&] { return route().running == 0 && route().queued == 0; }));
+}
+
+TEST(Proxy, MaxConnectionsIsOfAllLoopsTogether) {
+  TestBackend one("one");
+  ProxyConfig config = config_for({one.url()});
+  config.listeners[0].max_connections = 3;
+  const auto proxy = start(config);
+  const auto connections = [&] { return proxy->state().listeners[0].connections; };
+  std::vector<std::unique_ptr<RawClient>> clients;
+  const auto open = [&] {
+    clients.push_back(std::make_unique<RawClient>(proxy->port("web")));
+    return says(ask(*clients.back()), "one");
+  };
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(open());  // On whichever loop.
+  for (int i = 0; i < 10; ++i) EXPECT_FALSE(open());
+  EXPECT_EQ(connections(), 3U);
+  config.listeners[0].max_connections = 4;
+  ASSERT_FALSE(proxy->reload(config));
+  EXPECT_EQ(proxy->state().listeners[0].max_connections, 4U);
+  EXPECT_TRUE(open());
+  EXPECT_FALSE(open());
+  config.listeners[0].max_connections = 2;  // Those that are there stay.
+  ASSERT_FALSE(proxy->reload(config));
+  clients[0]->close();
+  clients[1]->close();
+  EXPECT_TRUE(soon([&] { return connections() == 2; }));
+  EXPECT_FALSE(open());
+  EXPECT_TRUE(says(ask(*clients[2]), "one"));
+}
+
 TEST(Proxy, AGateWithNewOptionsKnowsWhatRuns) {
   TestBackend one("one");
   ProxyConfig config = config_for({one.url()});

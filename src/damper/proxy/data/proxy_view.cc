@@ -38,6 +38,13 @@ RouteState view_of(SharedRoute& route, Instant now) {
   return state;
 }
 
+void view_gate(SharedGate& gate, RouteState& state) {
+  state.has_gate = true;
+  state.gate_limit = gate.limit().limit();
+  state.running = gate.limit().in_flight();
+  state.queued = static_cast<std::int64_t>(gate.line().depth());
+}
+
 void add_replicas(ClusterState& sum, const ClusterState& loop) {
   for (const ReplicaState& one : loop.replicas) {
     const auto found =
@@ -106,7 +113,8 @@ ProxyState view_of(const ProxyGeneration& generation, const admit::RetryBudget& 
                                .address = config.address,
                                .port = generation.listeners[i].sockets->port(),
                                .tls = config.tls.has_value(),
-                               .connections = 0});
+                               .connections = generation.listeners[i].places->taken(),
+                               .max_connections = generation.listeners[i].places->limit()});
   }
   for (const auto& cluster : generation.clusters) {
     ClusterState one;
@@ -114,7 +122,10 @@ ProxyState view_of(const ProxyGeneration& generation, const admit::RetryBudget& 
     one.budget = view_of(cluster->budget(), now);
     state.clusters.push_back(std::move(one));
   }
-  for (const auto& route : generation.routes) state.routes.push_back(view_of(*route, now));
+  for (std::size_t i = 0; i < generation.routes.size(); ++i) {
+    RouteState& route = state.routes.emplace_back(view_of(*generation.routes[i], now));
+    if (generation.gates[i] != nullptr) view_gate(*generation.gates[i], route);
+  }
   state.scopes = scopes_of(generation, now);
   return state;
 }
@@ -137,22 +148,11 @@ void add_loop(ProxyState& sum, const ProxyState& loop) {
   sum.requests_under_way += loop.requests_under_way;
   sum.access_log_lines += loop.access_log_lines;
   sum.access_log_dropped += loop.access_log_dropped;
-  if (loop.listeners.size() != sum.listeners.size() ||
-      loop.clusters.size() != sum.clusters.size() || loop.routes.size() != sum.routes.size()) {
-    return;
-  }
-  for (std::size_t i = 0; i < sum.listeners.size(); ++i) {
-    sum.listeners[i].connections += loop.listeners[i].connections;
-  }
+  if (loop.clusters.size() != sum.clusters.size()) return;
   for (std::size_t i = 0; i < sum.clusters.size(); ++i) {
     if (sum.clusters[i].name != loop.clusters[i].name) continue;
     sum.clusters[i].left_out = std::max(sum.clusters[i].left_out, loop.clusters[i].left_out);
     add_replicas(sum.clusters[i], loop.clusters[i]);
-  }
-  for (std::size_t i = 0; i < sum.routes.size(); ++i) {
-    if (sum.routes[i].name != loop.routes[i].name) continue;
-    sum.routes[i].queued += loop.routes[i].queued;
-    sum.routes[i].running += loop.routes[i].running;
   }
 }
 
@@ -176,13 +176,20 @@ void write_metrics(const ProxyGeneration& generation, const ProxyState& state,
   for (const auto& route : generation.routes) {
     observe::write_metrics(route->dependency(), now, out);
   }
-  for (std::size_t i = 0; i < state.routes.size(); ++i) {
-    if (!generation.config->routes[i].admission) continue;
-    const observe::Labels labels{{"route", state.routes[i].name}};
+  for (const ListenerState& listener : state.listeners) {
+    out.gauge("damper_proxy_max_connections",
+              "Connections that the listener has at most, on all loops together.",
+              {{"server", listener.name}}, static_cast<double>(listener.max_connections));
+  }
+  for (const RouteState& route : state.routes) {
+    if (!route.has_gate) continue;
+    const observe::Labels labels{{"route", route.name}};
+    out.gauge("damper_proxy_gate_limit", "Places, on all loops together.", labels,
+              route.gate_limit);
     out.gauge("damper_proxy_gate_queued", "Requests that wait for a place.", labels,
-              static_cast<double>(state.routes[i].queued));
+              static_cast<double>(route.queued));
     out.gauge("damper_proxy_gate_running", "Requests that have a place.", labels,
-              static_cast<double>(state.routes[i].running));
+              static_cast<double>(route.running));
   }
   for (const ClusterState& cluster : state.clusters) {
     write_cluster(cluster, out);

@@ -21,7 +21,9 @@ namespace damper::proxy {
 //   damper_proxy_reloads_total{result}           applied, refused
 //   damper_proxy_requests_under_way              gauge
 //   damper_proxy_access_log_lines_total, damper_proxy_access_log_dropped_total
-//   damper_proxy_gate_queued{route}, damper_proxy_gate_running{route}            gauges
+//   damper_proxy_gate_limit{route}, damper_proxy_gate_running{route},
+//   damper_proxy_gate_queued{route}              gauges, of all loops together
+//   damper_proxy_max_connections{server}         of a listener, on all loops together
 //   damper_replica_ejected{cluster,replica}      on how many loops it is not asked
 //   damper_replica_outstanding{cluster,replica}  attempts under way
 //   damper_replica_latency_seconds{cluster,replica}

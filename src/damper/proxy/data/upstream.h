@@ -34,7 +34,8 @@ using Addresses = std::map<std::string, std::vector<std::string>>;
 // close, and those under way end as they would. A reload keeps the pools, breakers and latencies of
 // the replicas that stay; when what concerns connections has changed (pool, dialer, TLS, protocol)
 // they get new pools and keep breaker and latency. The pools' bounds are of all loops together:
-// each loop has its share of them, rounded up.
+// each loop has its share of them, rounded up. They are not one count: a loop that found it used up
+// would wait for connections that lie idle on another loop, where nobody can lend them to it.
 // Invariants:
 //   (1) A pool is destroyed only when no Place refers to it and it is unused, and never from within
 //       a call of one of its users.

@@ -25,20 +25,7 @@ namespace {
 constexpr Duration kLook = std::chrono::milliseconds(100);
 constexpr Duration kPublish = std::chrono::seconds(1);
 
-std::int32_t divide(std::int32_t all, std::size_t loops) {
-  return static_cast<std::int32_t>(share_of(static_cast<std::size_t>(all), loops));
-}
-
 }  // namespace
-
-http::AdmissionOptions share_of(const http::AdmissionOptions& all, std::size_t loops) {
-  http::AdmissionOptions share = all;
-  share.limit.initial = divide(all.limit.initial, loops);
-  share.limit.min = divide(all.limit.min, loops);
-  share.limit.max = divide(all.limit.max, loops);
-  share.queue.capacity = divide(all.queue.capacity, loops);
-  return share;
-}
 
 class Worker::OnLoop final {
  public:
@@ -84,6 +71,7 @@ class Worker::OnLoop final {
     http::AdmissionOptions options;
     std::shared_ptr<Gate> gate;
   };
+  using Gates = std::map<std::shared_ptr<SharedGate>, KnownGate>;
 
   class Look final : public http::Loop::Timer {
    public:
@@ -114,7 +102,7 @@ class Worker::OnLoop final {
   std::optional<AccessLogWriter> log_;
   std::shared_ptr<const LoopTable> table_;
   std::map<std::string, std::shared_ptr<Upstream>> upstreams_;  // by the cluster's name
-  std::map<std::string, KnownGate> gates_;                      // by the route's
+  Gates gates_;
   std::vector<std::shared_ptr<Upstream>> unneeded_upstreams_;
   std::vector<std::shared_ptr<Gate>> unneeded_gates_;
   std::unique_ptr<PassageSink> sink_;
@@ -166,7 +154,7 @@ void Worker::OnLoop::use_clusters(const ProxyGeneration& generation) {
 }
 
 void Worker::OnLoop::use_routes(const ProxyGeneration& generation) {
-  std::map<std::string, KnownGate> before = std::exchange(gates_, {});
+  Gates before = std::exchange(gates_, {});
   std::vector<LoopRoute> routes;
   for (std::size_t i = 0; i < generation.routes.size(); ++i) {
     const RouteConfig& config = generation.config->routes[i];
@@ -174,16 +162,17 @@ void Worker::OnLoop::use_routes(const ProxyGeneration& generation) {
                     .shared = generation.routes[i],
                     .upstream = upstreams_.at(config.cluster),
                     .gate = nullptr};
-    if (config.admission) {
-      const http::AdmissionOptions options = share_of(*config.admission, generation.loops);
-      auto known = before.extract(config.name);
-      route.gate = known.empty() ? std::make_shared<Gate>(loop, options) : known.mapped().gate;
+    if (const std::shared_ptr<SharedGate>& shared = generation.gates[i]; shared != nullptr) {
+      const http::AdmissionOptions& options = *config.admission;
+      auto known = before.extract(shared);
+      route.gate = known.empty() ? std::make_shared<Gate>(loop, options, shared, number_)
+                                 : known.mapped().gate;
       if (!known.empty() && known.mapped().options != options) route.gate->reload(options);
-      gates_[config.name] = {.options = options, .gate = route.gate};
+      gates_[shared] = {.options = options, .gate = route.gate};
     }
     routes.push_back(std::move(route));
   }
-  for (auto& [name, known] : before) unneeded_gates_.push_back(std::move(known.gate));
+  for (auto& [shared, known] : before) unneeded_gates_.push_back(std::move(known.gate));
   table_ = std::make_shared<const LoopTable>(
       LoopTable{.config = generation.config,
                 .matcher = RouteMatcher(generation.config->routes),
@@ -205,7 +194,8 @@ std::optional<std::string> Worker::OnLoop::use_listeners(const ProxyGeneration& 
     http::ServerOptions options;
     options.address = config.address;
     options.port = config.port;
-    options.max_connections = share_of(config.max_connections, generation.loops);
+    options.max_connections = config.max_connections;
+    options.places = wanted.places;
     options.tls = wanted.tls;
     options.limits = config.limits;
     const auto known = std::find_if(before.begin(), before.end(), [&](const Listener& one) {
@@ -289,21 +279,10 @@ ProxyState Worker::OnLoop::describe() {
   ProxyState state;
   const Instant now = loop.now();
   state.requests_under_way = sink_->under_way();
-  for (const Listener& listener : listeners_) {
-    ListenerState& one = state.listeners.emplace_back();
-    for (const auto& server : listener.servers) one.connections += server->connections();
-  }
   for (const ClusterConfig& cluster : table_->config->clusters) {
     ClusterState& one = state.clusters.emplace_back();
     one.name = cluster.name;
     upstreams_.at(cluster.name)->describe(one, now);
-  }
-  for (const LoopRoute& route : table_->routes) {
-    RouteState& one = state.routes.emplace_back();
-    one.name = route.config->name;
-    if (route.gate == nullptr) continue;
-    one.queued = static_cast<std::int64_t>(route.gate->admission().depth());
-    one.running = route.gate->admission().in_flight();
   }
   state.access_log_lines = log_->lines();
   state.access_log_dropped = log_->dropped();
@@ -320,9 +299,14 @@ Worker::Worker(std::size_t number, const UpstreamNames& names, observe::Registry
     : on_loop_(std::make_unique<OnLoop>(number, names, registry)),
       thread_([this] { on_loop_->loop.run(); }) {}
 
-Worker::~Worker() {
+void Worker::end() {
+  if (std::exchange(ended_, true)) return;
   run([this] { on_loop_->close_servers(); });
   run([this] { on_loop_->clear(); });
+}
+
+Worker::~Worker() {
+  end();
   on_loop_->loop.stop();
   thread_.join();
 }

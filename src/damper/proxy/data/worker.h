@@ -19,16 +19,12 @@
 
 namespace damper::proxy {
 
-// The options of a route's gate on one of so many loops: limit and queue are divided, rounded up.
-[[nodiscard]] http::AdmissionOptions share_of(const http::AdmissionOptions& all, std::size_t loops);
-
 // A Worker is one loop of the proxy, on a thread of its own: its servers, the passages on it, and
 // the clusters and gates as it sees them.
 //
 // Model: everything happens on its thread, handed over with run(); nothing is shared with the other
-// loops but what a ProxyGeneration has. What is said of all loops together (max_connections of a
-// listener, of a pool, its line, a gate's limit and queue) is divided by the loops and rounded up:
-// with 4 loops a listener with 10 connections has 12 at most.
+// loops but what a ProxyGeneration has: a listener's places for connections and a route's gate are
+// of all loops together. A pool's bounds are divided by the loops, see Upstream.
 // A listener that stays keeps its connections; one that goes drains within the configuration's
 // drain_time. Upstreams and gates that nobody needs any more are looked at now and then, and go
 // when nothing of them is in use: never from within a call.
@@ -42,8 +38,11 @@ class Worker {
   Worker(std::size_t number, const UpstreamNames& names, observe::Registry& registry);
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
-  // Ends at once what is under way.
+  // After end(), which it calls unless that was done.
   ~Worker();
+  // Ends at once what is under way. Workers that share a generation all end before the first of
+  // them goes: a gate may hand a place over to another loop until then.
+  void end();
 
   // On its thread, and waits for it. REQUIRES: this is not a worker's thread.
   void run(const std::function<void()>& work);
@@ -70,6 +69,7 @@ class Worker {
   class OnLoop;
 
   std::unique_ptr<OnLoop> on_loop_;
+  bool ended_ = false;
   std::thread thread_;
 };
 

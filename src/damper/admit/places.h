@@ -1,0 +1,63 @@
+#ifndef DAMPER_ADMIT_PLACES_H_
+#define DAMPER_ADMIT_PLACES_H_
+
+#include <atomic>
+#include <cstddef>
+
+#include "damper/base/check.h"
+
+namespace damper::admit {
+
+// Places bound how many of something there are at once, whoever has them: a listener's connections,
+// those that wait in line.
+//
+// Why: a bound that is shared out evenly over threads refuses on one while another has room. Why
+// not a ConcurrencyLimit: nothing is learnt here, and the bound may be a million.
+// Model: who has taken a place gives it back, whatever became of it.
+// Invariants:
+//   (1) try_take succeeds only when taken < limit in that very step. More are taken only when a
+//       reload has lowered the limit, and then nobody gets one.
+//   (2) A refused try_take changes nothing.
+// Thread safety: all methods may be called concurrently; lock-free.
+// Cost: no allocation; a compare-and-swap, and a subtraction.
+class Places {
+ public:
+  // REQUIRES: limit > 0, here and in reload().
+  explicit Places(std::size_t limit) noexcept : limit_(limit) { DAMPER_CHECK(limit > 0); }
+  Places(const Places&) = delete;
+  Places& operator=(const Places&) = delete;
+
+  // How many are taken with this one; 0: it was refused.
+  [[nodiscard]] std::size_t try_take() noexcept {
+    std::size_t taken = taken_.load(std::memory_order_relaxed);
+    do {
+      if (taken >= limit()) return 0;
+    } while (!taken_.compare_exchange_weak(taken, taken + 1, std::memory_order_relaxed));
+    return taken + 1;
+  }
+  // REQUIRES: a successful try_take, not given back yet.
+  void give_back() noexcept {
+    const std::size_t before = taken_.fetch_sub(1, std::memory_order_relaxed);
+    DAMPER_CHECK(before > 0);
+  }
+  // What is taken stays so.
+  void reload(std::size_t limit) noexcept {
+    DAMPER_CHECK(limit > 0);
+    limit_.store(limit, std::memory_order_relaxed);
+  }
+
+  [[nodiscard]] std::size_t taken() const noexcept {
+    return taken_.load(std::memory_order_relaxed);
+  }
+  [[nodiscard]] std::size_t limit() const noexcept {
+    return limit_.load(std::memory_order_relaxed);
+  }
+
+ private:
+  std::atomic<std::size_t> taken_{0};
+  std::atomic<std::size_t> limit_;
+};
+
+}  // namespace damper::admit
+
+#endif  // DAMPER_ADMIT_PLACES_H_
