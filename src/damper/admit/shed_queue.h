@@ -95,11 +95,11 @@ class ShedQueue {
 
   // REQUIRES: !find_error(options).
   explicit ShedQueue(const ShedQueueOptions& options)
-      : ShedQueue(options, static_cast<std::size_t>(options.capacity)) {}
+      : ShedQueue(options, static_cast<std::size_t>(options.capacity), false) {}
   // Has room for so many at first, of the capacity; push() allocates when more wait than ever did.
   // REQUIRES: 0 < reserved <= capacity.
-  ShedQueue(const ShedQueueOptions& options, std::size_t reserved)
-      : options_(options), lists_((check(options), reserved)), lazy_(reserved < capacity()) {
+  ShedQueue(const ShedQueueOptions& options, std::size_t reserved, bool lazy = true)
+      : options_(options), lists_((check(options), reserved)), lazy_(lazy) {
     DAMPER_CHECK(reserved > 0 && reserved <= capacity());
   }
 

@@ -366,6 +366,7 @@ void H1Connection::consumed(std::size_t bytes) {
   if (had_window || !has_window()) return;
   body_.begin(now_, exact_ && depth_ > 0);
   whole_in_.begin(now_, exact_ && depth_ > 0);  // It was not the peer who was slow.
+  if (is_tunnel()) idle_.begin(now_, exact_ && depth_ > 0);
   notify();
 }
 
@@ -443,7 +444,7 @@ Instant H1Connection::deadline() const noexcept {
   Instant due =
       std::min(write_.due(limits_.write_timeout), whole_out_.due(limits_.message_timeout));
   if (over_) return due;
-  if (unsent() == 0) due = std::min(due, idle_.due(silence()));
+  if (is_silence_due()) due = std::min(due, idle_.due(silence()));
   due = std::min(due, head_.due(limits_.head_timeout));
   if (is_body_due()) {
     due = std::min({due, body_.due(limits_.body_timeout), whole_in_.due(limits_.message_timeout)});
@@ -464,7 +465,7 @@ void H1Connection::on_timer(Instant now) {
                         whole_in_.has_run_out(now, limits_.message_timeout))) {
     return refuse(408, CloseReason::body_timeout);
   }
-  if (unsent() == 0 && idle_.has_run_out(now, silence())) {
+  if (is_silence_due() && idle_.has_run_out(now, silence())) {
     return fail(CloseReason::idle_timeout);
   }
   if (now >= too_old_at_) {

@@ -153,6 +153,10 @@ class H1Connection : public Connection, protected Stream {
   void keep(std::string_view rest);
   [[nodiscard]] bool has_window() const noexcept { return unconsumed_ < limits_.window_bytes; }
   [[nodiscard]] bool is_body_due() const noexcept;
+  // Whether it is the peer who is silent, and not we who do not read or write.
+  [[nodiscard]] bool is_silence_due() const noexcept {
+    return unsent() == 0 && !(is_tunnel() && !has_window());
+  }
   // How long it may be silent: without a stream, or as a tunnel.
   [[nodiscard]] Duration silence() const noexcept {
     return is_tunnel() ? limits_.body_timeout : limits_.idle_timeout;

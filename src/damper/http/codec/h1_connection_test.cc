@@ -134,6 +134,20 @@ TEST_F(H1ConnectionTest, ATunnelMayBeIdleForAsLongAsABodyAlsoHalfClosed) {
   EXPECT_EQ(user().close_reason, CloseReason::idle_timeout);
 }
 
+// The peer of the other side is slow; that side's own watch sees to it.
+TEST_F(H1ConnectionTest, ATunnelThatIsNotReadIsNotSilent) {
+  end_.consumes = false;
+  connection_->receive("CONNECT h:1 HTTP/1.1\r\nHost: h\r\n\r\n", at(1));
+  user().stream->send_head({.status = 200}, false);
+  take_output(*connection_, at(2));
+  connection_->receive(std::string(64 * 1024, 'x'), at(3));
+  EXPECT_FALSE(connection_->wants_input());
+  connection_->on_timer(at(100));
+  EXPECT_EQ(ended(), "open");
+  user().stream->consumed(1024);
+  EXPECT_EQ(due(), 130);
+}
+
 TEST_F(H1ConnectionTest, WhatIsWrittenIsBoundedAndRoomIsTold) {
   connection_->receive(kGet, at(0));
   Stream& stream = *user().stream;

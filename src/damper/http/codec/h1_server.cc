@@ -127,6 +127,7 @@ H1Framed H1Server::frame(const Head& head, bool end) noexcept {
     framed.framing = H1Framing::tunnel;
     return framed;
   }
+  if (is_connect_) keep_alive_ = false;  // What follows may be meant for the tunnel.
   if (is_head_ || head.status == 204 || head.status == 304) {
     if (head.status != 204) framed.content_length = head.content_length;
   } else if (head.content_length || end) {

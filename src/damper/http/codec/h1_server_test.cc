@@ -272,6 +272,17 @@ TEST_F(H1Server, BytesPassOpaquelyAfterAnUpgradeAndAConnect) {
   }
 }
 
+// What a client has sent on for the tunnel must not be taken for its next request.
+TEST_F(H1Server, AConnectThatIsRefusedIsTheLastRequest) {
+  end_.when_request = nullptr;
+  say("CONNECT h:1 HTTP/1.1\r\nHost: h:1\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: h\r\n\r\n");
+  user().stream->send_head({.status = 403}, true);
+  EXPECT_EQ(take_output(*connection_),
+            "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+  EXPECT_EQ(end_.users.size(), 1U);
+  EXPECT_EQ(ended(), "finished");
+}
+
 TEST_F(H1Server, ATunnelThatEndedItsOutputHearsOnUntilItsPeersEnd) {
   for (const bool cancels : {false, true}) {
     start();

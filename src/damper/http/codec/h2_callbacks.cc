@@ -243,7 +243,8 @@ bool H2Session::count_idle_frame() noexcept {
 void H2Session::on_headers(H2Stream& stream, bool end) {
   if (stream.head_came_) {
     Head trailers;
-    if (stream.connects_ || reader_->read_trailers(trailers) != H2FieldReader::State::good) {
+    const bool is_tunnels = is_server() ? stream.connects_ : stream.tunnel_;
+    if (is_tunnels || reader_->read_trailers(trailers) != H2FieldReader::State::good) {
       return reset_stream(stream, CloseReason::malformed, NGHTTP2_PROTOCOL_ERROR);
     }
     if (end) on_peer_end(stream, trailers.fields);
@@ -438,6 +439,11 @@ void H2Session::on_waiting(H2Stream& stream) {
   }
   if (std::exchange(stream.deferred_, false)) nghttp2_session_resume_data(session_, stream.id_);
   notify();
+}
+
+// A tunnel that may say something: whoever has not taken what it said is watched by its own.
+bool H2Session::is_silence_due(const H2Stream& stream) const noexcept {
+  return stream.tunnel_ && stream.unconsumed_ < limits_.window_bytes;
 }
 
 bool H2Session::is_body_due(const H2Stream& stream) const noexcept {

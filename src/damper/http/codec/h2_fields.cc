@@ -83,7 +83,7 @@ H2FieldReader::State H2FieldReader::read_request(Head& head) {
   const bool is_connect = method_ == "CONNECT";
   if (is_connect) path_ = authority_;
   const bool path_fits = is_connect
-                             ? scheme_.empty() && !path_.empty()
+                             ? scheme_.empty() && path_.find(':') != std::string_view::npos
                              : path_.starts_with('/') || (path_ == "*" && method_ == "OPTIONS");
   const bool scheme_fits = is_connect || scheme_ == "http" || scheme_ == "https";
   if (status_ != 0 || method_.empty() || !all(kToken, method_) || !path_fits ||

@@ -255,6 +255,11 @@ void H2Session::on_timer(Instant now) {
   }
 }
 
+bool H2Session::has_room_for_interim() const noexcept {
+  return unsent() < kGatherBytes &&
+         nghttp2_session_get_outbound_queue_size(session_) < kMostInterimQueued;
+}
+
 void H2Session::check_streams(Instant now) {
   check_at_ = kNever;
   for (const auto& stream : streams_) {
@@ -265,10 +270,12 @@ void H2Session::check_streams(Instant now) {
     } else if (stream->write_.has_run_out(now, limits_.write_timeout) ||
                stream->whole_out_.has_run_out(now, limits_.message_timeout)) {
       reset_stream(*stream, CloseReason::write_timeout, NGHTTP2_CANCEL);
-    } else if (stream->tunnel_ && stream->body_.has_run_out(now, limits_.body_timeout)) {
+    } else if (is_silence_due(*stream) && stream->body_.has_run_out(now, limits_.body_timeout)) {
       reset_stream(*stream, CloseReason::idle_timeout, NGHTTP2_CONNECT_ERROR);
     } else {
-      if (stream->tunnel_) check_at_ = std::min(check_at_, stream->body_.due(limits_.body_timeout));
+      if (is_silence_due(*stream)) {
+        check_at_ = std::min(check_at_, stream->body_.due(limits_.body_timeout));
+      }
       if (is_body_due(*stream)) {
         check_at_ = std::min({check_at_, stream->body_.due(limits_.body_timeout),
                               stream->whole_in_.due(limits_.message_timeout)});

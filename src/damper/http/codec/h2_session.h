@@ -57,7 +57,8 @@ class H2Session final : public Connection {
   struct Callbacks;  // What nghttp2 calls.
   struct Setup;
   static constexpr std::size_t kGatherBytes = std::size_t{64} * 1024;
-  static constexpr std::size_t kMostQueued = 4000;  // frames, before it reads no more
+  static constexpr std::size_t kMostQueued = 4000;       // frames, before it reads no more
+  static constexpr std::size_t kMostInterimQueued = 32;  // frames, before none of 16 KiB is added
   static constexpr int kMostInterim = 8;
 
   class Turn;
@@ -88,6 +89,7 @@ class H2Session final : public Connection {
   void begin(Watch& watch, Duration limit) noexcept;
   void begin(Pace& pace) noexcept;
   [[nodiscard]] bool is_body_due(const H2Stream& stream) const noexcept;
+  [[nodiscard]] bool is_silence_due(const H2Stream& stream) const noexcept;
   [[nodiscard]] std::size_t room_for(const H2Stream& stream) const noexcept;
 
   // ---- The connection
@@ -99,6 +101,8 @@ class H2Session final : public Connection {
   void check_streams(Instant now);
   void notify();
   void drop_output() noexcept;
+  // Whether the peer reads: interim answers are left out where it does not.
+  [[nodiscard]] bool has_room_for_interim() const noexcept;
   [[nodiscard]] std::size_t unsent() const noexcept { return output_.size() - output_begin_; }
 
   const ConnectionLimits limits_;

@@ -80,6 +80,7 @@ bool H2Stream::submit(const Head& head, bool end) {
 
 void H2Stream::send_interim(const Head& head) {
   if (!live_ || head_sent_ || !session_.is_server() || !is_passable_interim(head)) return;
+  if (!session_.has_room_for_interim()) return;
   submit_interim(head.status, head.fields);
 }
 
@@ -151,9 +152,12 @@ void H2Stream::end_sending() {
 void H2Stream::consumed(std::size_t bytes) {
   if (!live_) return;
   bytes = std::min(bytes, unconsumed_);
-  const bool was_due = session_.is_body_due(*this);
+  const auto is_due = [this] {
+    return session_.is_body_due(*this) || session_.is_silence_due(*this);
+  };
+  const bool was_due = is_due();
   unconsumed_ -= bytes;
-  if (!was_due && session_.is_body_due(*this)) {
+  if (!was_due && is_due()) {
     session_.begin(body_, session_.limits_.body_timeout);
     session_.begin(whole_in_);  // It was not the peer who was slow.
   }

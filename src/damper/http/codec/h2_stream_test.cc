@@ -148,6 +148,21 @@ TEST_F(H2StreamTest, InterimAnswersComeBeforeTheHeadAndAreBounded) {
   EXPECT_TRUE(flooded.text().ends_with("(102) close(flood)"));
 }
 
+TEST_F(H2StreamTest, InterimAnswersAreLeftOutForAClientThatDoesNotRead) {
+  start();
+  server_end_.when_request = nullptr;
+  const std::string large(15'000, 'x');
+  const std::array<Field, 1> fields = {Field{"link", large}};
+  for (int i = 0; i < 50; ++i) {
+    (void)get();
+    server_->receive(take_output(*client_), test_time(0));
+    for (int times = 0; times < 8; ++times) {
+      server_end_.users.back()->stream->send_interim({.status = 103, .fields = fields});
+    }
+  }
+  EXPECT_LT(take_output(*server_).size(), 64U * large.size());
+}
+
 TEST_F(H2StreamTest, WhoExpects100HearsItUnlessTheAnswerIsThere) {
   start();
   bool answers = false;

@@ -15,7 +15,7 @@ constexpr int kMostRounds = 4;              // of TurnEnds, in a turn
 // look again for so many turns.
 constexpr std::uint32_t kQuietTurns = 15;
 // As long as there is more than one thing for the sockets in a turn, Asio is asked after so many.
-constexpr std::uint32_t kDirectTurns = 8;
+constexpr std::uint32_t kDirectTurns = 4;
 
 }  // namespace
 
@@ -115,8 +115,9 @@ void Loop::stop() noexcept {
 bool Loop::sleep() {
   if (stopped_.load(std::memory_order_seq_cst)) return false;
   std::size_t ran = 0;
-  if (direct_turns_ < kDirectTurns && poller_.last_told() > 1) {
+  if (direct_turns_ < kDirectTurns && poller_.last_told() > 1 && !poller_.has_soon()) {
     ++direct_turns_;
+    quiet_turns_ = 0;  // It may have much to say by then.
     ran = poller_.poll();
   }
   if (ran == 0) ran = ask_context();
@@ -149,7 +150,7 @@ std::size_t Loop::ask_context() {
       --quiet_turns_;
     } else {
       while (ran < kMostHandlers && context_.poll_one() > 0) ++ran;
-      if (ran == 1) quiet_turns_ = kQuietTurns;
+      if (ran == 1 && poller_.last_told() <= 1) quiet_turns_ = kQuietTurns;
     }
   }
   return ran;

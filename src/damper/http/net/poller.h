@@ -71,6 +71,8 @@ class Poller final : public boost::asio::execution_context::service {
 
   // Tells of what has come by now, without waiting; of how much it told.
   std::size_t poll();
+  // Whether somebody is to be called soon, by the context.
+  [[nodiscard]] bool has_soon() const noexcept { return is_coming_back_; }
   // How much was told of last, by poll() or by the context.
   [[nodiscard]] std::size_t last_told() const noexcept { return told_; }
 

@@ -28,9 +28,10 @@ namespace damper::http {
 // all is sent, and what comes is still read. One that is given up then is closed as below, and
 // reset at the end: the peer has heard our end already, and would hear nothing else. A client whose
 // peer takes no more reads what that has said before it gives up: it may be the answer, such as an
-// early 413. A server that closes first while the peer may still be sending says goodbye slowly: it
-// shuts down its own direction and reads what still comes, for a second and a MiB at most. Else the
-// kernel would reset the connection, and the peer might never see the last answer. Invariants:
+// early 413 (over plain TCP: OpenSSL reads nothing after a write that failed). A server that closes
+// first while the peer may still be sending says goodbye slowly: it shuts down its own direction
+// and reads what still comes, for a second and a MiB at most. Else the kernel would reset the
+// connection, and the peer might never see the last answer. Invariants:
 //   (1) The owner hears on_closed() once, at the end of a turn, when the socket is closed and every
 //       stream's user has heard of its end. Nothing of this object is touched afterwards.
 //   (2) Nothing is read while the codec wants no input.

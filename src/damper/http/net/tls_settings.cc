@@ -127,8 +127,8 @@ Settings make(const SSL_METHOD* method) {
   if (!settings) return settings;
   SSL_CTX_set_min_proto_version(settings.get(), TLS1_2_VERSION);
   SSL_CTX_set_options(settings.get(), SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
-  // An idle connection keeps no buffers; and a write goes on from wherever the output lies then.
   SSL_CTX_set_read_ahead(settings.get(), 1);  // A record is one system call, not two.
+  // An idle connection keeps no buffers; and a write goes on from wherever the output lies then.
   SSL_CTX_set_mode(settings.get(), SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
                                        SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
   return settings;

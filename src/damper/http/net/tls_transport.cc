@@ -164,7 +164,7 @@ Transport::Moved TlsTransport::send(std::string_view bytes) {
 }
 
 void TlsTransport::wait_readable(Waiter& waiter) {
-  if (!is_starved_ && SSL_has_pending(tls_.get()) == 1) {
+  if (to_read_ == Direction::read && !is_starved_ && SSL_has_pending(tls_.get()) == 1) {
     socket_.call_soon(waiter);  // It was read ahead: the socket may have nothing more to say.
   } else {
     socket_.wait(to_read_, Direction::read, waiter);

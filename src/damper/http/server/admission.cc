@@ -46,7 +46,7 @@ Admission::Admission(const AdmissionOptions& options, const Shared* shared)
     : options_(checked(options)),
       limit_(shared != nullptr ? shared->limit : own_limit_.emplace(options.limit)),
       line_(shared != nullptr ? &shared->line : nullptr),
-      queue_(options.queue, reserved(options.queue, shared != nullptr)) {}
+      queue_(options.queue, reserved(options.queue, shared != nullptr), shared != nullptr) {}
 
 void Admission::reload(const AdmissionOptions& options) {
   options_ = checked(options);
