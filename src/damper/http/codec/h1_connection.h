@@ -155,7 +155,7 @@ class H1Connection : public Connection, protected Stream {
   [[nodiscard]] bool is_body_due() const noexcept;
   // Whether it is the peer who is silent, and not we who do not read or write.
   [[nodiscard]] bool is_silence_due() const noexcept {
-    return unsent() == 0 && !(is_tunnel() && !has_window());
+    return unsent() == 0 && (!is_tunnel() || has_window());
   }
   // How long it may be silent: without a stream, or as a tunnel.
   [[nodiscard]] Duration silence() const noexcept {

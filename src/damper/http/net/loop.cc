@@ -15,7 +15,7 @@ constexpr int kMostRounds = 4;              // of TurnEnds, in a turn
 // look again for so many turns.
 constexpr std::uint32_t kQuietTurns = 15;
 // As long as there is more than one thing for the sockets in a turn, Asio is asked after so many.
-constexpr std::uint32_t kDirectTurns = 4;
+constexpr std::uint32_t kDirectTurns = 8;
 
 }  // namespace
 
@@ -117,7 +117,6 @@ bool Loop::sleep() {
   std::size_t ran = 0;
   if (direct_turns_ < kDirectTurns && poller_.last_told() > 1 && !poller_.has_soon()) {
     ++direct_turns_;
-    quiet_turns_ = 0;  // It may have much to say by then.
     ran = poller_.poll();
   }
   if (ran == 0) ran = ask_context();
@@ -133,6 +132,7 @@ bool Loop::sleep() {
 // Waits, unless there is more to do; how many handlers it ran.
 std::size_t Loop::ask_context() {
   direct_turns_ = 0;
+  const std::uint64_t polls = poller_.polls();
   std::size_t ran = 0;
   if (first_ != nullptr) {
     ran = context_.poll_one();
@@ -145,14 +145,14 @@ std::size_t Loop::ask_context() {
     // A time that has passed is not waited for; handlers have their turn all the same.
     if (ran == 0) ran = context_.poll_one();
   }
-  if (ran > 0) {
-    if (quiet_turns_ > 0) {
-      --quiet_turns_;
-    } else {
-      while (ran < kMostHandlers && context_.poll_one() > 0) ++ran;
-      if (ran == 1 && poller_.last_told() <= 1) quiet_turns_ = kQuietTurns;
-    }
+  // The poller is asked when all that was ready before has run.
+  if (ran == 0 || poller_.polls() != polls) return ran;
+  if (quiet_turns_ > 0) {
+    --quiet_turns_;
+    return ran;
   }
+  while (ran < kMostHandlers && poller_.polls() == polls && context_.poll_one() > 0) ++ran;
+  if (ran == 1) quiet_turns_ = kQuietTurns;
   return ran;
 }
 

@@ -119,6 +119,7 @@ void Poller::release() noexcept {
 
 std::size_t Poller::poll() {
   told_ = 0;
+  ++polls_;
   for (int round = 0; round < kMostRounds; ++round) {
     const bool is_all = fill();
     tell(&Poller::tell_of_changes);

@@ -75,6 +75,8 @@ class Poller final : public boost::asio::execution_context::service {
   [[nodiscard]] bool has_soon() const noexcept { return is_coming_back_; }
   // How much was told of last, by poll() or by the context.
   [[nodiscard]] std::size_t last_told() const noexcept { return told_; }
+  // How often that was.
+  [[nodiscard]] std::uint64_t polls() const noexcept { return polls_; }
 
  private:
   static constexpr std::size_t kMost = 256;  // changes, of one system call
@@ -98,6 +100,7 @@ class Poller final : public boost::asio::execution_context::service {
   std::size_t next_ = 0;  // of events_, to be told
   std::size_t count_ = 0;
   std::size_t told_ = 0;
+  std::uint64_t polls_ = 0;
   int depth_ = 0;                // tell()s on the stack
   bool is_coming_back_ = false;  // the context calls those soon, and poll() if it is behind
   bool is_behind_ = false;

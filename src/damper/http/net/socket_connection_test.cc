@@ -117,12 +117,17 @@ class SocketConnectionTest : public testing::Test, public SocketConnection::Owne
     EXPECT_EQ(::send(peer_.native_handle(), bytes.data(), bytes.size(), MSG_NOSIGNAL),
               static_cast<ssize_t>(bytes.size()));
   }
-  // Runs the loop for a millisecond.
+  // Runs the loop for a millisecond, and until it has asked its sockets, however late it is by
+  // then.
   void turn(Duration length = milliseconds(1)) {
     class Stop final : public Loop::Timer {
      public:
       using Loop::Timer::Timer;
-      void on_timer(Instant) override { loop().stop(); }
+      void on_timer(Instant) override { post(2); }
+      void post(int more) {
+        boost::asio::post(loop().context(),
+                          [this, more] { more > 0 ? post(more - 1) : loop().stop(); });
+      }
     } stop(loop_);
     stop.arm(add(run::now(), length));
     loop_.run();

@@ -23,10 +23,10 @@ struct ControlAddress {
   http::TlsClientOptions tls{};           // of etcds://
 };
 
-// Reads it, or says in a sentence what is wrong; also when what `tls` names cannot be used, or is
-// not asked for. A member without a port has etcd's own, 2379.
+// Reads it, or says in a sentence what is wrong; also when what `options` name cannot be used, or
+// is not asked for. A member without a port has etcd's own, 2379.
 [[nodiscard]] Expected<ControlAddress> parse_control_address(
-    std::string_view text, const http::TlsClientOptions& tls = {});
+    std::string_view text, const http::TlsClientOptions& options = {});
 
 }  // namespace damper::proxy
 
