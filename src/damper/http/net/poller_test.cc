@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "damper/http/net/loop.h"
+
 namespace damper::http {
 namespace {
 
@@ -183,6 +185,29 @@ TEST_F(PollerTest, WhoAsksAgainLetsOthersGoFirst) {
   poll();
   EXPECT_EQ(all[0]->soons, 5);
   EXPECT_EQ(before, 1);
+}
+
+// A busy loop asks its sockets without the context; who is to be called soon does not wait for
+// that.
+TEST(PollerOfALoop, WhoIsCalledSoonIsNotPutOffByOthersThatAreBusy) {
+  Loop loop;
+  std::vector<std::unique_ptr<Told>> busy;
+  for (int i = 0; i < 3; ++i) busy.push_back(std::make_unique<Told>(loop.context()));
+  Told soon(loop.context());
+  busy[0]->hold();
+  for (const auto& one : busy) {
+    one->then = [&, told = one.get()] { told->change(); };  // In the next turn again.
+    one->change();
+  }
+  busy[0]->then = [&] {
+    busy[0]->change();
+    if (busy[0]->changes == 20) soon.call_soon();
+    if (busy[0]->changes == 60) loop.stop();
+  };
+  soon.then = [&] { EXPECT_LE(busy[0]->changes, 21); };
+  loop.run();
+  EXPECT_EQ(soon.soons, 1);
+  busy[0]->release();
 }
 
 }  // namespace
