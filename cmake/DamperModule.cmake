@@ -1,18 +1,24 @@
-# damper_module(NAME [DEPS module...] [LINK library...] [PROGRAM name])
+# damper_module(NAME [FOLDERS folder...] [DEPS module...] [LINK library...] [PROGRAM name])
 #
-# One folder, one library: damper_NAME from the *.cc beside this call, its *_test.cc as one test
-# program, its *_bench.cc as part of damper_bench, and each of its headers compiled alone, so that
-# none relies on what another one includes. DEPS are our own modules: the dependency rule is what
-# stands here, and tools/tidy checks the includes against it. LINK are libraries of the
-# distribution. PROGRAM makes bin/name from the folder's main.cc.
+# One library: damper_NAME from the *.cc of FOLDERS (default: the folder of this call), their
+# *_test.cc as one test program, their *_bench.cc as part of damper_bench, and each header compiled
+# alone, so that no header relies on another header's includes. DEPS are our own modules: this is
+# the dependency rule, and tools/tidy checks the includes against it. LINK are libraries of the
+# distribution. PROGRAM builds bin/name from main.cc.
 function(damper_module NAME)
-  cmake_parse_arguments(ARG "" "PROGRAM" "DEPS;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "" "PROGRAM" "FOLDERS;DEPS;LINK" ${ARGN})
   set(target damper_${NAME})
+  if(NOT ARG_FOLDERS)
+    set(ARG_FOLDERS .)
+  endif()
 
-  file(GLOB sources CONFIGURE_DEPENDS *.cc)
-  file(GLOB headers CONFIGURE_DEPENDS *.h)
-  file(GLOB tests CONFIGURE_DEPENDS *_test.cc)
-  file(GLOB benches CONFIGURE_DEPENDS *_bench.cc)
+  foreach(kind sources:*.cc headers:*.h tests:*_test.cc benches:*_bench.cc)
+    string(REGEX REPLACE "^(.*):(.*)$" "\\1;\\2" kind ${kind})
+    list(GET kind 0 list)
+    list(GET kind 1 pattern)
+    list(TRANSFORM ARG_FOLDERS APPEND /${pattern} OUTPUT_VARIABLE patterns)
+    file(GLOB ${list} CONFIGURE_DEPENDS ${patterns})
+  endforeach()
   list(FILTER sources EXCLUDE REGEX "(_test|_bench|/main)\\.cc$")
 
   list(TRANSFORM ARG_DEPS PREPEND damper_)
@@ -27,10 +33,7 @@ function(damper_module NAME)
   target_include_directories(${target} ${visibility} $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>)
   target_compile_features(${target} ${visibility} cxx_std_20)
   target_link_libraries(${target} ${visibility} ${ARG_DEPS} ${ARG_LINK})
-  cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY ${PROJECT_SOURCE_DIR}/src/damper
-    OUTPUT_VARIABLE folder)
-  set_target_properties(${target} PROPERTIES DAMPER_HEADERS "${headers}" DAMPER_LINK "${ARG_LINK}"
-    DAMPER_FOLDER ${folder})
+  set_target_properties(${target} PROPERTIES DAMPER_HEADERS "${headers}" DAMPER_LINK "${ARG_LINK}")
   set_property(GLOBAL APPEND PROPERTY DAMPER_MODULES ${target})
 
   if(ARG_PROGRAM)

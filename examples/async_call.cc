@@ -12,7 +12,7 @@
 #include <string>
 
 #include "damper/damper.h"
-#include "damper/run/async_call.h"
+#include "damper/run/async/async_call.h"
 
 namespace asio = boost::asio;
 using namespace std::chrono_literals;

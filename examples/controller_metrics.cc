@@ -7,7 +7,7 @@
 
 #include "damper/controller.h"
 #include "damper/observe/registry.h"
-#include "damper/queue/queue_metrics.h"
+#include "damper/queue/work_queue/queue_metrics.h"
 
 using namespace std::chrono_literals;
 

@@ -3,7 +3,7 @@
 #include <iostream>
 
 #include "damper/damper.h"
-#include "damper/policy/policy_file.h"
+#include "damper/policy/file/policy_file.h"
 
 namespace {
 
@@ -22,7 +22,7 @@ int main() {
   // [load]
   const auto file = damper::policy::load(kPolicy, "damper.yaml");  // or load_file(path)
   if (!file) {
-    std::cerr << damper::policy::to_string(file.error()) << '\n';  // FILE:LINE:COLUMN: what to do
+    std::cerr << to_string(file.error()) << '\n';  // FILE:LINE:COLUMN: what to do
     return 1;
   }
   const damper::Policy policy = file->routes.front().settings.policy;

@@ -10,10 +10,10 @@
 #include <string>
 #include <thread>
 
+#include "damper/http/idempotency/idempotency_memory.h"
+#include "damper/http/idempotency/idempotent.h"
 #include "damper/http/server/guard_loop.h"
 #include "damper/http/server/handler_service.h"
-#include "damper/http/server/idempotency_memory.h"
-#include "damper/http/server/idempotent.h"
 #include "damper/http/server/server.h"
 
 namespace {

@@ -5,8 +5,8 @@
 #include <thread>
 #include <vector>
 
-#include "damper/queue/limiters.h"
-#include "damper/queue/work_queue.h"
+#include "damper/queue/limiters/limiters.h"
+#include "damper/queue/work_queue/work_queue.h"
 
 namespace queue = damper::queue;
 using namespace std::chrono_literals;

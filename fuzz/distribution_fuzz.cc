@@ -7,7 +7,7 @@
 
 #include "damper/base/check.h"
 #include "damper/base/random.h"
-#include "damper/lab/distribution.h"
+#include "damper/lab/scenario/distribution.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace damper;

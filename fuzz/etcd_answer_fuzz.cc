@@ -4,8 +4,8 @@
 #include <string_view>
 
 #include "damper/base/check.h"
-#include "damper/observe/json_reader.h"
-#include "damper/proxy/control/base64.h"
+#include "damper/base/text/base64.h"
+#include "damper/base/text/json_reader.h"
 #include "damper/proxy/control/etcd_answer.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -22,9 +22,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       DAMPER_CHECK(entry.key.size() + entry.value.size() <= size);
     }
   }
-  if (const auto bytes = damper::proxy::find_base64(text)) {
-    DAMPER_CHECK(damper::proxy::to_base64(*bytes) == text);  // One reading, one writing.
+  if (const auto bytes = damper::text::find_base64(text)) {
+    DAMPER_CHECK(damper::text::to_base64(*bytes) == text);  // One reading, one writing.
   }
-  (void)damper::observe::read_json(text);
+  (void)damper::text::read_json(text);
   return 0;
 }

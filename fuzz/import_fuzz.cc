@@ -8,13 +8,13 @@
 #include <string_view>
 
 #include "damper/base/check.h"
-#include "damper/policy/import.h"
+#include "damper/policy/import/import.h"
 
 namespace {
 
 using damper::policy::From;
 
-void check_line(const damper::policy::Error& error) {
+void check_line(const damper::config::Error& error) {
   const std::string line = to_string(error);
   DAMPER_CHECK(line.find('\n') == std::string::npos);
   DAMPER_CHECK(line.size() < 2000);
@@ -32,7 +32,7 @@ void import_as(From from, std::string_view text) {
   const auto imported = damper::policy::import_policy(from, text, "fuzz.yaml");
   if (!imported) return check_line(imported.error());
   int line = 0;
-  for (const damper::policy::Note& note : imported->notes) {
+  for (const damper::config::Note& note : imported->notes) {
     check_line(note);
     DAMPER_CHECK(note.place.line >= line);
     line = note.place.line;

@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "damper/base/check.h"
-#include "damper/policy/lint.h"
-#include "damper/policy/policy_file.h"
+#include "damper/policy/file/policy_file.h"
+#include "damper/policy/lint/lint.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);

@@ -6,9 +6,9 @@
 #include <string_view>
 
 #include "damper/base/check.h"
-#include "damper/lab/facts_of.h"
-#include "damper/lab/scenario_file.h"
-#include "damper/policy/lint.h"
+#include "damper/lab/runs/facts_of.h"
+#include "damper/lab/scenario/scenario_file.h"
+#include "damper/policy/lint/lint.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);

@@ -12,11 +12,11 @@
 //   controller.add("deployments/web");
 
 #include "damper/damper.h"
-#include "damper/queue/controller.h"
-#include "damper/queue/controller_options.h"
-#include "damper/queue/reconcile.h"
-#include "damper/queue/turn.h"
-#include "damper/queue/work_queue_options.h"
+#include "damper/queue/controller/controller.h"
+#include "damper/queue/controller/controller_options.h"
+#include "damper/queue/controller/reconcile.h"
+#include "damper/queue/controller/turn.h"
+#include "damper/queue/work_queue/work_queue_options.h"
 
 namespace damper {
 

@@ -10,9 +10,9 @@
 #include "counted_malloc.h"
 #include "damper/damper.h"
 #include "damper/engine/call.h"
-#include "damper/lab/world.h"
-#include "damper/lab/world_testing.h"
-#include "damper/queue/event_queue.h"
+#include "damper/lab/world/world.h"
+#include "damper/lab/world/world_testing.h"
+#include "damper/timer/event_queue.h"
 
 // The promise "no allocation", counted: every malloc of this thread, and so every operator new,
 // which is made of it. The first use of anything may allocate (a thread's slot, a stream of draws);
@@ -186,8 +186,8 @@ TEST(Allocation, AStormInTheLabMakesNoneOnceItIsWarm) {
 }
 
 TEST(Allocation, AnEventQueueThatIsWarmMakesNone) {
-  queue::EventQueue queue;
-  std::array<queue::EventQueue::Timer, 10> timers;
+  timer::EventQueue queue;
+  std::array<timer::EventQueue::Timer, 10> timers;
   const auto storm = [&] {
     for (int i = 0; i < 10'000; ++i) {
       queue.cancel(timers[static_cast<std::size_t>(i % 10)]);

@@ -13,7 +13,7 @@
 
 #include "counted_malloc.h"
 #include "damper/damper.h"
-#include "damper/run/async_call.h"
+#include "damper/run/async/async_call.h"
 
 // What async_call promises: an attempt allocates what its coroutines do, and nothing more.
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "counted_malloc.h"
-#include "damper/queue/work_queue_core.h"
+#include "damper/queue/work_queue/work_queue_core.h"
 
 // What the work queue's core does with memory: none once it is warm, little for each key, and
 // nothing is lost when there is no more.

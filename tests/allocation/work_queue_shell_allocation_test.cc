@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "counted_malloc.h"
-#include "damper/queue/work_queue.h"
+#include "damper/queue/work_queue/work_queue.h"
 
 namespace damper::queue {
 namespace {

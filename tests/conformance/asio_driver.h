@@ -15,8 +15,8 @@
 
 #include "damper/damper.h"
 #include "damper/engine/call_script_testing.h"
-#include "damper/run/async_call.h"
-#include "damper/run/async_update.h"
+#include "damper/run/async/async_call.h"
+#include "damper/run/async/async_update.h"
 #include "tests/conformance/driver.h"
 
 namespace damper::conformance {

@@ -8,7 +8,7 @@
 
 #include "damper/base/check.h"
 #include "damper/engine/call_script_testing.h"
-#include "damper/lab/callers.h"
+#include "damper/lab/world/callers.h"
 #include "tests/conformance/driver.h"
 
 namespace damper::conformance {
@@ -92,7 +92,7 @@ class LabDriver final : public Driver {
       trace_.ended(damper::name(verdict));
     }
 
-    queue::EventQueue queue_;
+    timer::EventQueue queue_;
     const lab::Streams streams_{1};
     engine::Dependency dependency_;
     lab::Callers callers_;

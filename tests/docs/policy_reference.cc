@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "damper/policy/schema.h"
+#include "damper/policy/file/schema.h"
 
 #include "markdown.h"
 

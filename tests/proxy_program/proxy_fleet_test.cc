@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-#include "damper/proxy/control/base64.h"
+#include "damper/base/text/base64.h"
 #include "proxy_program.h"
 
 namespace damper::proxy_program {
@@ -67,11 +67,11 @@ class ProxyFleet : public testing::Test {
     return std::system(command.c_str()) == 0;
   }
   void put(const std::string& key, const std::string& value) const {
-    tell("put", R"({"key":")" + proxy::to_base64("/damper/test/" + key) + R"(","value":")" +
-                    proxy::to_base64(value) + "\"}");
+    tell("put", R"({"key":")" + text::to_base64("/damper/test/" + key) + R"(","value":")" +
+                    text::to_base64(value) + "\"}");
   }
   void remove(const std::string& key) const {
-    tell("deleterange", R"({"key":")" + proxy::to_base64("/damper/test/" + key) + "\"}");
+    tell("deleterange", R"({"key":")" + text::to_base64("/damper/test/" + key) + "\"}");
   }
   // Until etcd has taken it.
   void tell(const std::string& what, const std::string& body) const {

@@ -9,7 +9,7 @@
 #include <fstream>
 #include <string>
 
-#include "damper/cli/successor.h"
+#include "damper/proxy/process/successor.h"
 #include "proxy_program.h"
 
 namespace damper::proxy_program {
@@ -185,17 +185,17 @@ TEST_F(ProxyProgram, AnUpgradeThatFailsChangesNothing) {
 
 TEST_F(ProxyProgram, TakesTheSocketsThatSystemdOpened) {
   const int fd = listening_socket();
-  cli::SuccessorPlan plan{.command = {.path = DAMPER_PROGRAM,
-                                      .arguments = {"damper", "proxy", "--listen", ":0", "--to",
-                                                    a_.url(), "--admin", "off"}},
-                          .sockets = {{"damper.socket", fd}},
-                          .signals = {}};
+  proxy::SuccessorPlan plan{.command = {.path = DAMPER_PROGRAM,
+                                        .arguments = {"damper", "proxy", "--listen", ":0", "--to",
+                                                      a_.url(), "--admin", "off"}},
+                            .sockets = {{"damper.socket", fd}},
+                            .signals = {}};
   sigemptyset(&plan.signals);
-  auto activated = cli::Successor::start(plan);
+  auto activated = proxy::Successor::start(plan);
   ASSERT_TRUE(activated) << activated.error();
   const std::uint16_t port = port_of(fd);
   close(fd);
-  EXPECT_EQ(activated->on_ready(), cli::Successor::State::ready);
+  EXPECT_EQ(activated->on_ready(), proxy::Successor::State::ready);
   EXPECT_EQ(get(port, "/"), "A");
   kill(activated->pid(), SIGTERM);
   int status = 0;

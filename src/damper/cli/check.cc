@@ -11,11 +11,11 @@
 #include <utility>
 #include <vector>
 
-#include "damper/cli/check_report.h"
-#include "damper/cli/check_subject.h"
+#include "damper/base/text/words.h"
+#include "damper/cli/check/check_report.h"
+#include "damper/cli/check/check_subject.h"
 #include "damper/cli/files.h"
-#include "damper/policy/import.h"
-#include "damper/policy/words.h"
+#include "damper/policy/import/import.h"
 
 namespace damper::cli {
 namespace {
@@ -54,21 +54,21 @@ struct Checked {
   std::string effective;
 };
 
-Checked check(const std::string& given, const Options& options, const Streams& streams) {
+Checked check(const std::string& given, const Options& options, const text::Stdio& streams) {
   auto subject = load_subject(given, policy::find_from(options.from), streams);
   if (!subject) return {not_loaded(input_name(given), subject.error()), ""};
   return {{.name = std::move(subject->name), .findings = std::move(subject->findings)},
           std::move(subject->effective)};
 }
 
-void print_text(const Options& options, const Checked& checked, const Streams& streams) {
+void print_text(const Options& options, const Checked& checked, const text::Stdio& streams) {
   // With --effective standard output is a policy file.
   print_check_text(options.effective ? streams.err : streams.out, checked.report,
                    options.quiet || options.effective);
   if (options.effective) streams.out << checked.effective;
 }
 
-int run_check(const Options& options, const Streams& streams) {
+int run_check(const Options& options, const text::Stdio& streams) {
   if (options.rules) {
     print_rules(streams.out);
     return kOk;
@@ -82,7 +82,7 @@ int run_check(const Options& options, const Streams& streams) {
     const Checked checked = check(name, options, streams);
     if (!checked.report.loads) {  // One sentence, where trouble goes.
       const policy::Finding& why = checked.report.findings.front();
-      streams.err << to_string(policy::Error{checked.report.name, why.place, why.why}) << '\n';
+      streams.err << to_string(config::Error{checked.report.name, why.place, why.why}) << '\n';
     } else if (options.format == "text") {
       print_text(options, checked, streams);
     }
@@ -97,7 +97,7 @@ int run_check(const Options& options, const Streams& streams) {
 
 }  // namespace
 
-void add_check(CLI::App& app, const Streams& streams, int& status) {
+void add_check(CLI::App& app, const text::Stdio& streams, int& status) {
   const auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("check", "Find what is wrong with retry policies.");
   command->footer(kExamples);

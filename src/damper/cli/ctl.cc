@@ -9,15 +9,15 @@
 #include <vector>
 
 #include "damper/base/duration_text.h"
-#include "damper/cli/ctl_client.h"
-#include "damper/cli/ctl_events.h"
-#include "damper/cli/ctl_looks.h"
-#include "damper/cli/ctl_status.h"
-#include "damper/cli/ctl_top.h"
+#include "damper/base/text/json_reader.h"
+#include "damper/base/text/plain_text.h"
+#include "damper/base/text/words.h"
+#include "damper/cli/ctl/ctl_events.h"
+#include "damper/cli/ctl/ctl_looks.h"
+#include "damper/cli/ctl/ctl_status.h"
+#include "damper/cli/ctl/ctl_top.h"
 #include "damper/cli/terminal.h"
-#include "damper/lab/plain_text.h"
-#include "damper/observe/json_reader.h"
-#include "damper/policy/words.h"
+#include "damper/proxy/admin/admin_client.h"
 #include "damper/proxy/admin/state_json.h"
 #include "damper/proxy/admin/switch_order.h"
 
@@ -62,16 +62,16 @@ struct Options {
 };
 using OptionsPtr = std::shared_ptr<Options>;
 
-int fail(const CtlError& error, const Streams& streams) {
+int fail(const proxy::AdminClientError& error, const text::Stdio& streams) {
   streams.err << "damper: " << error.sentence << '\n';
   return error.status;
 }
-int fail(const std::string& sentence, const Streams& streams) {
-  return fail(CtlError{sentence, kTrouble}, streams);
+int fail(const std::string& sentence, const text::Stdio& streams) {
+  return fail(proxy::AdminClientError{sentence, kTrouble}, streams);
 }
 
 // What the proxy answered, for programs.
-int print_page(CtlClient& client, const std::string& target, const Streams& streams) {
+int print_page(proxy::AdminClient& client, const std::string& target, const text::Stdio& streams) {
   const auto text = client.get(target);
   if (!text) return fail(text.error(), streams);
   streams.out << *text;
@@ -87,7 +87,7 @@ Expected<Duration> interval_of(const Options& options) {
   return *interval;
 }
 
-int status_page(CtlClient& client, const Options& options, const Streams& streams) {
+int status_page(proxy::AdminClient& client, const Options& options, const text::Stdio& streams) {
   const auto interval = interval_of(options);
   if (!interval) return fail(interval.error(), streams);
   if (options.json) return print_page(client, "/state", streams);
@@ -97,7 +97,7 @@ int status_page(CtlClient& client, const Options& options, const Streams& stream
   return kOk;
 }
 
-int breakers(CtlClient& client, const Options& options, const Streams& streams) {
+int breakers(proxy::AdminClient& client, const Options& options, const text::Stdio& streams) {
   if (options.json) return print_page(client, "/state", streams);
   const auto now = look(client);
   if (!now) return fail(now.error(), streams);
@@ -106,7 +106,7 @@ int breakers(CtlClient& client, const Options& options, const Streams& streams) 
 }
 
 // Of the switches alone, which no stuck loop delays.
-int switches(CtlClient& client, const Options& options, const Streams& streams) {
+int switches(proxy::AdminClient& client, const Options& options, const text::Stdio& streams) {
   if (options.json) return print_page(client, "/switches", streams);
   const auto text = client.get("/switches");
   if (!text) return fail(text.error(), streams);
@@ -119,7 +119,8 @@ int switches(CtlClient& client, const Options& options, const Streams& streams) 
 }
 
 // A sentence if the proxy has no such route or cluster: what was probably meant, and what it has.
-std::optional<std::string> find_missing_scope(CtlClient& client, const std::string& scope) {
+std::optional<std::string> find_missing_scope(proxy::AdminClient& client,
+                                              const std::string& scope) {
   const std::size_t slash = scope.find('/');
   if (slash == std::string::npos) return std::nullopt;
   const std::string kind = scope.substr(0, slash + 1);
@@ -134,12 +135,13 @@ std::optional<std::string> find_missing_scope(CtlClient& client, const std::stri
       names.push_back(std::string_view(known.scope).substr(slash + 1));
   }
   const std::string_view name = std::string_view(scope).substr(slash + 1);
-  return "there is no " + kind.substr(0, slash) + ' ' + policy::in_quotes(name) +
-         policy::suggestion(name, names) +
-         " (there are: " + policy::on_one_line(policy::joined(names)) + ")";
+  return "there is no " + kind.substr(0, slash) + ' ' + text::in_quotes(name) +
+         text::suggestion(name, names) + " (there are: " + text::on_one_line(text::joined(names)) +
+         ")";
 }
 
-int flip(CtlClient& client, const Options& options, admit::Switch which, const Streams& streams) {
+int flip(proxy::AdminClient& client, const Options& options, admit::Switch which,
+         const text::Stdio& streams) {
   proxy::SwitchOrder order;
   order.which = which;
   order.off = options.position == "off";
@@ -164,7 +166,8 @@ int flip(CtlClient& client, const Options& options, admit::Switch which, const S
   const auto answer = client.put("/switches", json);
   if (!answer) {
     const auto missing = find_missing_scope(client, order.scope);
-    return missing ? fail(CtlError{*missing, kRefused}, streams) : fail(answer.error(), streams);
+    return missing ? fail(proxy::AdminClientError{*missing, kRefused}, streams)
+                   : fail(answer.error(), streams);
   }
   if (options.json) {
     streams.out << *answer;
@@ -175,31 +178,31 @@ int flip(CtlClient& client, const Options& options, admit::Switch which, const S
   if (order.off) {
     streams.out << (order.length ? ", for " + format_duration(*order.length)
                                  : std::string(", until it is turned on"))
-                << ": " << lab::printable(order.reason);
+                << ": " << text::printable(order.reason);
   }
   streams.out << '\n';
   return kOk;
 }
 
-int reload(CtlClient& client, const Options& options, const Streams& streams) {
+int reload(proxy::AdminClient& client, const Options& options, const text::Stdio& streams) {
   const auto answer = client.post("/reload");
   if (!answer) return fail(answer.error(), streams);
   if (options.json) {
     streams.out << *answer;
     return kOk;
   }
-  const auto read = observe::read_json(*answer);
-  const observe::JsonValue* const version = read ? read->find("version") : nullptr;
+  const auto read = text::read_json(*answer);
+  const text::JsonValue* const version = read ? read->find("version") : nullptr;
   streams.out << "reloaded: policy version " << (version != nullptr ? version->text : "unknown")
               << '\n';
   return kOk;
 }
 
-int policy(CtlClient& client, const Streams& streams) {
+int policy(proxy::AdminClient& client, const text::Stdio& streams) {
   return print_page(client, "/policy", streams);
 }
 
-int top(CtlClient& client, const Options& options, const Streams& streams) {
+int top(proxy::AdminClient& client, const Options& options, const text::Stdio& streams) {
   const auto interval = interval_of(options);
   if (!interval) return fail(interval.error(), streams);
   if (options.json) return print_page(client, "/state", streams);
@@ -208,16 +211,16 @@ int top(CtlClient& client, const Options& options, const Streams& streams) {
 
 // Runs a subcommand with a client.
 template <class Run>
-std::function<void()> with_client(OptionsPtr options, const Streams& streams, int& status,
+std::function<void()> with_client(OptionsPtr options, const text::Stdio& streams, int& status,
                                   Run run) {
   return [options = std::move(options), streams, &status, run] {
-    auto client = CtlClient::open(options->admin, options->token_file);
+    auto client = proxy::AdminClient::open(options->admin, options->token_file);
     status = client ? run(*client, *options, streams) : fail(client.error(), streams);
   };
 }
 
 void add_switch(CLI::App& ctl, const OptionsPtr& options, admit::Switch which,
-                const Streams& streams, int& status) {
+                const text::Stdio& streams, int& status) {
   const std::string word(admit::name(which));
   CLI::App* command = ctl.add_subcommand(
       word, "Switch " + word + " off or on: of everything, of a cluster or of a route.");
@@ -241,12 +244,12 @@ void add_switch(CLI::App& ctl, const OptionsPtr& options, admit::Switch which,
       ->type_name("TEXT");
   command->callback(
       with_client(options, streams, status,
-                  [which](CtlClient& client, const Options& given, const Streams& to) {
+                  [which](proxy::AdminClient& client, const Options& given, const text::Stdio& to) {
                     return flip(client, given, which, to);
                   }));
 }
 
-void add_looks(CLI::App& ctl, const OptionsPtr& options, const Streams& streams, int& status) {
+void add_looks(CLI::App& ctl, const OptionsPtr& options, const text::Stdio& streams, int& status) {
   CLI::App* page = ctl.add_subcommand(
       "status", "What is wrong now, switches, routes, replicas; the worst first.");
   page->add_option("--interval", options->interval,
@@ -270,15 +273,16 @@ void add_looks(CLI::App& ctl, const OptionsPtr& options, const Streams& streams,
   CLI::App* events = ctl.add_subcommand(
       "events", "What changed: breakers, budgets, switches, reloads; the last 1000, a line each.");
   events->add_flag("-f,--follow", options->follow, "And those that come, until ^C.");
-  events->callback(with_client(
-      options, streams, status, [](CtlClient& client, const Options& given, const Streams& to) {
-        return run_events(client, {.follow = given.follow, .json = given.json}, to);
-      }));
+  events->callback(
+      with_client(options, streams, status,
+                  [](proxy::AdminClient& client, const Options& given, const text::Stdio& to) {
+                    return run_events(client, {.follow = given.follow, .json = given.json}, to);
+                  }));
 }
 
 }  // namespace
 
-void add_ctl(CLI::App& app, const Streams& streams, int& status) {
+void add_ctl(CLI::App& app, const text::Stdio& streams, int& status) {
   CLI::App* ctl = app.add_subcommand("ctl", "Look at a running proxy, and steer it.");
   ctl->require_subcommand(1);
   ctl->footer(kShared);  // Of the subcommands, which inherit it.
@@ -298,13 +302,13 @@ void add_ctl(CLI::App& app, const Streams& streams, int& status) {
   add_switch(*ctl, options, admit::Switch::hedging, streams, status);
   ctl->add_subcommand("reload", "Read the configuration again; a bad one changes nothing.")
       ->callback(with_client(options, streams, status,
-                             [](CtlClient& client, const Options& given, const Streams& to) {
-                               return reload(client, given, to);
-                             }));
+                             [](proxy::AdminClient& client, const Options& given,
+                                const text::Stdio& to) { return reload(client, given, to); }));
   ctl->add_subcommand("policy", "Every value in force, as YAML.")
-      ->callback(with_client(
-          options, streams, status,
-          [](CtlClient& client, const Options&, const Streams& to) { return policy(client, to); }));
+      ->callback(with_client(options, streams, status,
+                             [](proxy::AdminClient& client, const Options&, const text::Stdio& to) {
+                               return policy(client, to);
+                             }));
   ctl->footer(kExamples);
 }
 

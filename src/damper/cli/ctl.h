@@ -2,14 +2,15 @@
 #define DAMPER_CLI_CTL_H_
 
 #include "damper/cli/program.h"
+#include "damper/proxy/admin/admin_client.h"
 
 namespace damper::cli {
 
 // The exit status when the proxy answered, and said no.
-inline constexpr int kRefused = 1;
+using proxy::kRefused;
 
 // damper ctl: looks at a running proxy and steers it, through its admin pages.
-void add_ctl(CLI::App& app, const Streams& streams, int& status);
+void add_ctl(CLI::App& app, const text::Stdio& streams, int& status);
 
 }  // namespace damper::cli
 

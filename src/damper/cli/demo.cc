@@ -5,12 +5,12 @@
 #include <memory>
 #include <ostream>
 
-#include "damper/cli/demo_report.h"
 #include "damper/cli/drill.h"
 #include "damper/cli/files.h"
-#include "damper/cli/interrupt.h"
 #include "damper/cli/terminal.h"
-#include "damper/proxy/demo/demo.h"
+#include "damper/demo/demo.h"
+#include "damper/demo/demo_report.h"
+#include "damper/run/interrupt.h"
 
 namespace damper::cli {
 namespace {
@@ -41,16 +41,16 @@ class Stage {
   explicit Stage(std::ostream& out)
       : out_(out), terminal_(is_terminal(out)), style_{.colour = wants_colour(out)} {}
 
-  void on_progress(const proxy::ActRecord& act) {
+  void on_progress(const demo::ActRecord& act) {
     const std::size_t buckets = act.guarded.started.size();
     if (!terminal_) {
-      if (buckets % 10 == 0) out_ << demo_line(act) << std::endl;
+      if (buckets % 10 == 0) out_ << demo::demo_line(act) << std::endl;
       return;
     }
     if (buckets == 1) drawn_ = 0;  // A new act, under the last one.
     std::string frame;
     if (drawn_ > 0) frame += "\x1b[" + std::to_string(drawn_) + 'A';
-    const std::vector<std::string> lines = demo_frame(act, style_);
+    const std::vector<std::string> lines = demo::demo_frame(act, style_);
     for (const std::string& line : lines) frame += "\r" + line + "\x1b[K\n";
     if (act.whole) frame += '\n';
     out_ << frame << std::flush;
@@ -61,43 +61,43 @@ class Stage {
  private:
   std::ostream& out_;
   const bool terminal_;
-  const lab::ReportStyle style_;
+  const text::ReportStyle style_;
   std::size_t drawn_ = 0;  // lines
 };
 
-int demo(const Options& options, const Streams& streams) {
+int demo(const Options& options, const text::Stdio& streams) {
   const auto act = std::chrono::seconds(options.quick ? 2 : options.seconds);
-  print_demo_plot(streams.out, act);
-  const Interrupt interrupt;
+  demo::print_demo_plot(streams.out, act);
+  const run::Interrupt interrupt;
   Stage stage(streams.out);
-  const auto record = proxy::run_demo(
-      {.act = act}, [&](const proxy::ActRecord& seen) { stage.on_progress(seen); },
-      Interrupt::flag());
+  const auto record = demo::run_demo(
+      {.act = act}, [&](const demo::ActRecord& seen) { stage.on_progress(seen); },
+      run::Interrupt::flag());
   if (!record) {
     streams.err << "damper: the demo cannot start: " << record.error() << '\n';
     return kTrouble;
   }
   stage.finish();
-  print_demo_summary(streams.out, *record, {.colour = wants_colour(streams.out)});
+  demo::print_demo_summary(streams.out, *record, {.colour = wants_colour(streams.out)});
   const std::string command =
       options.quick ? "damper demo --quick"
                     : "damper demo --seconds-per-act " + std::to_string(options.seconds);
   if (!write_output(options.html, streams, [&](std::ostream& out) {
-        print_demo_html(out, *record, command, DAMPER_VERSION);
+        demo::print_demo_html(out, *record, command, DAMPER_VERSION);
       })) {
     return kTrouble;
   }
   streams.out << "\nThe same with charts: " << options.html << "\n\n" << kNext;
-  if (Interrupt::flag().load()) return kInterrupted;
-  const bool held = std::ranges::all_of(record->acts, [](const proxy::ActRecord& one) {
-    return std::ranges::all_of(promises(one), &proxy::DemoPromise::held);
+  if (run::Interrupt::flag().load()) return run::kInterrupted;
+  const bool held = std::ranges::all_of(record->acts, [](const demo::ActRecord& one) {
+    return std::ranges::all_of(demo::promises(one), &demo::DemoPromise::held);
   });
   return held ? kOk : kBroken;
 }
 
 }  // namespace
 
-void add_demo(CLI::App& app, const Streams& streams, int& status) {
+void add_demo(CLI::App& app, const text::Stdio& streams, int& status) {
   CLI::App* command = app.add_subcommand(
       "demo", "The proxy in an outage, an overload and more, with the same traffic without it.");
   command->footer(kExamples);

@@ -9,8 +9,8 @@
 #include <sstream>
 #include <streambuf>
 
-#include "damper/cli/interrupt.h"
 #include "damper/cli/program_testing.h"
+#include "damper/run/interrupt.h"
 
 namespace damper::cli {
 namespace {
@@ -31,7 +31,8 @@ TEST(Demo, AnInterruptEndsItWithWhatWasSeen) {
   Impatient buffer;
   std::ostream out(&buffer);
   std::ostringstream err;
-  EXPECT_EQ(run({"demo", "--seconds-per-act", "60", "--html", page}, {in, out, err}), kInterrupted)
+  EXPECT_EQ(run({"demo", "--seconds-per-act", "60", "--html", page}, {in, out, err}),
+            run::kInterrupted)
       << err.str();
   EXPECT_NE(buffer.str().find("An outage was interrupted."), std::string::npos) << buffer.str();
   EXPECT_NE(buffer.str().find("The same with charts: " + page), std::string::npos);

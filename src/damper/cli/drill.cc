@@ -5,9 +5,9 @@
 #include <ostream>
 #include <system_error>
 
-#include "damper/cli/storm.h"
-#include "damper/cli/storm_report.h"
 #include "damper/cli/terminal.h"
+#include "damper/demo/storm.h"
+#include "damper/demo/storm_report.h"
 
 namespace damper::cli {
 namespace {
@@ -21,7 +21,7 @@ Exit status: 0 when every promised bound held, 1 when one did not, 2 for trouble
 )";
 
 struct Options {
-  StormOptions storm;
+  demo::StormOptions storm;
   int seconds = 10;
   bool json = false;
 };
@@ -31,11 +31,11 @@ class Watcher {
  public:
   Watcher(std::ostream& out, bool terminal) : out_(out), terminal_(terminal) {}
 
-  void on_progress(const StormProgress& progress) {
+  void on_progress(const demo::StormProgress& progress) {
     if (terminal_) {
-      out_ << '\r' << progress_line(progress) << std::flush;
+      out_ << '\r' << demo::progress_line(progress) << std::flush;
     } else if (progress.at >= next_) {
-      out_ << progress_line(progress) << std::endl;
+      out_ << demo::progress_line(progress) << std::endl;
       next_ += std::chrono::seconds(3);
     }
   }
@@ -47,30 +47,31 @@ class Watcher {
   Duration next_{0};
 };
 
-int storm(Options& options, const Streams& streams) {
-  StormOptions& storm = options.storm;
+int storm(Options& options, const text::Stdio& streams) {
+  demo::StormOptions& storm = options.storm;
   storm.down = std::chrono::seconds(options.seconds);
   storm.capacity_per_second = 3 * storm.clients;  // Half as much again as what is offered.
   const bool terminal = is_terminal(streams.out);
-  StormRecord record;
+  demo::StormRecord record;
   try {
     if (options.json) {
-      record = run_storm(storm, [](const StormProgress&) {});
-      print_storm_json(streams.out, storm, record);
+      record = demo::run_storm(storm, [](const demo::StormProgress&) {});
+      demo::print_storm_json(streams.out, storm, record);
     } else {
-      print_plot(streams.out, storm);
+      demo::print_plot(streams.out, storm);
       Watcher watcher(streams.out, terminal);
-      record =
-          run_storm(storm, [&](const StormProgress& progress) { watcher.on_progress(progress); });
+      record = demo::run_storm(
+          storm, [&](const demo::StormProgress& progress) { watcher.on_progress(progress); });
       watcher.finish();
-      print_storm(streams.out, storm, record, {.colour = wants_colour(streams.out)});
+      demo::print_storm(streams.out, storm, record, {.colour = wants_colour(streams.out)});
     }
   } catch (const std::system_error& error) {
     streams.err << "damper: cannot start " << 2 * storm.clients
                 << " threads: " << error.code().message() << "; try fewer --clients\n";
     return kTrouble;
   }
-  for (const Promise& promise : promises(find(record.naive, storm), find(record.guarded, storm))) {
+  for (const demo::Promise& promise :
+       demo::promises(demo::find(record.naive, storm), demo::find(record.guarded, storm))) {
     if (!promise.held) return kBroken;
   }
   return kOk;
@@ -78,7 +79,7 @@ int storm(Options& options, const Streams& streams) {
 
 }  // namespace
 
-void add_drill(CLI::App& app, const Streams& streams, int& status) {
+void add_drill(CLI::App& app, const text::Stdio& streams, int& status) {
   CLI::App* drill = app.add_subcommand("drill", "Rehearse an outage, in real time.");
   drill->require_subcommand(1);
   drill->footer(kExamples);

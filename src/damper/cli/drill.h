@@ -10,7 +10,7 @@ inline constexpr int kBroken = 1;
 
 // damper drill storm: a retry storm for real, with naive clients and with guarded ones. The status
 // is kBroken when a promised bound did not hold.
-void add_drill(CLI::App& app, const Streams& streams, int& status);
+void add_drill(CLI::App& app, const text::Stdio& streams, int& status);
 
 }  // namespace damper::cli
 

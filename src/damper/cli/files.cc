@@ -10,13 +10,14 @@
 #include <ostream>
 #include <system_error>
 
-#include "damper/policy/policy_file.h"
+#include "damper/policy/file/policy_file.h"
 
 namespace damper::cli {
 
 std::string input_name(const std::string& given) { return given == "-" ? "standard input" : given; }
 
-Expected<std::string, policy::Error> read_input(const std::string& given, const Streams& streams) {
+Expected<std::string, config::Error> read_input(const std::string& given,
+                                                const text::Stdio& streams) {
   return given == "-" ? policy::read_stream(streams.in, input_name(given))
                       : policy::read_file(given);
 }
@@ -56,7 +57,7 @@ bool write_file(const std::string& given, const std::function<void(std::ostream&
 
 }  // namespace
 
-bool write_output(const std::string& given, const Streams& streams,
+bool write_output(const std::string& given, const text::Stdio& streams,
                   const std::function<void(std::ostream&)>& print) {
   errno = 0;
   if (given == "-") {

@@ -7,7 +7,7 @@
 
 #include "damper/base/expected.h"
 #include "damper/cli/program.h"
-#include "damper/policy/error.h"
+#include "damper/config/error.h"
 
 namespace damper::cli {
 
@@ -17,13 +17,13 @@ namespace damper::cli {
 [[nodiscard]] std::string input_name(const std::string& given);
 
 // The whole text, of which no more than policy::kMostBytes + 1 bytes are read.
-[[nodiscard]] Expected<std::string, policy::Error> read_input(const std::string& given,
-                                                              const Streams& streams);
+[[nodiscard]] Expected<std::string, config::Error> read_input(const std::string& given,
+                                                              const text::Stdio& streams);
 
 // Writes to the file, which is there in full or not at all, and keeps its permissions; in place to
 // a device or a pipe; through a link to what it leads to; or to standard output. Whether it worked;
 // else one sentence went to standard error.
-[[nodiscard]] bool write_output(const std::string& given, const Streams& streams,
+[[nodiscard]] bool write_output(const std::string& given, const text::Stdio& streams,
                                 const std::function<void(std::ostream&)>& print);
 
 }  // namespace damper::cli

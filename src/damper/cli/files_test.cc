@@ -7,7 +7,7 @@
 #include <string>
 
 #include "damper/cli/files_testing.h"
-#include "damper/policy/yaml_tree.h"
+#include "damper/config/yaml_tree.h"
 
 namespace damper::cli {
 namespace {
@@ -23,8 +23,8 @@ TEST_F(Files, AFileOrStandardInputIsRead) {
 }
 
 TEST_F(Files, NoMoreIsReadThanAnybodyAccepts) {
-  in_.str(std::string(policy::kMostBytes + 1000, 'x'));
-  EXPECT_EQ(read_input("-", streams_)->size(), policy::kMostBytes + 1);
+  in_.str(std::string(config::kMostBytes + 1000, 'x'));
+  EXPECT_EQ(read_input("-", streams_)->size(), config::kMostBytes + 1);
 }
 
 TEST_F(Files, WhatCannotBeReadIsOneSentence) {

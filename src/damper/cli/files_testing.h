@@ -38,7 +38,7 @@ class FilesTest : public testing::Test {
   std::istringstream in_;
   std::ostringstream out_;
   std::ostringstream err_;
-  Streams streams_{in_, out_, err_};
+  text::Stdio streams_{in_, out_, err_};
 };
 
 }  // namespace damper::cli

@@ -6,9 +6,9 @@
 #include <ostream>
 #include <string>
 
+#include "damper/base/text/words.h"
 #include "damper/cli/files.h"
-#include "damper/policy/import.h"
-#include "damper/policy/words.h"
+#include "damper/policy/import/import.h"
 
 namespace damper::cli {
 namespace {
@@ -32,7 +32,7 @@ struct Options {
   std::string out = "-";
 };
 
-bool import(const Options& options, const Streams& streams) {
+bool import(const Options& options, const text::Stdio& streams) {
   const auto text = read_input(options.file, streams);
   if (!text) {
     streams.err << to_string(text.error()) << '\n';
@@ -53,7 +53,7 @@ bool import(const Options& options, const Streams& streams) {
     streams.err << to_string(imported.error()) << '\n';
     return false;
   }
-  for (policy::Note note : imported->notes) {
+  for (config::Note note : imported->notes) {
     note.sentence.insert(0, "note: ");
     streams.err << to_string(note) << '\n';
   }
@@ -63,7 +63,7 @@ bool import(const Options& options, const Streams& streams) {
 
 }  // namespace
 
-void add_import(CLI::App& app, const Streams& streams, int& status) {
+void add_import(CLI::App& app, const text::Stdio& streams, int& status) {
   const auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand(
       "import", "Make a policy file of an Envoy, gRPC, Istio or Linkerd configuration.");
@@ -73,9 +73,9 @@ void add_import(CLI::App& app, const Streams& streams, int& status) {
   command->add_option("-o,--output", options->out, "Where the policy goes; - is standard output.");
   command->callback([options, streams, &status] {
     if (!options->from.empty() && !policy::find_from(options->from)) {
-      streams.err << "damper: --from must be one of " << policy::joined(policy::kFromNames)
-                  << ", not " << policy::in_quotes(options->from)
-                  << policy::suggestion(options->from, policy::kFromNames) << '\n';
+      streams.err << "damper: --from must be one of " << text::joined(policy::kFromNames)
+                  << ", not " << text::in_quotes(options->from)
+                  << text::suggestion(options->from, policy::kFromNames) << '\n';
       status = kTrouble;
       return;
     }

@@ -8,7 +8,7 @@ namespace damper::cli {
 // damper import FILE: another system's configuration as a policy file on standard output, with a
 // note on standard error for everything that has no equivalent. The status is kTrouble when it
 // cannot be read.
-void add_import(CLI::App& app, const Streams& streams, int& status);
+void add_import(CLI::App& app, const text::Stdio& streams, int& status);
 
 }  // namespace damper::cli
 

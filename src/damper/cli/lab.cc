@@ -18,7 +18,7 @@ constexpr const char* kExamples = R"(Examples:
 
 }  // namespace
 
-void add_lab(CLI::App& app, const Streams& streams, int& status) {
+void add_lab(CLI::App& app, const text::Stdio& streams, int& status) {
   CLI::App* lab =
       app.add_subcommand("lab", "Simulate: the engine's own code in virtual time, by the seed.");
   lab->require_subcommand(1);

@@ -5,6 +5,7 @@
 #include <ostream>
 #include <string_view>
 
+#include "damper/base/text/words.h"
 #include "damper/cli/check.h"
 #include "damper/cli/ctl.h"
 #include "damper/cli/demo.h"
@@ -12,7 +13,6 @@
 #include "damper/cli/import.h"
 #include "damper/cli/lab.h"
 #include "damper/cli/proxy.h"
-#include "damper/policy/words.h"
 
 namespace damper::cli {
 namespace {
@@ -44,12 +44,12 @@ const std::string* find_unknown_subcommand(const std::vector<std::string>& argum
 std::function<std::string(const std::string&)> one_of(std::span<const std::string_view> words) {
   return [words](const std::string& text) -> std::string {
     if (std::find(words.begin(), words.end(), text) != words.end()) return {};
-    return "must be one of " + policy::joined(words) + ", not " + policy::in_quotes(text) +
-           policy::suggestion(text, words);
+    return "must be one of " + text::joined(words) + ", not " + text::in_quotes(text) +
+           text::suggestion(text, words);
   };
 }
 
-int run(std::vector<std::string> arguments, const Streams& streams) {
+int run(std::vector<std::string> arguments, const text::Stdio& streams) {
   CLI::App app("damper: retries that help. One engine decides, schedules and admits.", "damper");
   app.set_version_flag("--version", "damper " DAMPER_VERSION);
   app.set_help_flag("-h,--help", "Say what there is, and exit.");
@@ -68,8 +68,8 @@ int run(std::vector<std::string> arguments, const Streams& streams) {
   for (const CLI::App* subcommand : app.get_subcommands({}))
     known.push_back(subcommand->get_name());
   if (const std::string* unknown = find_unknown_subcommand(arguments, known)) {
-    streams.err << "damper: unknown subcommand " << policy::in_quotes(*unknown)
-                << policy::suggestion(*unknown, known) << " (accepted: " << policy::joined(known)
+    streams.err << "damper: unknown subcommand " << text::in_quotes(*unknown)
+                << text::suggestion(*unknown, known) << " (accepted: " << text::joined(known)
                 << ")\n";
     return kTrouble;
   }
@@ -81,7 +81,7 @@ int run(std::vector<std::string> arguments, const Streams& streams) {
   } catch (const CLI::ParseError& error) {
     std::string command = "damper ";
     if (!app.get_subcommands().empty()) command += app.get_subcommands()[0]->get_name() + ' ';
-    streams.err << "damper: " << policy::on_one_line(error.what()) << "; see " << command
+    streams.err << "damper: " << text::on_one_line(error.what()) << "; see " << command
                 << "--help\n";
     return kTrouble;
   }

@@ -6,9 +6,9 @@
 #include <ostream>
 
 #include "damper/base/duration_text.h"
-#include "damper/cli/proxy_run.h"
-#include "damper/cli/proxy_settings.h"
 #include "damper/proxy/control/control_address.h"
+#include "damper/proxy/process/proxy_run.h"
+#include "damper/proxy/process/proxy_settings.h"
 
 namespace damper::cli {
 namespace {
@@ -30,7 +30,7 @@ constexpr std::array<std::string_view, 3> kAccessLogs = {"off", "failures", "all
 constexpr std::array<std::string_view, 2> kLogFormats = {"logfmt", "json"};
 
 struct Options {
-  ProxySettings settings;
+  proxy::ProxySettings settings;
   std::string admin;
   std::string drain_time;
   std::string access_log;
@@ -38,7 +38,7 @@ struct Options {
   bool validate = false;
 };
 
-int validate(const ProxySettings& settings, const Streams& streams) {
+int validate(const proxy::ProxySettings& settings, const text::Stdio& streams) {
   if (!settings.control.empty()) {
     const auto address = proxy::parse_control_address(settings.control, settings.control_tls);
     if (!address) {
@@ -46,26 +46,26 @@ int validate(const ProxySettings& settings, const Streams& streams) {
       return kTrouble;
     }
   }
-  const auto text = read_proxy_file(settings);
+  const auto text = proxy::read_proxy_file(settings);
   const std::string name = settings.file.empty() ? "the command line" : settings.file;
   if (!text) {
     streams.err << text.error() << '\n';
     return kTrouble;
   }
-  const auto config = make_proxy_config(settings, *text, name);
+  const auto config = proxy::make_proxy_config(settings, *text, name);
   if (!config) {
     streams.err << config.error() << '\n';
     return kTrouble;
   }
-  for (const policy::Note& note : config->notes) {
-    streams.out << policy::to_string(note) << '\n';
+  for (const config::Note& note : config->notes) {
+    streams.out << to_string(note) << '\n';
   }
-  streams.out << name << " is valid: " << count_parts(*config) << '\n';
+  streams.out << name << " is valid: " << proxy::count_parts(*config) << '\n';
   return kOk;
 }
 
-int start(Options& options, const Streams& streams) {
-  ProxySettings& settings = options.settings;
+int start(Options& options, const text::Stdio& streams) {
+  proxy::ProxySettings& settings = options.settings;
   const auto trouble = [&](const std::string& sentence) {
     streams.err << "damper: " << sentence << '\n';
     return kTrouble;
@@ -97,17 +97,17 @@ int start(Options& options, const Streams& streams) {
     return trouble(
         "--control needs --state-dir: there the last good copy is kept, for when etcd is away");
   }
-  return options.validate ? validate(settings, streams) : run_proxy(settings, streams);
+  return options.validate ? validate(settings, streams) : proxy::run_proxy(settings, streams);
 }
 
 }  // namespace
 
-void add_proxy(CLI::App& app, const Streams& streams, int& status) {
+void add_proxy(CLI::App& app, const text::Stdio& streams, int& status) {
   CLI::App* const proxy = app.add_subcommand(
       "proxy", "Stand between clients and services: HTTP/1.1, HTTP/2, gRPC, no application code.");
   proxy->footer(kExamples);
   const auto options = std::make_shared<Options>();
-  ProxySettings& settings = options->settings;
+  proxy::ProxySettings& settings = options->settings;
   proxy->add_option("-c,--config", settings.file, "The file: listeners, clusters, routes, policy.")
       ->type_name("FILE");
   proxy

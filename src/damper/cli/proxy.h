@@ -6,7 +6,7 @@
 namespace damper::cli {
 
 // `damper proxy`: see program.h, and proxy_run.h for what it does.
-void add_proxy(CLI::App& app, const Streams& streams, int& status);
+void add_proxy(CLI::App& app, const text::Stdio& streams, int& status);
 
 }  // namespace damper::cli
 

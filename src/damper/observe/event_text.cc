@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "damper/base/duration_text.h"
-#include "damper/observe/utf8.h"
+#include "damper/base/text/utf8.h"
 
 namespace damper::observe {
 namespace {
@@ -29,7 +29,7 @@ class Line {
       return;
     }
     out_ += '"';
-    append_escaped(out_, value, most);
+    text::append_escaped(out_, value, most);
     out_ += '"';
   }
   void word(std::string_view name, std::string_view value) { text(name, value, kLongestKey); }

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "damper/base/check.h"
-#include "damper/observe/utf8.h"
+#include "damper/base/text/utf8.h"
 
 namespace damper::observe {
 namespace {
@@ -18,8 +18,8 @@ std::string cleaned(std::string_view text) {
   std::string out;
   std::size_t used = 0;  // of kLongestLabelValue
   while (!text.empty()) {
-    const std::size_t length = utf8_length(text);
-    const std::string_view character = length == 0 ? kReplacement : text.substr(0, length);
+    const std::size_t length = text::utf8_length(text);
+    const std::string_view character = length == 0 ? text::kReplacement : text.substr(0, length);
     used += character.size();
     if (used > kLongestLabelValue) break;
     if (character == "\n") {

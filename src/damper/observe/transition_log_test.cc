@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "damper/base/random.h"
+#include "damper/base/text/utf8.h"
 #include "damper/engine/dependency.h"
-#include "damper/observe/utf8.h"
 
 namespace damper::observe {
 namespace {
@@ -161,7 +161,7 @@ TEST(TransitionLog, AnythingGivesOneCleanLineUnderTheLimit) {  // Invariant (1).
       ASSERT_EQ(line.find('\n'), line.size() - 1) << "seed " << seed;
       std::string_view rest(line.data(), line.size() - 1);
       while (!rest.empty()) {
-        const std::size_t length = utf8_length(rest);
+        const std::size_t length = text::utf8_length(rest);
         ASSERT_GT(length, 0U) << "seed " << seed;
         ASSERT_GE(static_cast<unsigned char>(rest.front()), 0x20) << "seed " << seed;
         rest.remove_prefix(length);

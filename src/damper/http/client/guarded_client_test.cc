@@ -12,7 +12,7 @@
 
 #include "damper/http/client/client_testing.h"
 #include "damper/http/client/failure.h"
-#include "damper/http/codec/criticality_header.h"
+#include "damper/http/headers/criticality_header.h"
 #include "damper/run/clock.h"
 #include "damper/run/inherited.h"
 

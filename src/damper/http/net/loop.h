@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "damper/base/instant.h"
-#include "damper/queue/event_queue.h"
+#include "damper/timer/event_queue.h"
 
 namespace damper::http {
 
@@ -61,7 +61,7 @@ class Loop {
     Loop& loop_;
     Instant due_ = kNever;      // when it is wanted
     Instant planned_ = kNever;  // when the wheel will ask; not later than due_
-    queue::EventQueue::Timer event_{};
+    timer::EventQueue::Timer event_{};
   };
 
   // Somebody who has work to do at the end of a turn. May be destroyed any time, also from within
@@ -120,7 +120,7 @@ class Loop {
   void end_turn();
 
   std::unique_ptr<char[]> scratch_;
-  queue::EventQueue wheel_;
+  timer::EventQueue wheel_;
   TurnEnd* first_ = nullptr;  // those that asked for the end of the turn, in order
   TurnEnd* last_ = nullptr;
   std::uint32_t round_ = 0;  // of TurnEnds; those that ask in it are served in the next

@@ -16,7 +16,7 @@
 #include "damper/base/instant.h"
 #include "damper/base/verdict.h"
 #include "damper/http/server/admission_tally.h"
-#include "damper/queue/event_queue.h"
+#include "damper/timer/event_queue.h"
 
 namespace damper::http {
 
@@ -107,7 +107,7 @@ class Admission {
     std::uint32_t place_ = 0;  // in the queue
     Instant deadline_ = kNever;
     Instant since_{};  // waiting, or running
-    queue::EventQueue::Timer timer_{};
+    timer::EventQueue::Timer timer_{};
   };
 
   // Who was refused, and why: shed, deadline_passed or deadline_too_close.
@@ -179,7 +179,7 @@ class Admission {
   admit::ConcurrencyLimit& limit_;
   AdmissionLine* const line_;  // nullptr: the queue's capacity alone counts
   Queue queue_;
-  queue::EventQueue leaving_;  // when each that waits has to leave
+  timer::EventQueue leaving_;  // when each that waits has to leave
   AdmissionTally tally_;
 };
 

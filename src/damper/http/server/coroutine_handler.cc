@@ -7,7 +7,7 @@
 #include <memory>
 #include <utility>
 
-#include "damper/run/scoped_executor.h"
+#include "damper/run/async/scoped_executor.h"
 
 namespace damper::http {
 namespace {

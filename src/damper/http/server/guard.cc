@@ -69,7 +69,7 @@ class Guard::Visit final : public Exchange,
     for (const auto& give_up : std::exchange(give_up_, {})) give_up();
   }
 
-  queue::EventQueue::Timer ending{};  // the guard's
+  timer::EventQueue::Timer ending{};  // the guard's
 
  private:
   void finish() {

@@ -7,10 +7,10 @@
 
 #include "damper/base/instant.h"
 #include "damper/base/unix_time.h"
+#include "damper/http/headers/guard_arrival.h"
 #include "damper/http/server/admission.h"
-#include "damper/http/server/guard_arrival.h"
 #include "damper/http/server/handler.h"
-#include "damper/queue/event_queue.h"
+#include "damper/timer/event_queue.h"
 
 namespace damper::http {
 
@@ -81,7 +81,7 @@ class Guard {
   const GuardOptions options_;
   GuardClock& clock_;
   Admission admission_;
-  queue::EventQueue ending_;  // the deadlines of those that run
+  timer::EventQueue ending_;  // the deadlines of those that run
   bool pumping_ = false;
   const std::shared_ptr<Guard*> self_ = std::make_shared<Guard*>(this);  // for visits
 };

@@ -9,8 +9,8 @@
 #include "damper/admit/concurrency_limit.h"
 #include "damper/base/instant.h"
 #include "damper/base/verdict.h"
+#include "damper/http/headers/guard_arrival.h"
 #include "damper/http/server/admission_tally.h"
-#include "damper/http/server/guard_arrival.h"
 #include "damper/run/scope.h"
 
 namespace damper::http {

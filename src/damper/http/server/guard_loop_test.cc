@@ -9,11 +9,11 @@
 #include <thread>
 #include <vector>
 
+#include "damper/http/idempotency/idempotency_memory.h"
+#include "damper/http/idempotency/idempotent.h"
 #include "damper/http/net/loop.h"
 #include "damper/http/server/exchange_testing.h"
 #include "damper/http/server/guard_testing.h"
-#include "damper/http/server/idempotency_memory.h"
-#include "damper/http/server/idempotent.h"
 #include "damper/http/server/server_testing.h"
 #include "damper/run/clock.h"
 

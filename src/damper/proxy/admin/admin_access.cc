@@ -7,8 +7,8 @@
 #include <fstream>
 #include <utility>
 
+#include "damper/base/text/words.h"
 #include "damper/http/client/url.h"
-#include "damper/policy/words.h"
 
 namespace damper::proxy {
 namespace {
@@ -71,7 +71,7 @@ bool same_secret(std::string_view a, std::string_view b) noexcept {
 }
 
 Expected<std::string> read_token(const std::string& file) {
-  const std::string name = "the token file " + policy::in_quotes(file);
+  const std::string name = "the token file " + text::in_quotes(file);
   std::ifstream in(file, std::ios::binary);
   std::string text(kLongestToken + 16, '\0');
   if (!in) return unexpected(name + " cannot be read");

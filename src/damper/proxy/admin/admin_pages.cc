@@ -5,8 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "damper/base/text/words.h"
 #include "damper/observe/exposition.h"
-#include "damper/policy/words.h"
 #include "damper/proxy/admin/state_json.h"
 #include "damper/proxy/admin/switch_order.h"
 
@@ -92,7 +92,7 @@ std::string index_page() {
 }
 
 Response not_found(std::string_view path) {
-  std::string sentence = "there is no " + policy::in_quotes(path) + " here; there are";
+  std::string sentence = "there is no " + text::in_quotes(path) + " here; there are";
   std::string_view last;
   for (const Page& page : kPages) {
     if (page.path != last) sentence.append(" ").append(page.path);
@@ -151,7 +151,7 @@ Response AdminPages::answer(const Request& request) {
     add_safety(response);
     return response;
   } catch (const std::exception& error) {
-    return plain_answer(500, "this failed: " + policy::on_one_line(error.what()));
+    return plain_answer(500, "this failed: " + text::on_one_line(error.what()));
   }
 }
 

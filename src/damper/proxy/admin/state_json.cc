@@ -2,7 +2,7 @@
 
 #include <sstream>
 
-#include "damper/observe/json_writer.h"
+#include "damper/base/text/json_writer.h"
 #include "damper/proxy/admin/state_fields.h"
 
 namespace damper::proxy {
@@ -10,7 +10,7 @@ namespace {
 
 class Writer {
  public:
-  explicit Writer(observe::JsonWriter& json) : json_(json) {}
+  explicit Writer(text::JsonWriter& json) : json_(json) {}
 
   void operator()(std::string_view key, const std::string& text) { json_.field(key, text); }
   template <class Number>
@@ -53,21 +53,21 @@ class Writer {
   }
 
  private:
-  observe::JsonWriter& json_;
+  text::JsonWriter& json_;
 };
 
 }  // namespace
 
 std::string state_json(const ProxyState& state) {
   std::ostringstream out;
-  observe::JsonWriter json(out);
+  text::JsonWriter json(out);
   Writer{json}({}, state);
   return out.str();
 }
 
 std::string switches_json(const std::vector<ScopeState>& scopes) {
   std::ostringstream out;
-  observe::JsonWriter json(out);
+  text::JsonWriter json(out);
   json.open('{');
   Writer{json}("switches", scopes);
   json.close('}');

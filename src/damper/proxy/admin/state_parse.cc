@@ -5,15 +5,15 @@
 #include <charconv>
 #include <concepts>
 
-#include "damper/observe/json_reader.h"
+#include "damper/base/text/json_reader.h"
 #include "damper/proxy/admin/state_fields.h"
 
 namespace damper::proxy {
 namespace {
 
-using observe::JsonValue;
+using text::JsonValue;
 
-constexpr observe::JsonLimits kLimits{
+constexpr text::JsonLimits kLimits{
     .bytes = std::size_t{8} * 1024 * 1024, .depth = 8, .values = 1'000'000};
 
 // What is missing, or is something else than it should be, changes nothing.
@@ -86,7 +86,7 @@ class Reader {
 }  // namespace
 
 Expected<ProxyState, std::string> parse_state(std::string_view text) {
-  const auto from = observe::read_json(text, kLimits);
+  const auto from = text::read_json(text, kLimits);
   if (!from || from->find("version") == nullptr || from->find("routes") == nullptr) {
     return unexpected(std::string("this is no state of a proxy"));
   }
@@ -98,7 +98,7 @@ Expected<ProxyState, std::string> parse_state(std::string_view text) {
 }
 
 Expected<std::vector<ScopeState>, std::string> parse_switches(std::string_view text) {
-  const auto from = observe::read_json(text, kLimits);
+  const auto from = text::read_json(text, kLimits);
   if (!from || from->find("switches") == nullptr) {
     return unexpected(std::string("these are no switches of a proxy"));
   }

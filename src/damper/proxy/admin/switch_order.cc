@@ -5,17 +5,17 @@
 #include <sstream>
 
 #include "damper/base/duration_text.h"
-#include "damper/observe/json_reader.h"
-#include "damper/observe/json_writer.h"
-#include "damper/policy/words.h"
+#include "damper/base/text/json_reader.h"
+#include "damper/base/text/json_writer.h"
+#include "damper/base/text/words.h"
 
 namespace damper::proxy {
 namespace {
 
-using observe::JsonValue;
+using text::JsonValue;
 
 constexpr std::array<std::string_view, 5> kKeys = {"scope", "switch", "off", "reason", "for"};
-constexpr observe::JsonLimits kLimits{.bytes = kMostOrderBytes, .depth = 4, .values = 20};
+constexpr text::JsonLimits kLimits{.bytes = kMostOrderBytes, .depth = 4, .values = 20};
 
 // The text under a key; nothing: it is not there.
 Expected<std::optional<std::string>, std::string> find_text(const JsonValue& order,
@@ -34,7 +34,7 @@ std::optional<std::string> find_scope_error(std::string_view scope) {
     if (scope.starts_with(kind) && scope.size() > kind.size()) return std::nullopt;
   }
   return R"(scope must be "" for all, "cluster/NAME" or "route/NAME", not )" +
-         policy::in_quotes(scope);
+         text::in_quotes(scope);
 }
 
 bool is_blank(std::string_view text) {
@@ -48,7 +48,7 @@ std::optional<std::string> read_switch(const JsonValue& from, SwitchOrder& order
   const auto* const found =
       std::find(admit::kSwitchNames.begin(), admit::kSwitchNames.end(), **word);
   if (found == admit::kSwitchNames.end()) {
-    return R"(switch must be "retries" or "hedging", not )" + policy::in_quotes(**word);
+    return R"(switch must be "retries" or "hedging", not )" + text::in_quotes(**word);
   }
   order.which = static_cast<admit::Switch>(found - admit::kSwitchNames.begin());
   const JsonValue* const off = from.find("off");
@@ -83,7 +83,7 @@ std::optional<std::string> read_reason(const JsonValue& from, SwitchOrder& order
 }  // namespace
 
 Expected<SwitchOrder, std::string> parse_switch_order(std::string_view text) {
-  const auto from = observe::read_json(text, kLimits);
+  const auto from = text::read_json(text, kLimits);
   if (!from) return unexpected("this is no order: " + from.error());
   if (from->kind != JsonValue::Kind::object) {
     return unexpected(
@@ -91,8 +91,8 @@ Expected<SwitchOrder, std::string> parse_switch_order(std::string_view text) {
   }
   for (const auto& [key, value] : from->fields) {
     if (std::find(kKeys.begin(), kKeys.end(), key) == kKeys.end()) {
-      return unexpected("unknown key " + policy::in_quotes(key) + policy::suggestion(key, kKeys) +
-                        " (accepted: " + policy::joined(kKeys) + ")");
+      return unexpected("unknown key " + text::in_quotes(key) + text::suggestion(key, kKeys) +
+                        " (accepted: " + text::joined(kKeys) + ")");
     }
   }
   SwitchOrder order;
@@ -107,7 +107,7 @@ Expected<SwitchOrder, std::string> parse_switch_order(std::string_view text) {
 
 std::string print_order(const SwitchOrder& order) {
   std::ostringstream out;
-  observe::JsonWriter json(out);
+  text::JsonWriter json(out);
   json.open('{');
   json.field("scope", order.scope);
   json.field("switch", admit::name(order.which));

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "damper/policy/words.h"
+#include "damper/base/text/words.h"
 #include "damper/proxy/config/listen_address.h"
 #include "damper/proxy/config/route_matcher.h"
 
@@ -21,8 +21,8 @@ std::string refusal(const std::string& who, const ListenAddress& address,
       .append(whose);
 }
 
-using policy::Error;
-using policy::Place;
+using config::Error;
+using config::Place;
 
 class Checker {
  public:
@@ -112,7 +112,7 @@ class Checker {
     const bool tls = cluster.endpoints.front().starts_with("https:");
     for (const std::string& endpoint : cluster.endpoints) {
       if (!seen.insert(endpoint).second) {
-        return error(place, who + " has the endpoint " + policy::in_quotes(endpoint) + " twice");
+        return error(place, who + " has the endpoint " + text::in_quotes(endpoint) + " twice");
       }
       if (endpoint.starts_with("https:") != tls) {
         return error(place, who + " has endpoints of http and of https: they must be of one");
@@ -165,10 +165,9 @@ class Checker {
       return error(said.place, "route " + route.name + " needs a cluster, since there are " +
                                    std::to_string(names.size()));
     }
-    return error(said.at(Thing::route, "cluster"), "route " + route.name + " goes to the cluster " +
-                                                       policy::in_quotes(route.cluster) +
-                                                       ", which there is not" +
-                                                       policy::suggestion(route.cluster, names));
+    return error(said.at(Thing::route, "cluster"),
+                 "route " + route.name + " goes to the cluster " + text::in_quotes(route.cluster) +
+                     ", which there is not" + text::suggestion(route.cluster, names));
   }
 
   const ProxyConfig& config_;
@@ -220,8 +219,8 @@ std::optional<Error> find_error(const ProxyConfig& config, const ProxyPlaces& pl
   return Checker(config, places).find();
 }
 
-std::vector<policy::Note> notes_of(const ProxyConfig& config, const ProxyPlaces& places) {
-  std::vector<policy::Note> notes;
+std::vector<config::Note> notes_of(const ProxyConfig& config, const ProxyPlaces& places) {
+  std::vector<config::Note> notes;
   const auto note = [&](Place place, std::string sentence) {
     notes.push_back({config.file, place, std::move(sentence)});
   };

@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "damper/policy/error.h"
+#include "damper/config/error.h"
 #include "damper/proxy/config/proxy_config.h"
 #include "damper/proxy/config/proxy_reader.h"
 
@@ -20,9 +20,9 @@ struct ProxyPlaces {
 
 // What is wrong with the things of a config together, each of whose values is within its bounds:
 // the first error. What is only strange is a note.
-[[nodiscard]] std::optional<policy::Error> find_error(const ProxyConfig& config,
+[[nodiscard]] std::optional<config::Error> find_error(const ProxyConfig& config,
                                                       const ProxyPlaces& places);
-[[nodiscard]] std::vector<policy::Note> notes_of(const ProxyConfig& config,
+[[nodiscard]] std::vector<config::Note> notes_of(const ProxyConfig& config,
                                                  const ProxyPlaces& places);
 
 // Whether `wide` takes every request that `narrow` could take.

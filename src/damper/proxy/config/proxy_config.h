@@ -16,7 +16,7 @@
 #include "damper/http/client/replicas.h"
 #include "damper/http/codec/connection.h"
 #include "damper/http/server/admission.h"
-#include "damper/policy/policy_file.h"
+#include "damper/policy/file/policy_file.h"
 
 namespace damper::proxy {
 
@@ -118,7 +118,7 @@ struct ProxyConfig {
   std::string access_log_file{};  // empty: standard output
   Duration drain_time = std::chrono::seconds(30);
   std::uint32_t threads = 0;  // loops; 0: one a core
-  std::vector<policy::Note> notes{};
+  std::vector<config::Note> notes{};
 };
 
 // What the command line says beside a file, or instead of one:
@@ -140,9 +140,9 @@ struct Flags {
 // left out, and so may the routes. Flags have the place of listeners and clusters in a file that
 // has none, and an empty text with flags is a proxy with the safe defaults: one route that takes
 // everything, 3 attempts within a 10 % budget, failing and slow replicas left alone.
-[[nodiscard]] Expected<ProxyConfig, policy::Error> load_proxy(std::string_view text,
+[[nodiscard]] Expected<ProxyConfig, config::Error> load_proxy(std::string_view text,
                                                               std::string_view file);
-[[nodiscard]] Expected<ProxyConfig, policy::Error> load_proxy(std::string_view text,
+[[nodiscard]] Expected<ProxyConfig, config::Error> load_proxy(std::string_view text,
                                                               std::string_view file,
                                                               const Flags& flags);
 
@@ -151,12 +151,12 @@ struct ProxyFile {
   ProxyConfig config;
   policy::PolicyFile policies;  // its routes as config.routes; the notes are in config.notes
 };
-[[nodiscard]] Expected<ProxyFile, policy::Error> load_proxy_file(std::string_view text,
+[[nodiscard]] Expected<ProxyFile, config::Error> load_proxy_file(std::string_view text,
                                                                  std::string_view file,
                                                                  const Flags& flags = {});
 
 // Whether the tree is a proxy's file, and not a policy's alone: it has listeners or clusters.
-[[nodiscard]] bool is_proxy_file(const policy::Tree& tree);
+[[nodiscard]] bool is_proxy_file(const config::Tree& tree);
 
 // Every value in force, as a file.
 [[nodiscard]] std::string print_proxy(const ProxyConfig& config);

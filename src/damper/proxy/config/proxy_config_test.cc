@@ -5,7 +5,7 @@
 #include <string>
 
 #include "damper/base/random.h"
-#include "damper/policy/yaml_tree.h"
+#include "damper/config/yaml_tree.h"
 #include "damper/proxy/config/proxy_schema.h"
 
 namespace damper::proxy {
@@ -218,7 +218,7 @@ TEST(ProxyConfig, TheProtocolDecidesWhatIsSpokenAndWhatIsOffered) {
 
 TEST(ProxyConfig, AFileWithListenersOrClustersIsAProxys) {
   const auto is = [](std::string_view text) {
-    return is_proxy_file(*policy::parse_yaml(text, "p.yaml"));
+    return is_proxy_file(*config::parse_yaml(text, "p.yaml"));
   };
   EXPECT_TRUE(is("listeners: {}"));
   EXPECT_TRUE(is("route: {}\nclusters:"));
@@ -232,7 +232,7 @@ TEST(ProxyConfig, ThePoliciesOfTheRoutesAreThereForTheLinter) {
   ASSERT_TRUE(file);
   ASSERT_EQ(file->policies.routes.size(), 2U);
   EXPECT_EQ(file->policies.routes[0].name, "search");
-  EXPECT_EQ(file->policies.routes[0].place, (policy::Place{27, 3}));
+  EXPECT_EQ(file->policies.routes[0].place, (config::Place{27, 3}));
   EXPECT_EQ(file->policies.routes[0].settings.policy.call.timeout, 800ms);
 }
 

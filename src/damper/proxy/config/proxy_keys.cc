@@ -6,7 +6,7 @@
 #include <iterator>
 #include <type_traits>
 
-#include "damper/policy/raw_value.h"
+#include "damper/policy/file/raw_value.h"
 #include "damper/proxy/config/listen_address.h"
 #include "damper/proxy/config/proxy_texts.h"
 

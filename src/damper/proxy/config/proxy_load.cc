@@ -4,8 +4,8 @@
 #include <array>
 #include <utility>
 
-#include "damper/policy/words.h"
-#include "damper/policy/yaml_tree.h"
+#include "damper/base/text/words.h"
+#include "damper/config/yaml_tree.h"
 #include "damper/proxy/config/listen_address.h"
 #include "damper/proxy/config/proxy_check.h"
 #include "damper/proxy/config/proxy_reader.h"
@@ -15,11 +15,11 @@
 namespace damper::proxy {
 namespace {
 
-using policy::Error;
-using policy::in_quotes;
-using policy::joined;
-using policy::Place;
-using policy::Tree;
+using config::Error;
+using config::Place;
+using config::Tree;
+using text::in_quotes;
+using text::joined;
 
 constexpr std::array<std::string_view, 2> kProxyMaps = {"listeners", "clusters"};
 constexpr std::array<std::string_view, 4> kPolicyWords = {"routes", "route", "dependencies",
@@ -62,7 +62,7 @@ class Loader {
     if (!first_) complete();
     if (!first_) first_ = find_error(config_, places_);
     if (first_) return unexpected(*std::move(first_));
-    for (policy::Note& note : notes_of(config_, places_)) config_.notes.push_back(std::move(note));
+    for (config::Note& note : notes_of(config_, places_)) config_.notes.push_back(std::move(note));
     return ProxyFile{std::move(config_), std::move(policies_)};
   }
 
@@ -91,7 +91,7 @@ class Loader {
       const Tree& key = top.key(i);
       if (std::find(words.begin(), words.end(), key.text) != words.end()) continue;
       return fail(key.place, "unknown key " + in_quotes(key.text) + " at the top of the file" +
-                                 policy::suggestion(key.text, words) +
+                                 text::suggestion(key.text, words) +
                                  " (accepted: " + joined(words) + ")");
     }
     places_.proxy.place = top.place;
@@ -323,7 +323,7 @@ bool is_proxy_file(const Tree& tree) {
 
 Expected<ProxyFile, Error> load_proxy_file(std::string_view text, std::string_view file,
                                            const Flags& flags) {
-  Expected<Tree, Error> tree = policy::parse_yaml(text, file);
+  Expected<Tree, Error> tree = config::parse_yaml(text, file);
   if (!tree) return unexpected(tree.error());
   if (tree->kind == Tree::Kind::null) *tree = map_at({1, 1});
   return Loader(file, flags).load(*tree);

@@ -3,18 +3,18 @@
 #include <algorithm>
 #include <utility>
 
-#include "damper/policy/words.h"
+#include "damper/base/text/words.h"
 #include "damper/proxy/config/proxy_texts.h"
 
 namespace damper::proxy {
 namespace {
 
-using policy::Error;
-using policy::in_quotes;
-using policy::joined;
+using config::Error;
+using config::Place;
+using config::Tree;
 using policy::leaf;
-using policy::Place;
-using policy::Tree;
+using text::in_quotes;
+using text::joined;
 
 std::string join(std::string_view section, std::string_view word) {
   return section.empty() ? std::string(word) : std::string(section) + '.' + std::string(word);
@@ -48,7 +48,7 @@ class Reader {
       const Tree& key = map.key(i);
       if (std::find(words.begin(), words.end(), key.text) == words.end()) {
         return error(key.place, "unknown key " + in_quotes(key.text) + " in " + called +
-                                    policy::suggestion(key.text, words) +
+                                    text::suggestion(key.text, words) +
                                     " (accepted: " + joined(words) + ")");
       }
       if (auto wrong = read_pair(key, map.value(i), join(given, key.text), section)) return wrong;
@@ -195,8 +195,8 @@ class Reader {
   }
   [[nodiscard]] Error wrong_text(std::string_view called, std::string_view accepted,
                                  const Tree& value, Place place, const std::string& why) const {
-    return error(place, policy::on_one_line(called) + " must be " + std::string(accepted) +
-                            ", not " + in_quotes(value.text) + (why.empty() ? "" : ": " + why));
+    return error(place, text::on_one_line(called) + " must be " + std::string(accepted) + ", not " +
+                            in_quotes(value.text) + (why.empty() ? "" : ": " + why));
   }
 
   Thing thing_;

@@ -15,7 +15,7 @@ std::string read_as(Thing thing, std::string_view yaml) {
   ListenerConfig listener{.name = "l"};
   ClusterConfig cluster{.name = "c", .endpoints = {}};
   RouteConfig route{.name = "r", .cluster = {}};
-  const auto tree = policy::parse_yaml(yaml, "p.yaml");
+  const auto tree = config::parse_yaml(yaml, "p.yaml");
   if (!tree) return to_string(tree.error());
   Said said;
   const auto wrong =
@@ -130,7 +130,7 @@ TEST(ProxyReader, HeadersAreAMapOrEnvoysList) {
        {"match: {headers: {X-A: 1, x-b: }}",
         "match: {headers: [{name: x-a, exact_match: 1}, {name: x-b, present_match: true}]}"}) {
     RouteConfig route{.name = "r", .cluster = {}};
-    const auto tree = policy::parse_yaml(yaml, "p.yaml");
+    const auto tree = config::parse_yaml(yaml, "p.yaml");
     Said said;
     EXPECT_FALSE(read_thing(Thing::route, {.route = &route}, *tree, {1, 1}, "it", "p.yaml", said));
     ASSERT_EQ(route.match.headers.size(), 2U);
@@ -144,7 +144,7 @@ TEST(ProxyReader, ASecondMapGoesOverTheFirstAndWhatItDoesNotSayStays) {
   RouteConfig route{.name = "r", .cluster = {}};
   Said said;
   const auto read = [&](std::string_view yaml) {
-    const auto tree = policy::parse_yaml(yaml, "p.yaml");
+    const auto tree = config::parse_yaml(yaml, "p.yaml");
     EXPECT_FALSE(read_thing(Thing::route, {.route = &route}, *tree, {1, 1}, "it", "p.yaml", said));
   };
   read("{request_buffer: 1KiB, rate_limit: {requests_per_second: 5, burst: 6}}");
@@ -155,19 +155,19 @@ TEST(ProxyReader, ASecondMapGoesOverTheFirstAndWhatItDoesNotSayStays) {
   EXPECT_EQ(route.rate_limit->burst, 7);
   read("{rate_limit: off}");
   EXPECT_FALSE(route.rate_limit);
-  EXPECT_EQ(said.at(Thing::route, "rate_limit.burst"), (policy::Place{1, 45}));
+  EXPECT_EQ(said.at(Thing::route, "rate_limit.burst"), (config::Place{1, 45}));
   EXPECT_EQ(said.at(Thing::route, "cluster"), said.place);
 }
 
 TEST(ProxyReader, AMapIsSplitByItsKeys) {
-  const auto tree = policy::parse_yaml("{a: 1, b: 2, c: 3}", "p.yaml");
+  const auto tree = config::parse_yaml("{a: 1, b: 2, c: 3}", "p.yaml");
   constexpr std::string_view kWords[] = {"b", "x"};
   const Halves halves = split(*tree, kWords);
   ASSERT_EQ(halves.among.pairs(), 1U);
   EXPECT_EQ(halves.among.value(0).text, "2");
   ASSERT_EQ(halves.others.pairs(), 2U);
   EXPECT_EQ(halves.others.key(1).text, "c");
-  EXPECT_EQ(split(*policy::parse_yaml("word", "p.yaml"), kWords).others.text, "word");
+  EXPECT_EQ(split(*config::parse_yaml("word", "p.yaml"), kWords).others.text, "word");
 }
 
 }  // namespace

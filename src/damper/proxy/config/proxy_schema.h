@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "damper/policy/schema.h"
+#include "damper/policy/file/schema.h"
 #include "damper/proxy/config/proxy_config.h"
 
 namespace damper::proxy {

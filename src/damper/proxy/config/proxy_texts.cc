@@ -5,7 +5,7 @@
 
 #include "damper/http/client/url.h"
 #include "damper/http/codec/chars.h"
-#include "damper/policy/schema.h"
+#include "damper/policy/file/schema.h"
 #include "damper/proxy/config/proxy_schema.h"
 
 namespace damper::proxy {

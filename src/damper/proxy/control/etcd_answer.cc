@@ -2,19 +2,19 @@
 
 #include <optional>
 
-#include "damper/observe/json_reader.h"
-#include "damper/proxy/control/base64.h"
+#include "damper/base/text/base64.h"
+#include "damper/base/text/json_reader.h"
 
 namespace damper::proxy {
 namespace {
 
-using observe::JsonValue;
+using text::JsonValue;
 
-constexpr observe::JsonLimits kLimits{
+constexpr text::JsonLimits kLimits{
     .bytes = kMostEtcdBytes, .depth = 16, .values = 20 * kMostEtcdKeys};
 
 Expected<JsonValue> read_object(std::string_view text) {
-  auto value = observe::read_json(text, kLimits);
+  auto value = text::read_json(text, kLimits);
   if (!value) return unexpected("etcd's answer is no JSON: " + value.error());
   if (value->kind != JsonValue::Kind::object) return unexpected("etcd's answer is no object");
   if (const JsonValue* error = value->find("error")) {
@@ -40,7 +40,7 @@ std::optional<std::string> find_bytes(const JsonValue& object, std::string_view 
   const JsonValue* value = object.find(name);
   if (value == nullptr) return std::string();
   const auto text = value->as_string();
-  return text ? find_base64(*text) : std::nullopt;
+  return text ? text::find_base64(*text) : std::nullopt;
 }
 
 std::optional<EtcdEntry> find_entry(const JsonValue& kv, bool deleted) {
@@ -68,7 +68,8 @@ std::string end_of(std::string_view prefix) {
 
 std::string range_of(std::string_view prefix) {
   const std::string all = std::string(prefix) + '/';
-  return R"("key":")" + to_base64(all) + R"(","range_end":")" + to_base64(end_of(all)) + '"';
+  return R"("key":")" + text::to_base64(all) + R"(","range_end":")" + text::to_base64(end_of(all)) +
+         '"';
 }
 
 }  // namespace

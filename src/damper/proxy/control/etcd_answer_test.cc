@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "damper/proxy/control/base64.h"
+#include "damper/base/text/base64.h"
 
 namespace damper::proxy {
 namespace {
@@ -63,10 +63,10 @@ TEST(EtcdAnswer, WhatIsNoAnswerIsRefused) {
 }
 
 TEST(EtcdAnswer, AsksForAllThatBeginsWithThePrefixAndASlash) {
-  EXPECT_EQ(etcd_range("/d"), R"({"key":")" + to_base64("/d/") + R"(","range_end":")" +
-                                  to_base64("/d0") + R"(","limit":"1000"})");
-  EXPECT_EQ(etcd_watch("/d", 8), R"({"create_request":{"key":")" + to_base64("/d/") +
-                                     R"(","range_end":")" + to_base64("/d0") +
+  EXPECT_EQ(etcd_range("/d"), R"({"key":")" + text::to_base64("/d/") + R"(","range_end":")" +
+                                  text::to_base64("/d0") + R"(","limit":"1000"})");
+  EXPECT_EQ(etcd_watch("/d", 8), R"({"create_request":{"key":")" + text::to_base64("/d/") +
+                                     R"(","range_end":")" + text::to_base64("/d0") +
                                      R"(","start_revision":"8"}})");
 }
 

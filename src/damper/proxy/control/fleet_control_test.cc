@@ -13,7 +13,7 @@
 #include <mutex>
 #include <thread>
 
-#include "damper/proxy/control/base64.h"
+#include "damper/base/text/base64.h"
 #include "damper/proxy/control/fleet_copy.h"
 
 namespace damper::proxy {
@@ -55,7 +55,8 @@ class FakeEtcd {
 
  private:
   static std::string kv(const std::string& value) {
-    return R"({"key":")" + to_base64("/d/policy") + R"(","value":")" + to_base64(value) + "\"}";
+    return R"({"key":")" + text::to_base64("/d/policy") + R"(","value":")" +
+           text::to_base64(value) + "\"}";
   }
   static std::string chunk(const std::string& text) {
     std::array<char, 32> size{};

@@ -12,8 +12,8 @@
 #include <system_error>
 #include <utility>
 
-#include "damper/observe/json_reader.h"
-#include "damper/observe/utf8.h"
+#include "damper/base/text/json_reader.h"
+#include "damper/base/text/utf8.h"
 
 namespace damper::proxy {
 namespace {
@@ -22,7 +22,7 @@ constexpr std::size_t kMostCopyBytes = 4 * kMostEtcdBytes;  // with escapes
 
 void append_text(std::string& out, std::string_view text) {
   out += '"';
-  observe::append_escaped(out, text, 6 * text.size() + 3);
+  text::append_escaped(out, text, 6 * text.size() + 3);
   out += '"';
 }
 
@@ -60,19 +60,19 @@ std::string print_fleet(const Fleet& fleet) {
 
 Expected<Fleet> parse_fleet(std::string_view text) {
   const auto value =
-      observe::read_json(text, {.bytes = kMostCopyBytes, .depth = 4, .values = 4 * kMostEtcdKeys});
+      text::read_json(text, {.bytes = kMostCopyBytes, .depth = 4, .values = 4 * kMostEtcdKeys});
   if (!value) return unexpected(value.error());
   Fleet out;
-  const observe::JsonValue* const revision = value->find("revision");
-  const observe::JsonValue* const switches = value->find("switches");
+  const text::JsonValue* const revision = value->find("revision");
+  const text::JsonValue* const switches = value->find("switches");
   const auto number = revision != nullptr ? revision->as_integer() : std::nullopt;
   if (!number || switches == nullptr) return unexpected(std::string("it is no copy of a fleet"));
   out.revision = *number;
-  if (const observe::JsonValue* policy = value->find("policy")) {
+  if (const text::JsonValue* policy = value->find("policy")) {
     if (!policy->as_string()) return unexpected(std::string("its policy is no text"));
     out.policy = policy->text;
   }
-  for (const observe::JsonValue& one : switches->items) {
+  for (const text::JsonValue& one : switches->items) {
     if (one.items.size() != 2) return unexpected(std::string("its switches are no pairs"));
     out.switches[one.items[0].text] = one.items[1].text;
   }

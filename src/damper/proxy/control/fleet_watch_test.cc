@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "damper/proxy/control/base64.h"
+#include "damper/base/text/base64.h"
 
 namespace damper::proxy {
 namespace {
@@ -10,7 +10,7 @@ namespace {
 using namespace std::chrono_literals;
 
 std::string kv(const std::string& key, const std::string& value, int revision) {
-  return R"({"key":")" + to_base64("/d/" + key) + R"(","value":")" + to_base64(value) +
+  return R"({"key":")" + text::to_base64("/d/" + key) + R"(","value":")" + text::to_base64(value) +
          R"(","mod_revision":")" + std::to_string(revision) + "\"}";
 }
 std::string range(int revision, const std::string& kvs) {

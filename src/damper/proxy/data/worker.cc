@@ -12,10 +12,10 @@
 #include "damper/base/check.h"
 #include "damper/http/net/loop.h"
 #include "damper/http/server/server.h"
-#include "damper/proxy/data/access_log.h"
-#include "damper/proxy/data/access_metrics.h"
 #include "damper/proxy/data/gate.h"
-#include "damper/proxy/data/passage_sink.h"
+#include "damper/proxy/request/access_log.h"
+#include "damper/proxy/request/access_metrics.h"
+#include "damper/proxy/request/passage_sink.h"
 
 namespace damper::proxy {
 namespace {

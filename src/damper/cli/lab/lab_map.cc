@@ -1,0 +1,138 @@
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "damper/base/text/plain_text.h"
+#include "damper/cli/files.h"
+#include "damper/cli/lab.h"
+#include "damper/cli/lab/lab_files.h"
+#include "damper/cli/terminal.h"
+#include "damper/lab/report/map_report.h"
+#include "damper/lab/runs/map.h"
+#include "damper/run/interrupt.h"
+
+namespace damper::cli {
+namespace {
+
+struct Options {
+  std::string scenario;
+  std::string variant;
+  std::string policy;
+  std::vector<double> loads;
+  std::vector<double> triggers;
+  int runs = 10;
+  std::uint64_t seed = 1;
+  unsigned threads = 0;
+  Outputs outputs;
+};
+
+Expected<lab::Scenario> choose(const Options& options, const text::Stdio& streams) {
+  std::vector<std::string> variants;
+  if (!options.variant.empty()) variants.push_back(options.variant);
+  const auto scenarios = load_scenarios(options.scenario, variants, streams);
+  if (!scenarios) return unexpected(scenarios.error());
+  lab::Scenario chosen = scenarios->front();
+  if (!options.policy.empty()) {
+    auto changed = under_policy(chosen, options.policy);
+    if (!changed) return changed;
+    chosen = std::move(*changed);
+  }
+  if (!options.loads.empty()) chosen.map.loads = options.loads;
+  if (!options.triggers.empty()) chosen.map.triggers = options.triggers;
+  if (const auto error = find_map_error(chosen)) return unexpected(to_string(*error));
+  return chosen;
+}
+
+// What to type for the same map.
+std::string command_line(const Options& options) {
+  std::string line = "damper lab map " + options.scenario;
+  if (!options.variant.empty()) line += " --variant " + options.variant;
+  if (!options.policy.empty()) line += " --policy " + options.policy;
+  const auto add_list = [&](const char* name, const std::vector<double>& values) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      line += i == 0 ? name : ",";
+      line += text::for_programs(values[i], "");
+    }
+  };
+  add_list(" --load ", options.loads);
+  add_list(" --trigger ", options.triggers);
+  return line + " --runs " + std::to_string(options.runs) + " --seed " +
+         std::to_string(options.seed);
+}
+
+int draw(const Options& options, const text::Stdio& streams) {
+  const auto scenario = choose(options, streams);
+  if (!scenario) {
+    streams.err << scenario.error() << '\n';
+    return kTrouble;
+  }
+  lab::MapResult map;
+  {
+    const run::Interrupt interrupt;
+    Progress progress(streams.err, "runs");
+    map = draw_map(*scenario, {.runs = options.runs,
+                               .seed = options.seed,
+                               .threads = options.threads,
+                               .stop = &run::Interrupt::flag(),
+                               .on_progress = [&](std::size_t done, std::size_t of) {
+                                 progress.on_progress(done, of);
+                               }});
+  }
+  map.command = command_line(options);
+  map.version = DAMPER_VERSION;
+  if (!options.outputs.takes_standard_output()) {
+    lab::print_map_text(streams.out, map, {.colour = wants_colour(streams.out)});
+  }
+  const auto wanted = [&](const std::string& file,
+                          void (*print)(std::ostream&, const lab::MapResult&)) {
+    return file.empty() || write_output(file, streams, [&](std::ostream& out) { print(out, map); });
+  };
+  const bool html = wanted(options.outputs.html, lab::print_map_html);
+  const bool json = wanted(options.outputs.json, lab::print_map_json);
+  const bool csv = wanted(options.outputs.csv, lab::print_map_csv);
+  if (!html || !json || !csv) return kTrouble;
+  return map.interrupted ? run::kInterrupted : kOk;
+}
+
+}  // namespace
+
+void add_lab_map(CLI::App& lab, const text::Stdio& streams, int& status) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* command = lab.add_subcommand(
+      "map", "Sweep load against the size of the trigger: safe, vulnerable, metastable.");
+  command->footer(R"(Examples:
+  damper lab map metastable-db                              as the scenario says
+  damper lab map metastable-db --variant damper --html map.html
+  damper lab map mine.yaml --policy new.yaml --load 100,150,200 --trigger 1,5,20 --runs 50
+
+The load is that of the scenario's first clients, in requests a second; the trigger is its first
+fault: seconds of an outage, or the amount of a slowdown, a spike or a capacity cut.
+)");
+  command
+      ->add_option("SCENARIO", options->scenario,
+                   "One that comes with it (damper lab list), or a file; - is standard input.")
+      ->required();
+  command->add_option("--variant", options->variant, "Of this variant; else the first.");
+  command->add_option("--policy", options->policy, "Under this policy file; `default` is none.");
+  command->add_option("--load", options->loads, "Requests a second, with commas between.")
+      ->delimiter(',')
+      ->check(CLI::PositiveNumber);
+  command->add_option("--trigger", options->triggers, "Sizes, with commas between.")
+      ->delimiter(',')
+      ->check(CLI::NonNegativeNumber);
+  command->add_option("--runs", options->runs, "Of each point.")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 10'000));
+  command->add_option("--seed", options->seed, "Of each point's first run.")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command->add_option("--threads", options->threads, "At most so many; 0 is one for each core.")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 64));
+  add_outputs(*command, options->outputs);
+  command->callback([options, streams, &status] { status = draw(*options, streams); });
+}
+
+}  // namespace damper::cli

@@ -1,0 +1,125 @@
+#include "damper/demo/demo.h"
+
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "damper/base/duration_text.h"
+#include "damper/demo/demo_acts.h"
+#include "damper/demo/demo_backends.h"
+#include "damper/demo/demo_fleet.h"
+#include "damper/proxy/data/proxy.h"
+#include "damper/run/clock.h"
+
+namespace damper::demo {
+namespace {
+
+constexpr int kSlowness = 20;
+
+// One side of an act, running.
+class Lane {
+ public:
+  Lane(std::unique_ptr<DemoBackends> backends, std::unique_ptr<proxy::Proxy> proxy,
+       std::unique_ptr<DemoFleet> fleet)
+      : backends_(std::move(backends)), proxy_(std::move(proxy)), fleet_(std::move(fleet)) {}
+
+  void apply(const ActRecord& act, Duration at) {
+    const bool trouble = act.times.trouble <= at && at < act.times.over;
+    fleet_->set_rate(rate_at(act.act, act.times, at));
+    backends_->set_down(trouble && (act.act == Act::outage || act.act == Act::kill_switch));
+    backends_->set_slowness(1, trouble && act.act == Act::slow_replica ? kSlowness : 1);
+  }
+
+  // Everybody who waits is remembered, and then the switch is flipped where there is one.
+  void flip(LaneRecord& record) {
+    record.waiting = fleet_->mark();
+    flipped_ = run::now();
+    if (!proxy_) return;
+    admit::SwitchSetting off;
+    off.off = true;
+    off.reason = "the demo: the database fails over";
+    (void)proxy_->flip("route/patient", admit::Switch::retries, off);
+  }
+
+  void sample(LaneRecord& record) {
+    const std::uint64_t started = fleet_->started();
+    const std::uint64_t arrivals = backends_->arrivals();
+    record.started.push_back(static_cast<std::uint32_t>(started - started_));
+    record.attempts.push_back(static_cast<std::uint32_t>(arrivals - arrivals_));
+    started_ = started;
+    arrivals_ = arrivals;
+    const std::vector<DemoCall> ended = fleet_->take();
+    record.calls.insert(record.calls.end(), ended.begin(), ended.end());
+    if (const auto at = fleet_->marked_ended()) record.waiting_ended = between(flipped_, *at);
+  }
+
+ private:
+  // In the order in which they are needed: the fleet goes first.
+  std::unique_ptr<DemoBackends> backends_;
+  std::unique_ptr<proxy::Proxy> proxy_;
+  std::unique_ptr<DemoFleet> fleet_;
+  std::uint64_t started_ = 0;
+  std::uint64_t arrivals_ = 0;
+  Instant flipped_ = kNever;
+};
+
+Expected<std::unique_ptr<Lane>> start_unguarded(Act act, Instant begun) {
+  auto backends = DemoBackends::start({});
+  if (!backends) return unexpected(backends.error());
+  auto fleet = DemoFleet::start(unguarded_fleet(act, (*backends)->endpoints()), begun);
+  if (!fleet) return unexpected(fleet.error());
+  return std::make_unique<Lane>(std::move(*backends), nullptr, std::move(*fleet));
+}
+
+Expected<std::unique_ptr<Lane>> start_guarded(Act act, Instant begun, std::string& policy) {
+  auto backends = DemoBackends::start({});
+  if (!backends) return unexpected(backends.error());
+  policy = demo_policy((*backends)->endpoints());
+  const auto config = proxy::load_proxy(policy, "the demo's policy");
+  if (!config) return unexpected(to_string(config.error()));
+  auto proxy = proxy::Proxy::start(*config, {});
+  if (!proxy) return unexpected(proxy.error());
+  const std::string address = "http://127.0.0.1:" + std::to_string((*proxy)->port("demo"));
+  auto fleet = DemoFleet::start(guarded_fleet(act, address), begun);
+  if (!fleet) return unexpected(fleet.error());
+  return std::make_unique<Lane>(std::move(*backends), std::move(*proxy), std::move(*fleet));
+}
+
+}  // namespace
+
+Expected<DemoRecord> run_demo(const DemoOptions& options,
+                              const std::function<void(const ActRecord&)>& watch,
+                              const std::atomic<bool>& stop) {
+  DemoRecord record;
+  for (const Act act : kActs) {
+    if (stop.load()) break;
+    const Instant begun = run::now();
+    auto guarded = start_guarded(act, begun, record.policy);
+    if (!guarded) return unexpected(guarded.error());
+    auto unguarded = start_unguarded(act, begun);
+    if (!unguarded) return unexpected(unguarded.error());
+
+    ActRecord& seen = record.acts.emplace_back();
+    seen.act = act;
+    seen.times = times_of(act, options.act);
+    bool flipped = false;
+    for (Duration at{0}; at < seen.times.end && !stop.load(); at += kDemoBucket) {
+      for (Lane* lane : {guarded->get(), unguarded->get()}) lane->apply(seen, at);
+      if (seen.times.flip && at >= *seen.times.flip && !std::exchange(flipped, true)) {
+        (*guarded)->flip(seen.guarded);
+        (*unguarded)->flip(seen.unguarded);
+      }
+      std::this_thread::sleep_until(
+          std::chrono::steady_clock::time_point(begun.time_since_epoch() + at + kDemoBucket));
+      (*guarded)->sample(seen.guarded);
+      (*unguarded)->sample(seen.unguarded);
+      seen.whole = at + kDemoBucket >= seen.times.end;
+      watch(seen);
+    }
+  }
+  return record;
+}
+
+}  // namespace damper::demo

@@ -1,0 +1,97 @@
+#ifndef DAMPER_HTTP_IDEMPOTENCY_IDEMPOTENCY_STORE_H_
+#define DAMPER_HTTP_IDEMPOTENCY_IDEMPOTENCY_STORE_H_
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "damper/base/instant.h"
+#include "damper/base/unix_time.h"
+#include "damper/http/codec/message.h"
+#include "damper/http/idempotency/idempotency_fingerprint.h"
+
+namespace damper::http {
+
+// What a request finds under its key.
+enum class KeyState : std::uint8_t {
+  first,      // nothing: it is to be carried out, and completed or released
+  replayed,   // the answer to the same request
+  under_way,  // the same request is being carried out
+  mismatch,   // another request had this key
+  full,       // no room: all that is kept is under way
+  broken,     // the store does not work
+};
+inline constexpr std::array<std::string_view, 6> kKeyStateNames = {
+    "first", "replayed", "under_way", "mismatch", "full", "broken"};
+[[nodiscard]] constexpr std::string_view name(KeyState state) noexcept {
+  return kKeyStateNames[static_cast<std::size_t>(state)];
+}
+
+// What a store has done, for metrics. Any thread may read it.
+struct IdempotencyTally {
+  std::array<std::atomic<std::uint64_t>, kKeyStateNames.size()> claims{};
+  std::atomic<std::uint64_t> evictions{0};    // answers that went before their time: no room
+  std::atomic<std::uint64_t> expirations{0};  // answers that went in time
+  std::atomic<std::uint64_t> recovered{0};    // claims whose first owner had died
+  std::atomic<std::uint64_t> lost{0};         // completed too late: somebody else had the key
+  std::atomic<std::uint64_t> unkept{0};       // answers without room: answer_not_kept() instead
+  std::atomic<std::uint64_t> errors{0};       // of the store itself
+  std::atomic<std::uint64_t> entries{0};
+  std::atomic<std::uint64_t> bytes{0};  // 0 where it is not known
+};
+
+// What a store keeps in the place of an answer for which it has no room: a 409 that says that the
+// request was carried out. Done once is more important than told twice.
+[[nodiscard]] Response answer_not_kept();
+
+// An IdempotencyStore remembers which requests were carried out, by their keys, and what was
+// answered.
+//
+// Why: a caller that lost the connection cannot know whether its order was placed. With a key it
+// asks again, and gets the answer to the first time.
+// Model: claim() makes an entry that is under way and gives whoever made it a token; complete()
+// puts the answer into it, release() removes it: nothing was done. Both need the token, so that one
+// who lost the key to somebody else (its lease ran out) changes nothing (trap W2). Invariants:
+//   (1) Between a claim that says `first` and its complete, release or end of lease every other
+//       claim of the key says under_way, or mismatch.
+//   (2) After complete every claim of it says replayed or mismatch, until it expires or is evicted.
+//       What is replayed is the answer or, when that does not fit, answer_not_kept().
+//   (3) What is under way is never evicted.
+//   (4) Entries and bytes are bounded.
+// Time is wall time, since a durable store outlives the process.
+// Thread safety: none, but for tally(): used on the loop's thread. A store may promise more.
+class IdempotencyStore {
+ public:
+  struct Claim {
+    KeyState state = KeyState::broken;
+    std::uint64_t token = 0;           // of a `first`
+    bool recovered = false;            // of a `first`: somebody began it, and died
+    std::optional<Response> answer{};  // of a `replayed`
+  };
+
+  virtual ~IdempotencyStore() = default;
+
+  [[nodiscard]] virtual Claim claim(std::string_view key, const Fingerprint& request,
+                                    UnixTime now) = 0;
+  // False: the key is not ours any more, or the store is broken. Counted. The request is not handed
+  // out again here in either case.
+  virtual bool complete(std::string_view key, std::uint64_t token, const Response& answer,
+                        UnixTime now) = 0;
+  virtual void release(std::string_view key, std::uint64_t token) = 0;
+
+  [[nodiscard]] const IdempotencyTally& tally() const noexcept { return tally_; }
+
+ protected:
+  Claim counted(Claim claim) noexcept {
+    tally_.claims[static_cast<std::size_t>(claim.state)].fetch_add(1, std::memory_order_relaxed);
+    return claim;
+  }
+  IdempotencyTally tally_;
+};
+
+}  // namespace damper::http
+
+#endif  // DAMPER_HTTP_IDEMPOTENCY_IDEMPOTENCY_STORE_H_

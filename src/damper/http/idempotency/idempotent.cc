@@ -1,0 +1,180 @@
+#include "damper/http/idempotency/idempotent.h"
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <utility>
+
+#include "damper/base/check.h"
+
+namespace damper::http {
+namespace {
+
+struct Settings {
+  Handler inner;
+  IdempotencyStore& store;
+  IdempotentOptions options;
+};
+using SettingsPtr = std::shared_ptr<const Settings>;
+
+Response text(int status, std::string body) {
+  Response response;
+  response.status = status;
+  response.fields.add("content-type", "text/plain");
+  response.body = std::move(body);
+  return response;
+}
+
+// Carries out one request: the exchange that the handler sees.
+class FirstTime final : public Exchange {
+ public:
+  FirstTime(SettingsPtr settings, ExchangePtr outer, std::string key, std::uint64_t token)
+      : settings_(std::move(settings)),
+        outer_(std::move(outer)),
+        key_(std::move(key)),
+        token_(token) {
+    request_ = std::move(outer_->request());
+    outer_->request().method = request_.method;  // A server answers HEAD without a body.
+    arrived_ = outer_->arrived();
+    inherited_ = outer_->inherited();
+  }
+  FirstTime(const FirstTime&) = delete;
+  FirstTime& operator=(const FirstTime&) = delete;
+  ~FirstTime() override {
+    if (!answered_) finish(text(500, "The request was begun, and nobody answered it.\n"));
+  }
+
+  void respond(Response response) override {
+    if (!answered_) finish(std::move(response));
+  }
+  [[nodiscard]] bool is_over() const noexcept override { return answered_; }
+  void on_cancel(std::function<void()>) override {}  // The work goes on: see the header.
+  [[nodiscard]] bool is_here() const noexcept override { return outer_->is_here(); }
+  void post(std::function<void()> work) override { outer_->post(std::move(work)); }
+
+ private:
+  void finish(Response response) {
+    answered_ = true;
+    const IdempotentOptions& options = settings_->options;
+    const bool not_done = options.not_done ? options.not_done(response) : means_not_done(response);
+    if (not_done) {
+      settings_->store.release(key_, token_);
+    } else if (response.body.size() > options.longest_answer) {
+      complete(text(409, "The request was carried out, and its answer was too long to be kept.\n"));
+    } else {
+      complete(response);
+    }
+    outer_->respond(std::move(response));
+  }
+  void complete(const Response& answer) {
+    (void)settings_->store.complete(key_, token_, answer, settings_->options.now());
+  }
+
+  const SettingsPtr settings_;
+  const ExchangePtr outer_;
+  const std::string key_;
+  const std::uint64_t token_;
+  bool answered_ = false;
+};
+
+// The key as the store knows it: the principal's length first, so that no two pairs are one.
+std::string stored_key(const IdempotentOptions& options, const Request& request,
+                       std::string_view key) {
+  const std::string principal = options.principal ? options.principal(request) : std::string();
+  return std::to_string(principal.size()) + ":" + principal + std::string(key);
+}
+
+void run(const SettingsPtr& settings, const ExchangePtr& exchange, std::string key,
+         const IdempotencyStore::Claim& claim) {
+  const std::shared_ptr<FirstTime> first(
+      new FirstTime(settings, exchange, std::move(key), claim.token), EndsOnTheLoop());
+  first->request().fields.remove(kRecoveredHeader);
+  if (claim.recovered) first->request().fields.set(kRecoveredHeader, "true");
+  try {
+    settings->inner(first);
+  } catch (...) {
+    first->respond(text(500, "The request was begun, and failed.\n"));
+  }
+}
+
+Response refused(KeyState state, std::chrono::seconds retry_after) {
+  Response response;
+  if (state == KeyState::mismatch) {
+    response = text(422, "The Idempotency-Key was used for another request.\n");
+  } else if (state == KeyState::under_way) {
+    response = text(409, "The request with this Idempotency-Key is under way.\n");
+  } else {
+    response = text(503, "The Idempotency-Key cannot be remembered now.\n");
+  }
+  response.fields.add(kIdempotencyHeader, name(state));
+  if (state != KeyState::mismatch) {
+    response.fields.add("retry-after", std::to_string(retry_after.count()));
+  }
+  return response;
+}
+
+void handle(const SettingsPtr& settings, const ExchangePtr& exchange) {
+  const IdempotentOptions& options = settings->options;
+  const Request& request = exchange->request();
+  if (request.method != "POST" && request.method != "PATCH") return settings->inner(exchange);
+  const auto fields = request.fields.view();
+  const auto keys = std::count_if(fields.begin(), fields.end(), [](const Field& field) {
+    return same_name(field.name, kIdempotencyKeyHeader);
+  });
+  if (keys == 0 && !options.required) return settings->inner(exchange);
+  if (keys == 0) return exchange->respond(text(400, "This needs an Idempotency-Key.\n"));
+  const std::string_view key = *request.fields.find(kIdempotencyKeyHeader);
+  if (keys > 1 || !valid_key(key, options.longest_key)) {
+    return exchange->respond(text(400, "Send one Idempotency-Key of at most " +
+                                           std::to_string(options.longest_key) +
+                                           " visible ASCII characters.\n"));
+  }
+  std::string stored = stored_key(options, request, key);
+  IdempotencyStore::Claim claim =
+      settings->store.claim(stored, fingerprint(request), options.now());
+  if (claim.state == KeyState::first) return run(settings, exchange, std::move(stored), claim);
+  if (claim.state == KeyState::replayed) {
+    claim.answer->fields.set(kReplayedHeader, "true");
+    return exchange->respond(*std::move(claim.answer));
+  }
+  exchange->respond(refused(claim.state, options.retry_after));
+}
+
+}  // namespace
+
+std::optional<std::string> find_error(const IdempotentOptions& options) {
+  using std::chrono::seconds;
+  if (options.longest_key < 1 || options.longest_key > 1024) {
+    return "longest_key must be from 1 to 1024";
+  }
+  if (options.longest_answer > std::size_t{1} << 30) return "longest_answer must be at most 1 GiB";
+  if (options.retry_after < seconds(1) || options.retry_after > seconds(3600)) {
+    return "retry_after must be from 1 s to 1 h";
+  }
+  return std::nullopt;
+}
+
+bool means_not_done(const Response& answer) noexcept {
+  return answer.status == 408 || answer.status == 425 || answer.status == 429 ||
+         answer.status == 503;
+}
+
+bool valid_key(std::string_view key, std::size_t longest) noexcept {
+  return !key.empty() && key.size() <= longest &&
+         std::all_of(key.begin(), key.end(), [](char c) { return c > ' ' && c < '\x7f'; });
+}
+
+Handler idempotent(Handler inner, IdempotencyStore& store, IdempotentOptions options) {
+  DAMPER_CHECK(!find_error(options));
+  if (!options.now) {
+    options.now = [] {
+      return std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now());
+    };
+  }
+  auto settings =
+      std::make_shared<const Settings>(Settings{std::move(inner), store, std::move(options)});
+  return
+      [settings = std::move(settings)](const ExchangePtr& exchange) { handle(settings, exchange); };
+}
+
+}  // namespace damper::http

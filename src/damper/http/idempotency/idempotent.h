@@ -1,0 +1,73 @@
+#ifndef DAMPER_HTTP_IDEMPOTENCY_IDEMPOTENT_H_
+#define DAMPER_HTTP_IDEMPOTENCY_IDEMPOTENT_H_
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "damper/base/unix_time.h"
+#include "damper/http/idempotency/idempotency_store.h"
+#include "damper/http/server/handler.h"
+
+namespace damper::http {
+
+inline constexpr std::string_view kIdempotencyKeyHeader = "idempotency-key";
+// On an answer that is not the first one: true.
+inline constexpr std::string_view kReplayedHeader = "idempotency-replayed";
+// On a refusal: under_way, mismatch, full, broken. It tells the 409 that says "in a moment" from a
+// conflict of versions.
+inline constexpr std::string_view kIdempotencyHeader = "damper-idempotency";
+// On a request that is carried out although somebody began it and died: look whether it was done.
+inline constexpr std::string_view kRecoveredHeader = "damper-idempotency-recovered";
+
+struct IdempotentOptions {
+  bool required = false;          // a POST or PATCH without a key is answered 400
+  std::size_t longest_key = 255;  // 1 to 1024 bytes
+  std::size_t longest_answer = std::size_t{1} << 20;  // bytes of body that are kept; up to 1 GiB
+  std::chrono::seconds retry_after{1};                // of a 409; 1 s to 1 h
+  // Who asks: keys of one are nothing to another. Empty: all share one name space, and whoever
+  // guesses a key and knows the request can read the answer.
+  std::function<std::string(const Request&)> principal{};
+  // Whether an answer means that nothing was done, so that the key may be tried again. Empty: see
+  // means_not_done.
+  std::function<bool(const Response&)> not_done{};
+  std::function<UnixTime()> now{};  // empty: the system's
+};
+
+[[nodiscard]] std::optional<std::string> find_error(const IdempotentOptions& options);
+
+// 408, 425, 429 and 503: the server did not begin. Every other answer is kept, 500, 502 and 504 as
+// well: something may have been done, and doing it again is what a key is there to prevent. A
+// handler that knows better answers 503.
+[[nodiscard]] bool means_not_done(const Response& answer) noexcept;
+
+// Whether this can be a key: 1 to `longest` visible ASCII characters.
+[[nodiscard]] bool valid_key(std::string_view key, std::size_t longest) noexcept;
+
+// The middleware that carries out a POST or PATCH with an Idempotency-Key once, however often it
+// comes:
+//   the first time        it is run; its answer is stored, then sent
+//   again, the same       the stored answer, with idempotency-replayed: true
+//   while it is under way 409, with Retry-After
+//   another request       422: the key has been used
+//   no valid key          400; also without one, when it is required
+//   no room, or broken    503, with Retry-After: without the store nothing is run
+// Other methods, and requests without a key, pass through.
+//
+// Model: the work is not given up when its caller goes away: the caller will ask again and wants
+// the answer. So the handler is not told, and is_over() is false until it answers. If the handler
+// lets go of the exchange without an answer, that is a 500, and stored. An answer longer than
+// `longest_answer` is sent, and in its place a 409 that says so is stored: done once is more
+// important than told twice.
+// Put it inside a guard, so that what the guard refuses touches no store.
+// After a crash a durable store hands the key out again when its lease has run out; whether the
+// first one had done its work only the handler can find out (kRecoveredHeader).
+// REQUIRES: !find_error(options); the store outlives the handler and all its exchanges.
+[[nodiscard]] Handler idempotent(Handler inner, IdempotencyStore& store,
+                                 IdempotentOptions options = {});
+
+}  // namespace damper::http
+
+#endif  // DAMPER_HTTP_IDEMPOTENCY_IDEMPOTENT_H_

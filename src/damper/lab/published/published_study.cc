@@ -1,0 +1,131 @@
+#include "damper/lab/published/published_study.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "damper/base/check.h"
+#include "damper/base/text/plain_text.h"
+#include "damper/lab/runs/measure.h"
+#include "damper/lab/scenario/builtin.h"
+
+namespace damper::lab {
+
+Estimator mean_of(std::size_t i) {
+  return [i](std::span<const Sample> samples) {
+    Summary summary;
+    for (const Sample& sample : samples) summary.add(sample.values.at(i));
+    return Estimate{summary.mean(), summary.interval()};
+  };
+}
+
+Estimator share_of(std::size_t k, std::size_t n, double scale) {
+  return [=](std::span<const Sample> samples) {
+    Proportion all;
+    for (const Sample& sample : samples) {
+      all.k += static_cast<std::int64_t>(sample.values.at(k));
+      all.n += static_cast<std::int64_t>(sample.values.at(n));
+    }
+    const Interval interval = all.interval();
+    return Estimate{scale * all.share(), {scale * interval.low, scale * interval.high}};
+  };
+}
+
+Estimator quantile_of(Percent share) {
+  return [share](std::span<const Sample> samples) {
+    LatencySketch all;
+    for (const Sample& sample : samples) all.merge(sample.latency);
+    const auto at = [&all](double ratio) {
+      const double hundredths = std::clamp(ratio, 0.0, 1.0) * Percent::kDenominator;
+      const auto latency = all.quantile(
+          Percent::from_hundredths(static_cast<std::int32_t>(std::lround(hundredths))));
+      return latency ? static_cast<double>(latency->count()) / 1e6 : 0;
+    };
+    // The rank of the quantile has a binomial distribution.
+    const double q = share.ratio();
+    const double count = std::max(1.0, static_cast<double>(all.count()));
+    const double reach = 1.96 * std::sqrt(q * (1 - q) / count);
+    return Estimate{at(q), {at(q - reach), at(q + reach)}};
+  };
+}
+
+Study study_of(Scenario scenario, std::size_t runs, Look look, bool latency_over_time) {
+  DAMPER_CHECK(!find_error(scenario));
+  Study study{.rows = {}, .of = scenario.title(), .runs = runs, .run = {}};
+  study.run = [scenario = std::move(scenario), look = std::move(look), latency_over_time](
+                  std::uint64_t seed, const std::atomic<bool>* stop) {
+    const Record record =
+        play(scenario, {.seed = seed, .latency_over_time = latency_over_time, .stop = stop});
+    Sample sample = look(scenario, record);
+    sample.whole = !record.cut_short;
+    return sample;
+  };
+  return study;
+}
+
+Study study_of(Scenario scenario, std::size_t runs, const std::vector<std::string_view>& measures) {
+  std::vector<const Measure*> found;
+  for (const std::string_view name : measures) {
+    found.push_back(find_measure(name));
+    DAMPER_CHECK(found.back() != nullptr);
+  }
+  return study_of(std::move(scenario), runs,
+                  [found = std::move(found)](const Scenario& played, const Record& record) {
+                    Sample sample;
+                    for (const Measure* each : found) {
+                      sample.values.push_back(each->of(played, record));
+                    }
+                    return sample;
+                  });
+}
+
+Scenario builtin_variant(std::string_view name, std::string_view variant) {
+  const auto scenarios = load_builtin(name);
+  DAMPER_CHECK(static_cast<bool>(scenarios));
+  const auto found = std::find_if(scenarios->begin(), scenarios->end(),
+                                  [&](const Scenario& each) { return each.variant == variant; });
+  DAMPER_CHECK(found != scenarios->end());
+  return *found;
+}
+
+engine::Policy& policy_of(Scenario& scenario, std::string_view service) {
+  auto& routes = scenario.policy.routes;
+  auto found = std::find_if(routes.begin(), routes.end(),
+                            [&](const policy::Route& each) { return each.name == service; });
+  if (found == routes.end() && routes.size() == 1) found = routes.begin();
+  DAMPER_CHECK(found != routes.end());
+  return found->settings.policy;
+}
+
+PublishedRow within_percent(PublishedRow row, double percent) {
+  row.low = row.theirs * (1 - percent / 100);
+  row.high = row.theirs * (1 + percent / 100);
+  row.tolerance = "± " + text::for_people(percent) + " %";
+  return row;
+}
+
+PublishedRow within_amount(PublishedRow row, double amount) {
+  row.low = row.theirs - amount;
+  row.high = row.theirs + amount;
+  row.tolerance = "± " + text::for_programs(amount, "-");
+  if (row.unit == "%") row.tolerance += amount == 1 ? " point" : " points";
+  return row;
+}
+
+PublishedRow between_bounds(PublishedRow row, double low, double high) {
+  row.low = low;
+  row.high = high;
+  row.tolerance = text::for_programs(low, "-") + " to " + text::for_programs(high, "-");
+  return row;
+}
+
+std::vector<Study> all_studies() {
+  std::vector<Study> all;
+  for (auto* const part :
+       {backoff_studies, collapse_studies, queue_studies, retry_studies, tail_studies}) {
+    for (Study& study : part()) all.push_back(std::move(study));
+  }
+  return all;
+}
+
+}  // namespace damper::lab

@@ -1,0 +1,90 @@
+#ifndef DAMPER_LAB_PUBLISHED_PUBLISHED_STUDY_H_
+#define DAMPER_LAB_PUBLISHED_PUBLISHED_STUDY_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "damper/engine/policy.h"
+#include "damper/lab/published/published.h"
+#include "damper/lab/record/latency_sketch.h"
+#include "damper/lab/runs/interval.h"
+#include "damper/lab/scenario/scenario.h"
+#include "damper/lab/world/world.h"
+
+// What published.h's reproduce() is made of: the studies, in published_backoff.cc,
+// published_collapse.cc, published_queues.cc, published_retries.cc and published_tail.cc.
+
+namespace damper::lab {
+
+// What one run has said.
+struct Sample {
+  std::vector<double> values{};
+  LatencySketch latency{};
+  bool whole = true;  // not cut short
+};
+
+// What the runs of a study say of one row, together. The interval is at 95 %.
+struct Estimate {
+  double value = 0;
+  Interval interval{};
+};
+using Estimator = std::function<Estimate(std::span<const Sample>)>;
+
+// The mean of values[i] over the runs, with Student's interval.
+[[nodiscard]] Estimator mean_of(std::size_t i);
+// `scale` times the sum of values[k] by that of values[n], with Wilson's interval: a share of
+// requests, or of runs.
+[[nodiscard]] Estimator share_of(std::size_t k, std::size_t n, double scale = 1);
+// What that share of all latencies does not exceed, in ms; the interval is that of the order
+// statistics.
+[[nodiscard]] Estimator quantile_of(Percent share);
+
+struct StudyRow {
+  PublishedRow row{};
+  Estimator estimate{};
+};
+
+// A Study is runs that are alike but for their seed, and the rows that they speak of.
+struct Study {
+  std::vector<StudyRow> rows{};
+  std::string of{};  // "aws-occ/full, 50 clients"
+  std::size_t runs = 1;
+  // One run; seeds count from 1. Stopped, it returns early and is not whole.
+  std::function<Sample(std::uint64_t seed, const std::atomic<bool>* stop)> run{};
+};
+
+// A study of one scenario, in which each run is one play of it.
+using Look = std::function<Sample(const Scenario&, const Record&)>;
+[[nodiscard]] Study study_of(Scenario scenario, std::size_t runs, Look look,
+                             bool latency_over_time = false);
+// The same, where a run's values are measures (measure.h).
+[[nodiscard]] Study study_of(Scenario scenario, std::size_t runs,
+                             const std::vector<std::string_view>& measures);
+
+// REQUIRES: there is such a built-in scenario with that variant.
+[[nodiscard]] Scenario builtin_variant(std::string_view name, std::string_view variant);
+// The policy that calls to the service run under. REQUIRES: the scenario has a route for it.
+[[nodiscard]] engine::Policy& policy_of(Scenario& scenario, std::string_view service);
+
+// `theirs`, accepted within so many percent of it, or within so much.
+[[nodiscard]] PublishedRow within_percent(PublishedRow row, double percent);
+[[nodiscard]] PublishedRow within_amount(PublishedRow row, double amount);
+// Accepted from low to high.
+[[nodiscard]] PublishedRow between_bounds(PublishedRow row, double low, double high);
+
+[[nodiscard]] std::vector<Study> backoff_studies();   // AWS's jitter
+[[nodiscard]] std::vector<Study> collapse_studies();  // HotOS'21, OSDI'22, retry collapse
+[[nodiscard]] std::vector<Study> queue_studies();     // queueing collapse, CoDel, client throttle
+[[nodiscard]] std::vector<Study> retry_studies();     // bucket against breaker, layers
+[[nodiscard]] std::vector<Study> tail_studies();      // The Tail at Scale
+[[nodiscard]] std::vector<Study> all_studies();
+
+}  // namespace damper::lab
+
+#endif  // DAMPER_LAB_PUBLISHED_PUBLISHED_STUDY_H_

@@ -1,0 +1,24 @@
+#ifndef DAMPER_LAB_PUBLISHED_PUBLISHED_TESTING_H_
+#define DAMPER_LAB_PUBLISHED_PUBLISHED_TESTING_H_
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <string>
+
+#include "damper/lab/published/published.h"
+
+namespace damper::lab {
+
+// The row of that name after so many runs: a look at what `damper lab reproduce` makes in full.
+inline ReproducedRow reproduced_row(const std::string& what, std::size_t runs) {
+  for (const ReproducedRow& each : reproduce({.only = what, .most_runs = runs}).rows) {
+    if (each.row.what == what) return each;
+  }
+  ADD_FAILURE() << "no row " << what;
+  return {};
+}
+
+}  // namespace damper::lab
+
+#endif  // DAMPER_LAB_PUBLISHED_PUBLISHED_TESTING_H_

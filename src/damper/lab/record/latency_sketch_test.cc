@@ -1,0 +1,148 @@
+#include "damper/lab/record/latency_sketch.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "damper/base/random.h"
+
+namespace damper::lab {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(LatencySketch, KnowsNothingAtFirst) {
+  const LatencySketch sketch;
+  EXPECT_EQ(sketch.count(), 0);
+  EXPECT_EQ(sketch.mean(), 0ns);
+  EXPECT_EQ(sketch.quantile(Percent(50)), std::nullopt);
+  EXPECT_EQ(sketch.bytes(), 0U);
+}
+
+TEST(LatencySketch, OneLatencyIsEveryQuantile) {
+  LatencySketch sketch;
+  sketch.add(1234567ns);
+  for (const int percent : {0, 50, 100}) {
+    EXPECT_EQ(sketch.quantile(Percent(percent)), 1234567ns);  // Not its bucket's middle.
+  }
+  EXPECT_EQ(sketch.mean(), 1234567ns);
+  EXPECT_EQ(sketch.min(), 1234567ns);
+  EXPECT_EQ(sketch.max(), 1234567ns);
+}
+
+TEST(LatencySketch, AQuantileIsTheLeastThatEnoughDoNotExceed) {
+  LatencySketch sketch;
+  for (int i = 1; i <= 50; ++i) sketch.add(Duration{i});  // Buckets of 1 ns: exact.
+  EXPECT_EQ(sketch.quantile(Percent(0)), 1ns);
+  EXPECT_EQ(sketch.quantile(Percent(2)), 1ns);
+  EXPECT_EQ(sketch.quantile(Percent::from_hundredths(201)), 2ns);
+  EXPECT_EQ(sketch.quantile(Percent(50)), 25ns);
+  EXPECT_EQ(sketch.quantile(Percent(99)), 50ns);
+  EXPECT_EQ(sketch.quantile(Percent(100)), 50ns);
+  EXPECT_EQ(sketch.mean(), 26ns);  // 25.5
+}
+
+// Latencies over nine powers of ten.
+std::vector<Duration> latencies(std::uint64_t seed, int n) {
+  Random random(seed);
+  std::vector<Duration> out;
+  for (int i = 0; i < n; ++i) {
+    double ns = 100 * random.draw();
+    for (auto power = static_cast<int>(random.draw() * 10); power > 0; --power) ns *= 10;
+    out.emplace_back(static_cast<std::int64_t>(ns));
+  }
+  return out;
+}
+
+TEST(LatencySketch, QuantilesAreWithinTwoPercent) {  // Invariants 1 and 2.
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    std::vector<Duration> all = latencies(seed, 1000);
+    LatencySketch sketch;
+    std::int64_t sum = 0;
+    for (const Duration latency : all) {
+      sketch.add(latency);
+      sum += latency.count();
+    }
+    std::sort(all.begin(), all.end());
+    for (const int percent : {1, 10, 50, 90, 99, 100}) {
+      const double truth =
+          static_cast<double>(all[static_cast<std::size_t>(percent * 10 - 1)].count());
+      ASSERT_NEAR(static_cast<double>(sketch.quantile(Percent(percent))->count()), truth,
+                  truth * 0.016 + 1)
+          << "seed " << seed << ", p" << percent;
+    }
+    EXPECT_EQ(sketch.count(), 1000);
+    EXPECT_EQ(sketch.min(), all.front());
+    EXPECT_EQ(sketch.max(), all.back());
+    EXPECT_EQ(sketch.mean(), Duration{(sum + 500) / 1000});
+  }
+}
+
+TEST(LatencySketch, MergingIsAddingTheRest) {  // Invariant 3.
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    LatencySketch one;
+    LatencySketch two;
+    LatencySketch both;
+    for (const Duration latency : latencies(seed, 30)) one.add(latency), both.add(latency);
+    for (const Duration latency : latencies(seed + 99, 3)) two.add(latency), both.add(latency);
+    LatencySketch merged;
+    merged.merge(LatencySketch());
+    EXPECT_EQ(merged.count(), 0);
+    merged.merge(seed % 2 == 0 ? one : two);
+    merged.merge(seed % 2 == 0 ? two : one);
+    merged.merge(LatencySketch());
+    EXPECT_EQ(merged.count(), 33);
+    EXPECT_EQ(merged.min(), both.min());
+    EXPECT_EQ(merged.max(), both.max());
+    EXPECT_EQ(merged.mean(), both.mean());
+    for (int percent = 0; percent <= 100; ++percent) {
+      ASSERT_EQ(merged.quantile(Percent(percent)), both.quantile(Percent(percent)))
+          << "seed " << seed << ", p" << percent;
+    }
+  }
+}
+
+TEST(LatencySketch, WhatIsTooLongCountsAs137Seconds) {
+  LatencySketch sketch;
+  sketch.add(1s);
+  sketch.add(kLongest);
+  EXPECT_GT(*sketch.quantile(Percent(100)), 134s);
+  EXPECT_LT(*sketch.quantile(Percent(100)), 138s);
+  EXPECT_EQ(sketch.max(), kLongest);
+  EXPECT_EQ(sketch.mean(), (kLongest + 1s) / 2);
+}
+
+TEST(LatencySketch, TheSumMayBeWiderThanTheTimeline) {
+  LatencySketch sketch;
+  for (int i = 0; i < 10; ++i) sketch.add(kForever);
+  LatencySketch twice = sketch;
+  twice.merge(sketch);
+  EXPECT_EQ(sketch.mean(), kForever);
+  EXPECT_EQ(twice.mean(), kForever);
+  LatencySketch long_ones;
+  for (int i = 0; i < 20'000; ++i) long_ones.add(kLongest);
+  EXPECT_EQ(long_ones.mean(), kLongest);
+}
+
+TEST(LatencySketch, ANegativeLatencyCountsAsZero) {
+  LatencySketch sketch;
+  sketch.add(-5ns);
+  EXPECT_EQ(sketch.min(), 0ns);
+  EXPECT_EQ(sketch.mean(), 0ns);
+  EXPECT_EQ(sketch.quantile(Percent(50)), 0ns);
+}
+
+TEST(LatencySketch, TakesRoomForWhatItHolds) {
+  LatencySketch sketch;
+  for (Duration latency = 1ms; latency <= 100ms; latency += 100us) sketch.add(latency);
+  EXPECT_LE(sketch.bytes(), 2048U + 256U);
+  sketch.add(0ns);
+  sketch.add(kLongest);
+  EXPECT_EQ(sketch.bytes(), 8U * Histogram::kBuckets);
+}
+
+}  // namespace
+}  // namespace damper::lab

@@ -1,0 +1,75 @@
+#ifndef DAMPER_LAB_RECORD_RECORDER_H_
+#define DAMPER_LAB_RECORD_RECORDER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "damper/base/instant.h"
+#include "damper/base/verdict.h"
+#include "damper/lab/record/record.h"
+#include "damper/lab/scenario/scenario.h"
+
+namespace damper::lab {
+
+// What a recorder reads at the end of each bucket.
+class Levels {
+ public:
+  virtual void read(std::size_t service, ServiceTick& tick) const = 0;
+  virtual void read(std::size_t clients, Instant now, ClientsTick& tick) const = 0;
+  virtual void read(std::size_t controllers, Instant now, ControllersTick& tick) const = 0;
+
+ protected:
+  ~Levels() = default;
+};
+
+// A Recorder fills the Record of a run: counts as they happen, levels at the end of each bucket.
+//
+// Thread safety: none. Cost: no allocation after construction, but for latencies never seen before.
+class Recorder {
+ public:
+  Recorder(const Scenario& scenario, std::uint64_t seed, bool latency_over_time,
+           const Levels& levels);
+
+  // The time is `now`: buckets that are over get their levels. Before anything that happens then.
+  void advance(Instant now) {
+    while (now >= bucket_end_) close_bucket();
+    now_ = now;
+  }
+
+  void on_arrival(std::size_t service, bool first, bool hedge);
+  void on_served(std::size_t service);
+  void on_good(std::size_t service);
+  void on_refused(std::size_t service);
+  void on_failed(std::size_t service);
+
+  void on_request(std::size_t clients, bool in_fault);
+  void on_attempt(std::size_t clients, bool in_fault);
+  void on_over(std::size_t clients, Verdict verdict, Instant started);
+
+  void on_event(std::size_t controllers, bool in_fault);
+  // A controller starts to work on a key; `queued` unless the key is a broken one.
+  void on_run(std::size_t controllers, bool retry, bool in_fault, std::optional<Duration> queued);
+  void on_run_over(std::size_t controllers, bool succeeded, std::optional<Duration> settled);
+
+  // The run is over at `end`, perhaps early; what is under way is unfinished. Once.
+  [[nodiscard]] Record finish(Instant end);
+  [[nodiscard]] Record& record() noexcept { return record_; }
+
+ private:
+  void read_levels(Instant now);
+  void close_bucket();
+  [[nodiscard]] ServiceTick& tick_of(ServiceRecord& service) { return service.ticks[at_]; }
+  [[nodiscard]] ControllersTick& tick_of(ControllersRecord& all) { return all.ticks[at_]; }
+  [[nodiscard]] ClientsTick& tick_of(ClientsRecord& clients) { return clients.ticks[at_]; }
+
+  Record record_;
+  const Levels& levels_;
+  Instant now_{};
+  Instant bucket_end_;
+  std::size_t at_ = 0;  // the bucket
+};
+
+}  // namespace damper::lab
+
+#endif  // DAMPER_LAB_RECORD_RECORDER_H_

@@ -1,0 +1,41 @@
+#ifndef DAMPER_LAB_REPORT_MAP_REPORT_H_
+#define DAMPER_LAB_REPORT_MAP_REPORT_H_
+
+#include <iosfwd>
+#include <string>
+
+#include "damper/base/text/chart_text.h"
+#include "damper/lab/runs/map_result.h"
+
+namespace damper::lab {
+
+// A map in every format that a report has. Each is a function of the map alone.
+
+// A table of cells, the largest trigger on top: █ metastable, ▒ vulnerable, · safe, each with the
+// percentage of runs that collapsed; then the borders, and C and C / w.
+void print_map_text(std::ostream& out, const MapResult& map, text::ReportStyle style);
+
+// One page that needs nothing else (html_page.h): the heat map with the lines of C and C / w, the
+// borders, and every cell with its interval.
+void print_map_html(std::ostream& out, const MapResult& map);
+
+// One object on one line, its fields in this order:
+//   kind             "map"
+//   title, about, command, version, interrupted
+//   load_unit, trigger_unit, trigger_name
+//   loads, triggers  the swept values, ascending
+//   capacity, hidden_capacity   C and C / w; null when unknown
+//   borders          [{trigger, highest_safe_load, lowest_collapsed_load}]; null when there is none
+//   cells            [{load, trigger, region, collapsed}], row by row; collapsed is {runs,
+//                    collapsed, probability, low, high}, with Wilson's 95 % interval
+void print_map_json(std::ostream& out, const MapResult& map);
+
+// A row for each cell: load,trigger,region,runs,collapsed,probability,low,high
+void print_map_csv(std::ostream& out, const MapResult& map);
+
+// The heat map alone, as SVG.
+[[nodiscard]] std::string draw_heat_map(const MapResult& map);
+
+}  // namespace damper::lab
+
+#endif  // DAMPER_LAB_REPORT_MAP_REPORT_H_

@@ -1,0 +1,157 @@
+// The part of map_report.h for browsers.
+#include "damper/lab/report/map_report.h"
+
+#include <cmath>
+#include <optional>
+#include <ostream>
+
+#include "damper/base/text/chart_svg.h"
+#include "damper/base/text/html_page.h"
+#include "damper/base/text/plain_text.h"
+
+namespace damper::lab {
+namespace {
+
+constexpr double kRowHeight = 34;
+constexpr double kTop = 24;                // for the words above the lines
+constexpr std::size_t kMostNumbered = 16;  // columns whose cells have room for a number
+constexpr std::size_t kMostLoadLabels = 12;
+
+// A place on the axis of columns, as SVG understands it at any width.
+std::string percent_of(double columns, const MapResult& map) {
+  const double share = columns / static_cast<double>(map.loads.size());
+  return text::for_programs(std::round(share * 1e5) / 1e3, "0") + '%';
+}
+
+double top_of(const MapResult& map, std::size_t trigger) {
+  return kTop + static_cast<double>(map.triggers.size() - 1 - trigger) * kRowHeight;
+}
+
+std::string draw_cell(const MapResult& map, std::size_t trigger, std::size_t load) {
+  return "<rect class=\"cell " + std::string(name(region_of(map, trigger, load))) + "\" x=\"" +
+         percent_of(static_cast<double>(load), map) + "\" y=\"" +
+         text::coordinate(top_of(map, trigger)) + "\" width=\"" + percent_of(1, map) +
+         "\" height=\"" + text::coordinate(kRowHeight) + "\" rx=\"4\"><title>" +
+         text::html_text(describe_cell(map, trigger, load)) + "</title></rect>";
+}
+
+std::string draw_number(const MapResult& map, std::size_t trigger, std::size_t load) {
+  const Proportion collapsed = map.cell(trigger, load).collapsed;
+  if (collapsed.n == 0 || map.loads.size() > kMostNumbered) return "";
+  return "<text class=\"cell\" x=\"" + percent_of(static_cast<double>(load) + 0.5, map) +
+         "\" y=\"" + text::coordinate(top_of(map, trigger) + kRowHeight / 2) + "\">" +
+         text::for_people(std::round(100 * collapsed.share())) + "</text>";
+}
+
+// A line at a load, with its name above.
+std::string draw_bound(const MapResult& map, double load, const char* words) {
+  const auto column = load > 0 ? column_of(map.loads, load) : std::nullopt;
+  if (!column) return "";
+  const std::string x = percent_of(*column, map);
+  const double bottom = kTop + static_cast<double>(map.triggers.size()) * kRowHeight;
+  return "<line class=\"bound\" x1=\"" + x + "\" x2=\"" + x + "\" y1=\"" +
+         text::coordinate(kTop - 8) + "\" y2=\"" + text::coordinate(bottom) +
+         "\"/><text class=\"bound\" x=\"" + x + "\" y=\"" + text::coordinate(kTop - 12) + "\">" +
+         words + " = " + text::for_people(load) + text::html_text(map.load_unit) + "</text>";
+}
+
+std::string text_or_dash(const std::optional<double>& number, const std::string& unit) {
+  return number ? text::for_people(*number) + unit : "-";
+}
+
+void print_borders(std::ostream& out, const MapResult& map) {
+  if (map.borders.empty()) return;
+  std::vector<std::vector<text::HtmlCell>> rows = {
+      {{"trigger"}, {"safe up to"}, {"collapses from"}}};
+  for (const Border& border : map.borders) {
+    rows.push_back({{text::for_people(border.trigger) + map.trigger_unit},
+                    {text_or_dash(border.safe, map.load_unit)},
+                    {text_or_dash(border.collapsed, map.load_unit)}});
+  }
+  text::begin_section(
+      out, "Borders",
+      "The highest load at and under which no run collapsed, and the lowest one that "
+      "collapses for sure.");
+  text::print_html_table(out, "Borders", rows);
+  out << "</section>\n";
+}
+
+void print_cells(std::ostream& out, const MapResult& map) {
+  std::vector<std::vector<text::HtmlCell>> rows = {
+      {{"load"}, {"trigger"}, {"region"}, {"collapsed"}, {"runs"}, {"probability"}}};
+  for (std::size_t trigger = 0; trigger < map.triggers.size(); ++trigger) {
+    for (std::size_t load = 0; load < map.loads.size(); ++load) {
+      const MapCell cell = map.cell(trigger, load);
+      rows.push_back({{text::for_people(cell.load) + map.load_unit},
+                      {text::for_people(cell.trigger) + map.trigger_unit},
+                      {std::string(name(region_of(map, trigger, load)))},
+                      {text::with_commas(cell.collapsed.k)},
+                      {text::with_commas(cell.collapsed.n)},
+                      {to_text(cell.collapsed)}});
+    }
+  }
+  out << "<details><summary>All cells, with 95 % intervals (Wilson)</summary>\n";
+  text::print_html_table(out, "Cells", rows);
+  out << "</details>\n";
+}
+
+}  // namespace
+
+std::string draw_heat_map(const MapResult& map) {
+  if (map.loads.empty() || map.triggers.empty()) return "";
+  const double bottom = kTop + static_cast<double>(map.triggers.size()) * kRowHeight;
+  std::string svg =
+      "<svg class=\"chart\" role=\"img\" aria-label=\"Load against trigger; the "
+      "table below has every cell\" width=\"100%\" height=\"" +
+      text::coordinate(bottom + 24) + "\">";
+  std::string numbers;
+  for (std::size_t trigger = 0; trigger < map.triggers.size(); ++trigger) {
+    svg += "<text class=\"value\" x=\"-8\" y=\"" +
+           text::coordinate(top_of(map, trigger) + kRowHeight / 2) + "\">" +
+           text::for_people(map.triggers[trigger]) + text::html_text(map.trigger_unit) + "</text>";
+    for (std::size_t load = 0; load < map.loads.size(); ++load) {
+      svg += draw_cell(map, trigger, load);
+      numbers += draw_number(map, trigger, load);
+    }
+  }
+  const std::size_t step = (map.loads.size() + kMostLoadLabels - 1) / kMostLoadLabels;
+  for (std::size_t load = 0; load < map.loads.size(); load += step) {
+    svg += "<text class=\"time\" x=\"" + percent_of(static_cast<double>(load) + 0.5, map) +
+           "\" y=\"" + text::coordinate(bottom + 16) + "\">" + text::for_people(map.loads[load]) +
+           "</text>";
+  }
+  svg += draw_bound(map, map.hidden_capacity, "C / w") + draw_bound(map, map.capacity, "C");
+  return svg + numbers + "</svg>";
+}
+
+void print_map_html(std::ostream& out, const MapResult& map) {
+  text::begin_page(out, map.title, map.about);
+  if (map.interrupted) {
+    out << "<section class=\"interrupted\">Interrupted: not every cell has all its runs."
+           "</section>\n";
+  }
+  text::begin_section(out, "Where it goes metastable",
+                      "Load" + (map.load_unit.empty() ? "" : " (" + map.load_unit + ")") +
+                          " to the right, the trigger" +
+                          (map.trigger_name.empty() ? "" : " (" + map.trigger_name + ")") +
+                          " upwards; the number is the % of runs that were still down at the end "
+                          "though the trigger was gone.");
+  out << "<ul class=\"keys\"><li><span class=\"swatch safe\"></span>safe: no trigger of these tips "
+         "this load over</li><li><span class=\"swatch vulnerable\"></span>vulnerable: some do"
+         "</li><li><span class=\"swatch metastable\"></span>metastable: it surely stays down</li>"
+         "</ul>\n<div class=\"map\"><figure>"
+      << draw_heat_map(map) << "</figure></div>\n";
+  if (map.hidden_capacity > 0) {
+    out << "<p class=\"note\">C is the capacity, w the worst amplification by retries: under C / w "
+           "no trigger can keep the system down.</p>\n";
+  }
+  print_cells(out, map);
+  out << "</section>\n";
+  print_borders(out, map);
+  text::begin_section(out, "Run it again", "");
+  text::print_command(out, map.command);
+  out << "</section>\n";
+  text::end_page(out, map.version);
+}
+
+}  // namespace damper::lab

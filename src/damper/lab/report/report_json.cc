@@ -1,0 +1,193 @@
+#include "damper/lab/report/report_json.h"
+
+#include <cmath>
+#include <ostream>
+
+#include "damper/lab/report/json_writer.h"
+#include "damper/lab/report/report_series.h"
+
+namespace damper::lab {
+namespace {
+
+double seconds(Duration duration) { return static_cast<double>(duration.count()) / 1e9; }
+
+template <typename Tick>
+void write_series(JsonWriter& json, const std::vector<Tick>& ticks,
+                  std::span<const TickSeries<Tick>> all) {
+  json.open('{', "series");
+  for (const TickSeries<Tick>& series : all) {
+    json.open('[', series.name);
+    for (const Tick& tick : ticks) json.element(series.of(tick));
+    json.close(']');
+  }
+  json.close('}');
+}
+
+void write_latency(JsonWriter& json, std::string_view name, const LatencySketch& latency) {
+  json.open('{', name);
+  for (const LatencySeries& series : latency_series()) {
+    json.field(series.name, latency_of(latency, series));
+  }
+  json.close('}');
+}
+
+void write_clients(JsonWriter& json, const ClientsRecord& clients) {
+  json.open('{');
+  json.field("name", clients.name);
+  json.field("requests", clients.requests);
+  json.field("attempts", clients.attempts);
+  json.field("succeeded", clients.succeeded);
+  json.field("failed", clients.failed);
+  json.field("unfinished", clients.unfinished);
+  json.field("requests_in_fault", clients.requests_in_fault);
+  json.field("attempts_in_fault", clients.attempts_in_fault);
+  write_latency(json, "latency", clients.latency);
+  write_series(json, clients.ticks, clients_series());
+  json.open('{', "latency_series");
+  for (const LatencySeries& series : latency_series()) {
+    json.open('[', series.name);
+    for (const LatencySketch& tick : clients.latency_ticks) json.element(latency_of(tick, series));
+    json.close(']');
+  }
+  json.close('}');
+  json.close('}');
+}
+
+void write_controllers(JsonWriter& json, const ControllersRecord& controllers) {
+  json.open('{');
+  json.field("name", controllers.name);
+  json.field("events", controllers.events);
+  json.field("runs", controllers.runs);
+  json.field("retries", controllers.retries);
+  json.field("succeeded", controllers.succeeded);
+  json.field("failed", controllers.failed);
+  json.field("events_in_fault", controllers.events_in_fault);
+  json.field("runs_in_fault", controllers.runs_in_fault);
+  write_latency(json, "queued", controllers.queued);
+  write_latency(json, "settled", controllers.settled);
+  write_series(json, controllers.ticks, controllers_series());
+  json.close('}');
+}
+
+void write_service(JsonWriter& json, const ServiceRecord& service) {
+  json.open('{');
+  json.field("name", service.name);
+  json.field("first_tries", service.first_tries);
+  json.field("attempts", service.attempts);
+  json.field("hedges", service.hedges);
+  json.field("served", service.served);
+  json.field("good", service.good);
+  json.field("refused", service.refused);
+  write_series(json, service.ticks, service_series());
+  json.close('}');
+}
+
+void write_run(JsonWriter& json, const Record& record) {
+  json.open('{');
+  json.field("seed", record.seed);
+  json.field("trace_hash", hash_text(record.trace_hash));
+  json.field("events", record.events);
+  json.field("last_end_seconds", seconds(record.last_end));
+  json.field("bucket_seconds", seconds(record.bucket));
+  json.field("latency_bucket_seconds", seconds(record.latency_bucket));
+  json.open('[', "clients");
+  for (const ClientsRecord& clients : record.clients) write_clients(json, clients);
+  json.close(']');
+  if (!record.controllers.empty()) {
+    json.open('[', "controllers");
+    for (const ControllersRecord& all : record.controllers) write_controllers(json, all);
+    json.close(']');
+  }
+  json.open('[', "services");
+  for (const ServiceRecord& service : record.services) write_service(json, service);
+  json.close(']');
+  json.close('}');
+}
+
+void write_fault(JsonWriter& json, const FaultSpec& fault) {
+  json.open('{');
+  json.field("kind", kFaultNames[static_cast<std::size_t>(fault.kind)]);
+  json.field("on", fault.on);
+  json.field("at_seconds", seconds(fault.at));
+  json.field("length_seconds", seconds(fault.length));
+  json.field("requests", fault.requests);
+  json.field("amount", fault.amount);
+  json.close('}');
+}
+
+void write_measures(JsonWriter& json, const RunSet& set) {
+  json.open('{', "measures");
+  for (const Measure& measure : measures()) {
+    const Summary summary = summarize(measure, set);
+    const bool none = summary.n() == 0;
+    json.open('{', measure.name);
+    json.field("unit", measure.unit);
+    json.field("runs", summary.n());
+    json.field("mean", none ? std::nan("") : summary.mean());
+    json.field("low", none ? std::nan("") : summary.interval().low);
+    json.field("high", none ? std::nan("") : summary.interval().high);
+    json.open('[', "values");
+    for (const Record& record : set.records) json.element(measure.of(set.scenario, record));
+    json.close(']');
+    json.close('}');
+  }
+  json.close('}');
+}
+
+void write_verdicts(JsonWriter& json, const RunSet& set) {
+  const auto verdicts = verdicts_of(set);
+  json.open('{', "verdicts");
+  for (std::size_t i = 0; i < verdicts.size(); ++i) {
+    if (verdicts[i] > 0) json.field(kVerdictNames[i], verdicts[i]);
+  }
+  json.close('}');
+}
+
+void write_set(JsonWriter& json, const RunSet& set, const std::string& label) {
+  json.open('{');
+  json.field("label", label);
+  json.field("scenario", set.scenario.name);
+  json.field("variant", set.scenario.variant);
+  json.field("policy", set.records.empty() ? "" : set.records.front().policy);
+  json.open('[', "faults");
+  for (const FaultSpec& fault : set.scenario.faults) write_fault(json, fault);
+  json.close(']');
+  write_measures(json, set);
+  write_proportion(json, "collapsed", collapsed_runs(set));
+  write_verdicts(json, set);
+  json.open('[', "runs");
+  for (const Record& record : set.records) write_run(json, record);
+  json.close(']');
+  json.close('}');
+}
+
+}  // namespace
+
+void print_json(std::ostream& out, const Report& report) {
+  JsonWriter json(out);
+  json.open('{');
+  json.field("kind", "report");
+  json.field("title", report.title);
+  json.field("about", report.about);
+  json.field("command", report.command);
+  json.field("version", report.version);
+  json.field("interrupted", report.interrupted);
+  json.field("asked_runs", report.asked_runs);
+  json.open('[', "promises");
+  for (const Promise& promise : check_expectations(report)) {
+    json.open('{');
+    json.field("sentence", promise.sentence);
+    json.field("held", promise.held);
+    json.field("checked", promise.checked);
+    json.close('}');
+  }
+  json.close(']');
+  json.open('[', "sets");
+  const std::vector<std::string> names = labels(report);
+  for (std::size_t i = 0; i < names.size(); ++i) write_set(json, report.sets[i], names[i]);
+  json.close(']');
+  json.close('}');
+  out << '\n';
+}
+
+}  // namespace damper::lab

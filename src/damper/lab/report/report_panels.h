@@ -1,0 +1,44 @@
+#ifndef DAMPER_LAB_REPORT_REPORT_PANELS_H_
+#define DAMPER_LAB_REPORT_REPORT_PANELS_H_
+
+#include <string>
+#include <vector>
+
+#include "damper/base/text/chart_svg.h"
+#include "damper/lab/report/report.h"
+
+namespace damper::lab {
+
+// A Panel is one thing that people look at, as a chart for each set of the report, all on the same
+// axes, so that they can be compared.
+//
+// Model: charts are of each set's first run. Rates are a second; what is drawn is the greatest of a
+// group of buckets for what hurts by its peaks (queues, latency, arrivals in a run of at most 600
+// buckets), and else the mean of as many as make sixty points. Longer runs have a panel of their
+// peaks.
+struct Panel {
+  struct Key {
+    std::string ink;
+    std::string name;
+  };
+  struct Figure {
+    std::string label;  // of the set
+    text::Chart chart;
+  };
+
+  std::string title;
+  std::string note;       // one sentence
+  std::vector<Key> keys;  // what the inks mean
+  std::vector<Figure> figures;
+};
+
+inline constexpr std::size_t kMostChartedServices = 6;  // that have panels
+
+// For each service arrivals, goodput against throughput, and the queue; for the first clients
+// latency and budget; for the first controllers keys and, without clients, budget. A panel in which
+// nothing ever happens is left out.
+[[nodiscard]] std::vector<Panel> panels(const Report& report);
+
+}  // namespace damper::lab
+
+#endif  // DAMPER_LAB_REPORT_REPORT_PANELS_H_

@@ -1,0 +1,216 @@
+#include "damper/lab/runs/map.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "damper/lab/runs/facts_of.h"
+#include "damper/lab/runs/measure.h"
+#include "damper/lab/runs/workers.h"
+#include "damper/lab/world/world.h"
+#include "damper/policy/lint/amplification.h"
+
+namespace damper::lab {
+namespace {
+
+constexpr double kBorderWidth = 0.005;  // of the load
+constexpr int kMostSteps = 12;          // of a bisection
+
+bool is_sized_by_amount(FaultKind kind) {
+  return kind == FaultKind::errors || kind == FaultKind::slow || kind == FaultKind::spike ||
+         kind == FaultKind::capacity;
+}
+
+Duration seconds(double count) { return Duration{std::llround(count * 1e9)}; }
+
+struct Point {
+  double load = 0;
+  double trigger = 0;
+};
+
+// Plays points, and knows how far it is with all of them.
+class Sweep {
+ public:
+  Sweep(const Scenario& scenario, const MapOptions& options)
+      : scenario_(scenario), options_(options) {}
+
+  // How many runs of each point collapsed. The first run of every point comes first, then the
+  // second, so that an interruption leaves the whole map, with fewer runs.
+  std::vector<Proportion> count(const std::vector<Point>& points) {
+    enum class Ended : char { unknown, well, collapsed };
+    std::vector<Ended> ended(points.size() * static_cast<std::size_t>(options_.runs));
+    const std::size_t before = done_;
+    planned_ += ended.size();
+    const auto tell = [&](std::size_t now, std::size_t) {
+      if (options_.on_progress) options_.on_progress(before + now, planned_);
+    };
+    const std::size_t done = run_parallel(
+        {.count = ended.size(),
+         .threads = options_.threads,
+         .stop = options_.stop,
+         .on_progress = tell},
+        [&](std::size_t index) {
+          const Point& point = points[index % points.size()];
+          const Scenario world = at_point(scenario_, point.load, point.trigger);
+          const Record record = play(world, {.seed = options_.seed + index / points.size(),
+                                             .latency_over_time = false,
+                                             .stop = options_.stop});
+          if (record.cut_short && is_stopped()) return;
+          ended[index] = is_collapsed(world, record) ? Ended::collapsed : Ended::well;
+        });
+    done_ += done;
+    std::vector<Proportion> counts(points.size());
+    for (std::size_t i = 0; i < done; ++i) {
+      if (ended[i] == Ended::unknown) continue;
+      ++counts[i % points.size()].n;
+      if (ended[i] == Ended::collapsed) ++counts[i % points.size()].k;
+    }
+    return counts;
+  }
+
+  [[nodiscard]] bool is_stopped() const {
+    return options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed);
+  }
+
+ private:
+  const Scenario& scenario_;
+  const MapOptions& options_;
+  std::size_t done_ = 0;
+  std::size_t planned_ = 0;
+};
+
+// Halves the border until it is narrow: below it fewer than half of the runs collapse.
+void narrow(Sweep& sweep, Border& border) {
+  for (int step = 0; step < kMostSteps && !sweep.is_stopped(); ++step) {
+    const double middle = (*border.safe + *border.collapsed) / 2;
+    if (*border.collapsed - *border.safe <= kBorderWidth * middle) return;
+    const Proportion at = sweep.count({{middle, border.trigger}}).front();
+    if (at.n == 0) return;
+    (at.k * 2 < at.n ? border.safe : border.collapsed) = middle;
+  }
+}
+
+// C and C / w in requests of the clients: those of the service on their way that has the least, as
+// the linter sees it. Not known when others load it as well.
+void add_capacity(const Scenario& scenario, MapResult& map) {
+  if (scenario.clients.size() != 1 || !scenario.controllers.empty()) return;
+  const std::vector<policy::Route> routes = facts_of(scenario);
+  const std::vector<policy::Amplified> amplified = policy::amplify(policy::layers_of(routes));
+  const double load = scenario.clients.front().has_rate() ? scenario.clients.front().rate : 0;
+  for (std::size_t i = 0; i < routes.size(); ++i) {
+    const auto& facts = routes[i].settings.facts;
+    if (!facts || facts->capacity <= 0 || facts->load <= 0 || load <= 0) continue;
+    const double capacity = facts->capacity * load / facts->load;
+    const double hidden = policy::hidden_capacity(capacity, amplified[i].attempts);
+    if (map.hidden_capacity > 0 && hidden >= map.hidden_capacity) continue;
+    map.capacity = capacity;
+    map.hidden_capacity = hidden;
+  }
+}
+
+}  // namespace
+
+Scenario at_point(const Scenario& scenario, double load, double trigger) {
+  Scenario changed = scenario;
+  if (scenario.map.length > Duration{0}) changed.length = scenario.map.length;
+  ClientsSpec& clients = changed.clients.front();
+  if (clients.has_rate()) {
+    clients.rate = load;
+  } else {
+    const double sources = clients.arrivals == Pattern::bursts ? clients.burst : clients.count;
+    clients.every = std::max(Duration{1}, seconds(sources / load));
+  }
+  FaultSpec& fault = changed.faults.front();
+  if (is_sized_by_amount(fault.kind)) {
+    fault.amount = trigger;
+    return changed;
+  }
+  const Duration length = seconds(trigger);
+  changed.length += length - fault.length;
+  fault.length = length;
+  if (length == Duration{0}) changed.faults.erase(changed.faults.begin());
+  return changed;
+}
+
+std::optional<config::Error> find_map_error(const Scenario& scenario) {
+  const auto error = [&](config::Place place, std::string sentence) {
+    return config::Error{scenario.file, place, std::move(sentence)};
+  };
+  if (scenario.clients.empty()) return error({}, "a map needs clients: the scenario has none");
+  const ClientsSpec& clients = scenario.clients.front();
+  if (clients.loop != Loop::open) {
+    return error(
+        clients.place,
+        "a map needs clients with a load: the first clients, " + clients.name +
+            ", have loop: " + std::string(kLoopNames[static_cast<std::size_t>(clients.loop)]) +
+            ", and open is needed");
+  }
+  if (scenario.faults.empty()) {
+    return error({}, "a map needs a trigger: the scenario has no faults");
+  }
+  if (scenario.faults.front().requests > 0) {
+    return error(scenario.faults.front().place,
+                 "a map needs a trigger with a length or an amount: the first fault counts "
+                 "requests");
+  }
+  if (scenario.map.loads.empty() || scenario.map.triggers.empty()) {
+    return error({},
+                 "the scenario does not say what to sweep; add map: {load: {from: 100, to: 300, "
+                 "step: 10}, trigger: [1, 2, 5, 10]}, or give --load and --trigger");
+  }
+  for (const double load : scenario.map.loads) {
+    if (load >= 0.001 && load <= 1e7) continue;  // Not a number is neither.
+    return error({}, "a load of a map must be from 0.001 to 10000000 requests a second");
+  }
+  for (const double trigger : scenario.map.triggers) {
+    if (trigger >= 0 && trigger <= 86'400) continue;
+    return error({}, "a trigger of a map must be from 0 to 86400");
+  }
+  for (const double load : scenario.map.loads) {
+    if (auto wrong = find_error(at_point(scenario, load, scenario.map.triggers.front()))) {
+      return wrong;
+    }
+  }
+  for (const double trigger : scenario.map.triggers) {
+    if (auto wrong = find_error(at_point(scenario, scenario.map.loads.front(), trigger))) {
+      return wrong;
+    }
+  }
+  return std::nullopt;
+}
+
+MapResult draw_map(const Scenario& scenario, const MapOptions& options) {
+  MapResult map;
+  map.title = scenario.title();
+  map.about = scenario.about;
+  map.load_unit = "/s";
+  const FaultSpec& fault = scenario.faults.front();
+  map.trigger_unit = is_sized_by_amount(fault.kind) ? " times" : " s";
+  map.trigger_name =
+      fault.on + ' ' + std::string(kFaultNames[static_cast<std::size_t>(fault.kind)]);
+  map.loads = scenario.map.loads;
+  map.triggers = scenario.map.triggers;
+  std::sort(map.loads.begin(), map.loads.end());
+  std::sort(map.triggers.begin(), map.triggers.end());
+  std::vector<Point> points;
+  for (const double trigger : map.triggers) {
+    for (const double load : map.loads) points.push_back({load, trigger});
+  }
+  Sweep sweep(scenario, options);
+  const std::vector<Proportion> counts = sweep.count(points);
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    map.cells.push_back({points[i].load, points[i].trigger, counts[i]});
+  }
+  map.borders = find_borders(map);
+  // That of the largest trigger is looked at closely: what no trigger tips over is safe.
+  if (!map.borders.empty() && map.borders.back().trigger == map.triggers.back() &&
+      map.borders.back().safe && map.borders.back().collapsed) {
+    narrow(sweep, map.borders.back());
+  }
+  add_capacity(scenario, map);
+  map.interrupted = sweep.is_stopped();
+  return map;
+}
+
+}  // namespace damper::lab

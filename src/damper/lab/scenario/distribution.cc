@@ -1,0 +1,179 @@
+#include "damper/lab/scenario/distribution.h"
+
+#include <algorithm>
+
+#include "damper/base/check.h"
+#include "damper/base/duration_text.h"
+#include "damper/base/portable_math.h"
+
+namespace damper::lab {
+namespace {
+
+constexpr double kLeastSigma = 0.001;
+constexpr double kMostSigma = 10;
+constexpr double kLeastAlpha = 0.1;
+constexpr double kMostAlpha = 100;
+
+double ns(Duration duration) { return static_cast<double>(duration.count()); }
+
+// The nearest whole nanosecond within [0, most].
+Duration rounded(double nanoseconds, Duration most = kLongest) {
+  if (!(nanoseconds < ns(most))) return most;
+  if (!(nanoseconds > 0)) return Duration{0};
+  const auto whole = static_cast<std::int64_t>(nanoseconds);
+  return Duration{nanoseconds - static_cast<double>(whole) < 0.5 ? whole : whole + 1};
+}
+
+// The normal quantile of a draw. 0 counts as half the least draw above it.
+double normal_at(double draw) { return math::normal_quantile(std::max(draw, 0x1.0p-54)); }
+
+// The mean of min(X, cap) for a Pareto X: scale + integral over (scale, cap) of (scale / t)^alpha,
+// which is scale * (1 + l (1 - e^-x) / x), where l = math::ln(cap / scale) and x = (alpha - 1) l.
+double pareto_mean(double scale, double alpha, double cap) {
+  const double l = math::ln(cap / scale);
+  const double x = (alpha - 1) * l;
+  // Around alpha = 1 the quotient is 0 / 0; its series is good to 1e-16 there.
+  const double quotient = x > -1e-5 && x < 1e-5 ? 1 - x / 2 + x * x / 6 : (1 - math::exp(-x)) / x;
+  return scale * (1 + l * quotient);
+}
+
+// The mean of |X| for a normal X: Leone, Nelson and Nottingham, "The folded normal distribution",
+// Technometrics 3 (1961).
+double folded_mean(double mean, double deviation) {
+  constexpr double kRootOf2ByPi = 0.79788456080286535588;
+  if (deviation == 0) return mean;
+  const double z = mean / deviation;
+  return deviation * kRootOf2ByPi * math::exp(-0.5 * z * z) + mean * (1 - 2 * math::normal_cdf(-z));
+}
+
+// The least whole nanosecond that |X| does not exceed with probability q: by bisection.
+Duration folded_quantile(double mean, double deviation, double q) {
+  std::int64_t low = -1;  // Too low.
+  std::int64_t high = rounded(mean + 9 * deviation).count();
+  while (high - low > 1) {
+    const std::int64_t middle = low + (high - low) / 2;
+    const double x = static_cast<double>(middle) + 0.5;  // What is below rounds to middle or less.
+    const bool enough =
+        math::normal_cdf((x - mean) / deviation) - math::normal_cdf((-x - mean) / deviation) >= q;
+    (enough ? high : low) = middle;
+  }
+  return Duration{high};
+}
+
+std::string out_of_bounds(const char* what, Duration value, const char* bounds) {
+  return std::string(what) + " must be " + bounds + ", not " + format_duration(value);
+}
+
+}  // namespace
+
+Distribution Distribution::constant(Duration value) noexcept {
+  return {Kind::constant, value, Duration{0}, 0, Percent()};
+}
+Distribution Distribution::uniform(Duration low, Duration high) noexcept {
+  return {Kind::uniform, low, high, 0, Percent()};
+}
+Distribution Distribution::exponential(Duration mean) noexcept {
+  return {Kind::exponential, mean, Duration{0}, 0, Percent()};
+}
+Distribution Distribution::normal(Duration mean, Duration deviation) noexcept {
+  return {Kind::normal, mean, deviation, 0, Percent()};
+}
+Distribution Distribution::lognormal(Duration median, double sigma) noexcept {
+  return {Kind::lognormal, median, Duration{0}, sigma, Percent()};
+}
+Distribution Distribution::pareto(Duration scale, double alpha, Duration cap) noexcept {
+  return {Kind::pareto, scale, cap, alpha, Percent()};
+}
+Distribution Distribution::mix(Duration fast, Duration slow, Percent slow_share) noexcept {
+  return {Kind::mix, fast, slow, 0, slow_share};
+}
+
+Duration Distribution::sample(double draw) const noexcept {
+  switch (kind_) {
+    case Kind::constant:
+      return first_;
+    case Kind::uniform:
+      return rounded(ns(first_) + draw * ns(second_ - first_), second_);
+    case Kind::exponential:
+      return rounded(-ns(first_) * math::ln(1 - draw));
+    case Kind::normal: {
+      const double x = ns(first_) + ns(second_) * normal_at(draw);
+      return rounded(x < 0 ? -x : x);
+    }
+    case Kind::lognormal:
+      return rounded(ns(first_) * math::exp(shape_ * normal_at(draw)));
+    case Kind::pareto:
+      return rounded(ns(first_) * math::pow(1 - draw, -1 / shape_), second_);
+    case Kind::mix:
+      return draw < 1 - share_.ratio() ? first_ : second_;
+  }
+  check_failed("a kind of distribution", __FILE__, __LINE__);
+}
+
+Duration Distribution::mean() const noexcept {
+  switch (kind_) {
+    case Kind::constant:
+    case Kind::exponential:
+      return first_;
+    case Kind::uniform:
+      return rounded((ns(first_) + ns(second_)) / 2);
+    case Kind::normal:
+      return rounded(folded_mean(ns(first_), ns(second_)));
+    case Kind::lognormal:
+      return rounded(ns(first_) * math::exp(0.5 * shape_ * shape_));
+    case Kind::pareto:
+      return rounded(pareto_mean(ns(first_), shape_, ns(second_)));
+    case Kind::mix:
+      return rounded(ns(first_) + ns(second_ - first_) * share_.ratio());
+  }
+  check_failed("a kind of distribution", __FILE__, __LINE__);
+}
+
+Duration Distribution::quantile(double q) const noexcept {
+  DAMPER_CHECK(q >= 0 && q <= 1);
+  if (kind_ == Kind::normal && second_ > Duration{0}) {
+    return folded_quantile(ns(first_), ns(second_), q);
+  }
+  return sample(std::min(q, kLargestDraw));
+}
+
+std::optional<std::string> find_error(const Distribution& distribution) {
+  using Kind = Distribution::Kind;
+  const Duration first = distribution.first_;
+  const Duration second = distribution.second_;
+  for (const Duration duration : {first, second}) {
+    if (duration < Duration{0} || duration > kLongest) {
+      return out_of_bounds("a duration", duration, "from 0s to 720h (30 days)");
+    }
+  }
+  const double shape = distribution.shape_;
+  switch (distribution.kind_) {
+    case Kind::constant:
+    case Kind::normal:
+      return std::nullopt;
+    case Kind::uniform:
+      if (first <= second) return std::nullopt;
+      return out_of_bounds("LOW", first, "at most HIGH");
+    case Kind::exponential:
+      if (first > Duration{0}) return std::nullopt;
+      return out_of_bounds("MEAN", first, "more than 0s");
+    case Kind::lognormal:
+      if (first == Duration{0}) return out_of_bounds("MEDIAN", first, "more than 0s");
+      if (shape >= kLeastSigma && shape <= kMostSigma) return std::nullopt;
+      return "SIGMA must be from 0.001 to 10";
+    case Kind::pareto:
+      if (first == Duration{0}) return out_of_bounds("SCALE", first, "more than 0s");
+      if (!(shape >= kLeastAlpha) || shape > kMostAlpha) return "ALPHA must be from 0.1 to 100";
+      if (first <= second) return std::nullopt;
+      return out_of_bounds("SCALE", first, "at most CAP");
+    case Kind::mix:
+      if (distribution.share_ < Percent(0) || distribution.share_ > Percent(100)) {
+        return "SHARE must be from 0% to 100%";
+      }
+      if (first <= second) return std::nullopt;
+      return out_of_bounds("FAST", first, "at most SLOW");
+  }
+  return "no such kind of distribution";
+}
+
+}  // namespace damper::lab

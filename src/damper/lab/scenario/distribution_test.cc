@@ -1,0 +1,199 @@
+#include "damper/lab/scenario/distribution.h"
+
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "damper/base/random.h"
+#include "damper/base/trace_hash.h"
+
+namespace damper::lab {
+namespace {
+
+using namespace std::chrono_literals;
+
+static_assert(std::is_trivially_copyable_v<Distribution> && sizeof(Distribution) <= 48);
+
+// One of each kind, and each kind's extremes.
+std::vector<Distribution> all() {
+  return {Distribution(),
+          Distribution::constant(5ms),
+          Distribution::constant(kLongest),
+          Distribution::uniform(1ms, 3ms),
+          Distribution::uniform(0ns, kLongest),
+          Distribution::uniform(7ns, 7ns),
+          Distribution::exponential(10ms),
+          Distribution::exponential(1ns),
+          Distribution::exponential(kLongest),
+          Distribution::normal(50ms, 12500us),
+          Distribution::normal(0ns, kLongest),
+          Distribution::normal(kLongest, kLongest),
+          Distribution::normal(10ms, 0ns),
+          Distribution::lognormal(20ms, 1.2),
+          Distribution::lognormal(1ns, 10),
+          Distribution::lognormal(kLongest, 0.001),
+          Distribution::pareto(1ms, 1.5),
+          Distribution::pareto(1ms, 1, 10s),
+          Distribution::pareto(1ns, 0.1),
+          Distribution::pareto(kLongest, 100),
+          Distribution::mix(5ms, 1s, Percent(1)),
+          Distribution::mix(0ns, kLongest, Percent(100))};
+}
+
+TEST(Distribution, ASampleIsTheInverseOfTheCumulativeDistribution) {
+  const auto at = [](const Distribution& d, double draw) { return d.sample(draw); };
+  EXPECT_EQ(at(Distribution(), 0.9), 0ns);
+  EXPECT_EQ(at(Distribution::constant(5ms), 0.9), 5ms);
+  EXPECT_EQ(at(Distribution::uniform(1ms, 3ms), 0), 1ms);
+  EXPECT_EQ(at(Distribution::uniform(1ms, 3ms), 0.25), 1500us);
+  EXPECT_EQ(at(Distribution::uniform(1ms, 3ms), kLargestDraw), 3ms);
+  EXPECT_EQ(at(Distribution::exponential(10ms), 0), 0ns);
+  EXPECT_EQ(at(Distribution::exponential(10ms), 0.5), 6931472ns);             // ln 2
+  EXPECT_EQ(at(Distribution::exponential(10ms), kLargestDraw), 367368006ns);  // 53 ln 2
+  EXPECT_EQ(at(Distribution::normal(50ms, 12500us), 0.5), 50ms);
+  EXPECT_EQ(at(Distribution::normal(50ms, 12500us), 0.975), 74499550ns);  // 1.96 deviations
+  EXPECT_EQ(at(Distribution::normal(0ms, 10ms), 0.025), 19599640ns);      // folded
+  EXPECT_EQ(at(Distribution::normal(50ms, 12500us), 0), 53654513ns);      // -8.3 deviations, folded
+  EXPECT_EQ(at(Distribution::lognormal(20ms, 1.2), 0.5), 20ms);
+  EXPECT_EQ(at(Distribution::lognormal(20ms, 1.2), 0), 954ns);  // 20 ms times e^(-8.3 * 1.2)
+  EXPECT_EQ(at(Distribution::lognormal(20ms, 1), 0.8413447460685429), 54365637ns);  // e
+  EXPECT_EQ(at(Distribution::pareto(1ms, 2), 0), 1ms);
+  EXPECT_EQ(at(Distribution::pareto(1ms, 2), 0.75), 2ms);
+  EXPECT_EQ(at(Distribution::pareto(1ms, 0.5), 0.75), 16ms);
+  EXPECT_EQ(at(Distribution::pareto(1ms, 0.5, 10ms), 0.75), 10ms);
+  EXPECT_EQ(at(Distribution::mix(5ms, 1s, Percent(25)), 0.7499), 5ms);
+  EXPECT_EQ(at(Distribution::mix(5ms, 1s, Percent(25)), 0.75), 1s);
+  EXPECT_EQ(at(Distribution::mix(5ms, 1s, Percent(0)), kLargestDraw), 5ms);
+  EXPECT_EQ(at(Distribution::mix(5ms, 1s, Percent(100)), 0), 1s);
+}
+
+TEST(Distribution, ASampleIsTheSameOnEveryMachine) {
+  TraceHash hash;
+  for (const Distribution& distribution : all()) {
+    Random random(7);
+    for (int i = 0; i < 1000; ++i) {
+      hash.add(static_cast<std::uint64_t>(distribution.sample(random).count()));
+    }
+    hash.add(static_cast<std::uint64_t>(distribution.mean().count()));
+    hash.add(static_cast<std::uint64_t>(distribution.quantile(0.99).count()));
+  }
+  EXPECT_EQ(hash.value(), 0xd64b44d67280500aU);
+}
+
+TEST(Distribution, ASampleTakesOneDraw) {  // Invariant 1.
+  for (const Distribution& distribution : all()) {
+    Random used(3);
+    Random next(3);
+    EXPECT_EQ(distribution.sample(used), distribution.sample(next.draw()));
+    EXPECT_EQ(used.bits(), next.bits()) << to_text(distribution);
+  }
+}
+
+TEST(Distribution, ASampleIsWithinBoundsAndGrowsWithItsDraw) {  // Invariants 2 and 3.
+  for (const Distribution& distribution : all()) {
+    ASSERT_EQ(find_error(distribution), std::nullopt) << to_text(distribution);
+    std::vector<double> draws = {0, 0x1.0p-53, 0x1.0p-52};
+    for (int i = 1; i < 10'000; ++i) draws.push_back(i / 10'000.0);
+    draws.insert(draws.end(), {1 - 0x1.0p-52, kLargestDraw});
+    Duration before{0};
+    for (const double draw : draws) {
+      const Duration sample = distribution.sample(draw);
+      ASSERT_GE(sample, 0ns) << to_text(distribution) << " at " << draw;
+      ASSERT_LE(sample, kLongest) << to_text(distribution) << " at " << draw;
+      if (distribution.kind() == Distribution::Kind::normal) continue;
+      ASSERT_GE(sample, before) << to_text(distribution) << " at " << draw;
+      before = sample;
+    }
+  }
+}
+
+TEST(Distribution, KnowsItsMean) {
+  EXPECT_EQ(Distribution::constant(5ms).mean(), 5ms);
+  EXPECT_EQ(Distribution::uniform(1ms, 4ms).mean(), 2500us);
+  EXPECT_EQ(Distribution::exponential(10ms).mean(), 10ms);
+  EXPECT_EQ(Distribution::normal(50ms, 5ms).mean(), 50ms);       // Nothing to fold.
+  EXPECT_EQ(Distribution::normal(0ms, 10ms).mean(), 7978846ns);  // 10 sqrt(2 / pi)
+  EXPECT_EQ(Distribution::normal(7ms, 0ms).mean(), 7ms);
+  EXPECT_EQ(Distribution::lognormal(20ms, 1).mean(), 32974425ns);  // 20 sqrt(e)
+  EXPECT_EQ(Distribution::lognormal(1s, 10).mean(), kLongest);
+  EXPECT_EQ(Distribution::pareto(1ms, 2, 4ms).mean(), 1750us);    // 1 + (1 - 1/4)
+  EXPECT_EQ(Distribution::pareto(1ms, 1, 1s).mean(), 7907755ns);  // 1 + ln 1000
+  EXPECT_EQ(Distribution::pareto(1ms, 1.0000001, 1s).mean(), 7907753ns);
+  EXPECT_EQ(Distribution::pareto(1ms, 1.005, 1s).mean(), 7789824ns);
+  EXPECT_EQ(Distribution::pareto(5ms, 3, 5ms).mean(), 5ms);
+  EXPECT_EQ(Distribution::mix(5ms, 1s, Percent(1)).mean(), 14950us);
+}
+
+TEST(Distribution, ManySamplesAverageToItsMean) {
+  for (const Distribution& distribution :
+       {Distribution::uniform(1ms, 3ms), Distribution::exponential(10ms),
+        Distribution::normal(10ms, 10ms), Distribution::lognormal(20ms, 0.8),
+        Distribution::pareto(1ms, 1.5, 100ms), Distribution::mix(5ms, 50ms, Percent(10))}) {
+    Random random(11);
+    double sum = 0;
+    constexpr int kSamples = 400'000;
+    for (int i = 0; i < kSamples; ++i)
+      sum += static_cast<double>(distribution.sample(random).count());
+    const double mean = static_cast<double>(distribution.mean().count());
+    EXPECT_NEAR(sum / kSamples / mean, 1, 0.01) << to_text(distribution);
+  }
+}
+
+TEST(Distribution, KnowsItsQuantiles) {
+  EXPECT_EQ(Distribution::constant(5ms).quantile(1), 5ms);
+  EXPECT_EQ(Distribution::uniform(1ms, 3ms).quantile(0.5), 2ms);
+  EXPECT_EQ(Distribution::uniform(1ms, 3ms).quantile(1), 3ms);
+  EXPECT_EQ(Distribution::exponential(10ms).quantile(0.99), 46051702ns);  // 10 ln 100
+  EXPECT_EQ(Distribution::exponential(10ms).quantile(1), 367368006ns);    // the longest sample
+  EXPECT_EQ(Distribution::normal(50ms, 5ms).quantile(0.5), 50ms);
+  EXPECT_EQ(Distribution::normal(50ms, 0ms).quantile(0.9), 50ms);
+  EXPECT_EQ(Distribution::normal(0ms, 10ms).quantile(0.95), 19599640ns);  // both tails
+  EXPECT_EQ(Distribution::normal(0ms, 10ms).quantile(0), 0ns);
+  EXPECT_EQ(Distribution::mix(5ms, 1s, Percent(1)).quantile(0.98), 5ms);
+  EXPECT_EQ(Distribution::mix(5ms, 1s, Percent(1)).quantile(0.995), 1s);
+}
+
+TEST(Distribution, TheShareOfSamplesUpToAQuantileIsIt) {
+  for (const Distribution& distribution :
+       {Distribution::exponential(10ms), Distribution::normal(10ms, 10ms),
+        Distribution::lognormal(20ms, 1.2), Distribution::pareto(1ms, 1.5)}) {
+    for (const double q : {0.1, 0.5, 0.9, 0.99}) {
+      const Duration quantile = distribution.quantile(q);
+      Random random(5);
+      int up_to = 0;
+      for (int i = 0; i < 100'000; ++i) up_to += distribution.sample(random) <= quantile ? 1 : 0;
+      EXPECT_NEAR(up_to / 1e5, q, 0.007) << to_text(distribution) << ' ' << q;
+    }
+  }
+}
+
+TEST(Distribution, AnErrorNamesTheValueAndItsBound) {
+  const auto error = [](const Distribution& d) { return find_error(d).value_or("none"); };
+  EXPECT_EQ(error(Distribution::constant(-1ns)),
+            "a duration must be from 0s to 720h (30 days), not -1ns");
+  EXPECT_EQ(error(Distribution::normal(1ms, kLongest + 1ns)),
+            "a duration must be from 0s to 720h (30 days), not 2592000000000.001us");
+  EXPECT_EQ(error(Distribution::uniform(2ms, 1ms)), "LOW must be at most HIGH, not 2ms");
+  EXPECT_EQ(error(Distribution::exponential(0ms)), "MEAN must be more than 0s, not 0s");
+  EXPECT_EQ(error(Distribution::lognormal(0ms, 1)), "MEDIAN must be more than 0s, not 0s");
+  EXPECT_EQ(error(Distribution::pareto(0ms, 1)), "SCALE must be more than 0s, not 0s");
+  EXPECT_EQ(error(Distribution::pareto(2ms, 1, 1ms)), "SCALE must be at most CAP, not 2ms");
+  EXPECT_EQ(error(Distribution::mix(2ms, 1ms, Percent(1))), "FAST must be at most SLOW, not 2ms");
+  EXPECT_EQ(error(Distribution::mix(1ms, 2ms, Percent(101))), "SHARE must be from 0% to 100%");
+  EXPECT_EQ(error(Distribution::mix(1ms, 2ms, Percent(-1))), "SHARE must be from 0% to 100%");
+  for (const double sigma : {0.0, 0.00099, 10.01, -1.0, std::nan(""), HUGE_VAL}) {
+    EXPECT_EQ(error(Distribution::lognormal(1ms, sigma)), "SIGMA must be from 0.001 to 10")
+        << sigma;
+  }
+  for (const double alpha : {0.0, 0.099, 100.1, -1.0, std::nan(""), HUGE_VAL}) {
+    EXPECT_EQ(error(Distribution::pareto(1ms, alpha)), "ALPHA must be from 0.1 to 100") << alpha;
+  }
+}
+
+}  // namespace
+}  // namespace damper::lab

@@ -1,0 +1,119 @@
+#include "damper/policy/import/import.h"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include "damper/base/text/words.h"
+#include "damper/policy/import/import_draft.h"
+#include "damper/policy/import/import_envoy.h"
+#include "damper/policy/import/import_grpc.h"
+#include "damper/policy/import/import_istio.h"
+#include "damper/policy/import/import_linkerd.h"
+#include "damper/policy/import/import_walk.h"
+
+namespace damper::policy {
+namespace {
+
+constexpr std::string_view kShapes =
+    "Envoy has static_resources, virtual_hosts, clusters or the like, gRPC methodConfig, Istio "
+    "kind "
+    "VirtualService or DestinationRule, Linkerd kind ServiceProfile";
+
+// `kubectl get -o yaml` puts documents into a list.
+void add_items(const config::Tree& document, std::vector<config::Tree>& documents) {
+  for (std::size_t i = 0; i < document.pairs() && document.is_map(); ++i) {
+    const bool is_kind = document.key(i).text == "kind";
+    if (!is_kind || !document.value(i).text.ends_with("List")) continue;
+    for (std::size_t k = 0; k < document.pairs(); ++k) {
+      const config::Tree& items = document.value(k);
+      if (document.key(k).text != "items" || items.kind != config::Tree::Kind::sequence) continue;
+      documents.insert(documents.end(), items.items.begin(), items.items.end());
+      return;
+    }
+  }
+  documents.push_back(document);
+}
+
+Expected<std::vector<config::Tree>, config::Error> read_documents(std::string_view text,
+                                                                  std::string_view file) {
+  const auto parsed = config::parse_yaml_documents(text, file);
+  if (!parsed) return unexpected(parsed.error());
+  std::vector<config::Tree> documents;
+  for (const config::Tree& document : *parsed) add_items(document, documents);
+  return documents;
+}
+
+}  // namespace
+
+std::optional<From> find_from(std::string_view name) {
+  const auto found = std::find(kFromNames.begin(), kFromNames.end(), name);
+  if (found == kFromNames.end()) return std::nullopt;
+  return static_cast<From>(found - kFromNames.begin());
+}
+
+Expected<Imported, config::Error> import_policy(From from, std::string_view text,
+                                                std::string_view file) {
+  const auto documents = read_documents(text, file);
+  if (!documents) return unexpected(documents.error());
+  ImportNotes notes(file);
+  Drafts drafts(notes);
+  switch (from) {
+    case From::envoy:
+      import_envoy(*documents, drafts, notes);
+      break;
+    case From::grpc:
+      import_grpc(*documents, drafts, notes);
+      break;
+    case From::istio:
+      import_istio(*documents, drafts, notes);
+      break;
+    case From::linkerd:
+      import_linkerd(*documents, drafts, notes);
+      break;
+  }
+  if (notes.error()) return unexpected(*notes.error());
+  if (drafts.size() == 0) {
+    return unexpected(config::Error{std::string(file),
+                                    {},
+                                    "has no route that makes calls, read as " +
+                                        std::string(name(from)) + " (" + std::string(kShapes) +
+                                        ")"});
+  }
+  return drafts.take(file);
+}
+
+std::optional<From> guess(const config::Tree& document) {
+  if (document.kind == config::Tree::Kind::sequence && !document.items.empty()) {
+    return guess(document.items.front());
+  }
+  ImportNotes silent("");
+  Fields fields(document, "", silent);
+  const auto has = [&](std::initializer_list<std::string_view> words) {
+    return std::any_of(words.begin(), words.end(),
+                       [&](std::string_view word) { return fields.has(word); });
+  };
+  const std::string kind = fields.text("kind");
+  if (kind == "ServiceProfile") return From::linkerd;
+  if (kind == "VirtualService" || kind == "DestinationRule") return From::istio;
+  if (!kind.empty()) return std::nullopt;
+  if (has({"method_config", "retry_throttling", "service_config"})) return From::grpc;
+  const bool is_envoy =
+      has({"static_resources", "virtual_hosts", "route_config", "filter_chains", "listeners",
+           "clusters", "resources", "circuit_breakers", "load_assignment", "domains"});
+  return is_envoy ? std::optional(From::envoy) : std::nullopt;
+}
+
+Expected<From, config::Error> guess(std::string_view text, std::string_view file) {
+  const auto documents = read_documents(text, file);
+  if (!documents) return unexpected(documents.error());
+  for (const config::Tree& document : *documents) {
+    if (const auto from = guess(document)) return *from;
+  }
+  return unexpected(config::Error{std::string(file),
+                                  {},
+                                  "is of no system that can be told by its shape: " +
+                                      std::string(kShapes) + "; say which with --from"});
+}
+
+}  // namespace damper::policy

@@ -1,0 +1,59 @@
+#ifndef DAMPER_POLICY_IMPORT_IMPORT_H_
+#define DAMPER_POLICY_IMPORT_IMPORT_H_
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "damper/base/expected.h"
+#include "damper/config/yaml_tree.h"
+#include "damper/policy/file/policy_file.h"
+
+namespace damper::policy {
+
+// Configuration of other systems, as our policy.
+//
+// Why: what somebody runs today is an Envoy, gRPC, Istio or Linkerd file. To check or to simulate
+// it we need what it *means*, the other system's defaults included, and to be told what is lost.
+// Model: the file is read as YAML (JSON is YAML); an importer for each system walks it, says each
+// value that has a key here, and notes all others. A default of the other system is said too where
+// ours differs, so that the policy does here what the file does there.
+
+enum class From : std::uint8_t { envoy, grpc, istio, linkerd };
+
+inline constexpr std::array<std::string_view, 4> kFromNames = {"envoy", "grpc", "istio", "linkerd"};
+[[nodiscard]] constexpr std::string_view name(From from) noexcept {
+  return kFromNames[static_cast<std::size_t>(from)];
+}
+[[nodiscard]] std::optional<From> find_from(std::string_view name);
+
+// Invariants:
+//   (1) load(print(file)) and load(print_import(...)) give the same policies as `file` has.
+//   (2) A field of the original either gave a value, or says who something is, or has one note.
+//   (3) Places are those of the original file.
+struct Imported {
+  PolicyFile file;                  // of the shape `routes`; its own notes are empty
+  std::vector<config::Note> notes;  // in the order of the file
+};
+
+// The file's policies, or the first error. A value out of our bounds is held at the bound, with a
+// note; a value of another kind is an error. No exception leaves it.
+[[nodiscard]] Expected<Imported, config::Error> import_policy(From from, std::string_view text,
+                                                              std::string_view file);
+
+// Which system a document is of, by its shape; nothing when it is none of them.
+[[nodiscard]] std::optional<From> guess(const config::Tree& document);
+
+// The same for a text; else one sentence. The first document that is of one decides.
+[[nodiscard]] Expected<From, config::Error> guess(std::string_view text, std::string_view file);
+
+// The policy as a policy file that has only what the original says or means, with a comment on each
+// line that names where in the original it stands.
+[[nodiscard]] std::string print_import(const Imported& imported, From from);
+
+}  // namespace damper::policy
+
+#endif  // DAMPER_POLICY_IMPORT_IMPORT_H_

@@ -1,0 +1,248 @@
+#include "damper/policy/import/import_terms.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <string>
+
+#include "damper/base/percent.h"
+#include "damper/base/text/words.h"
+#include "damper/policy/file/schema.h"
+
+namespace damper::policy {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::int64_t kMostPercent = Percent::kMost;
+constexpr std::int64_t kMostPerSecond = 10'000;
+
+// In the order of the codes, from 0.
+constexpr std::array<std::string_view, 17> kGrpcCodes = {
+    "OK",        "CANCELLED",      "UNKNOWN",           "INVALID_ARGUMENT",   "DEADLINE_EXCEEDED",
+    "NOT_FOUND", "ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION",
+    "ABORTED",   "OUT_OF_RANGE",   "UNIMPLEMENTED",     "INTERNAL",           "UNAVAILABLE",
+    "DATA_LOSS", "UNAUTHENTICATED"};
+
+std::optional<int> find_int(std::string_view text) {
+  int value = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || stop != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+std::uint32_t bit(RetryOn::Token token) { return 1U << static_cast<unsigned>(token); }
+
+// What a policy's retry_on is made of, word by word.
+class Words {
+ public:
+  explicit Words(ImportNotes& notes) : notes_(notes) {}
+
+  void add_token(RetryOn::Token token, std::string_view as, config::Place place) {
+    tokens_ |= bit(token);
+    if (const std::string_view why = refusal(token); !why.empty()) {
+      notes_.note(place, std::string(as) + ": " + std::string(why));
+    }
+  }
+
+  void add_word(std::string_view word, config::Place place) {
+    if (const auto status = find_int(word)) {
+      tokens_ |= bit(RetryOn::Token::retriable_status_codes);
+      return add_status(*status, place);
+    }
+    for (std::size_t i = 1; i < RetryOn::kNames.size(); ++i) {  // `default` is a word of ours.
+      if (RetryOn::kNames[i] == word) return add_token(static_cast<RetryOn::Token>(i), word, place);
+    }
+    notes_.note(place,
+                "retry_on's " + text::in_quotes(word) + " has no equivalent and is left out");
+  }
+
+  void add_status(int status, config::Place place) {
+    if (status < 400 || status > 599) {
+      notes_.note(place, "status " + std::to_string(status) +
+                             " has no equivalent: only 400 to 599 can be listed");
+      return;
+    }
+    statuses_.set(static_cast<std::size_t>(status));
+    if (const std::string_view why = refusal_of_status(status); !why.empty()) {
+      notes_.note(place, "status " + std::to_string(status) + ": " + std::string(why));
+    }
+  }
+
+  void say(Draft& draft, config::Place place) const {
+    draft.say("retry_policy.retry_on", tokens_, place);
+    if (statuses_.any()) draft.say_statuses(statuses_, place);
+  }
+
+ private:
+  ImportNotes& notes_;
+  std::uint32_t tokens_ = 0;
+  RetryOn::Statuses statuses_;
+};
+
+}  // namespace
+
+void say_envoy_backoff(Draft& draft) {
+  draft.say("retry_policy.retry_back_off.base_interval", 25ms);
+  draft.say("retry_policy.retry_back_off.max_interval", 250ms);
+}
+
+void say_retry_on(Draft& draft, std::string_view words, config::Place place,
+                  std::span<const config::Tree> codes, ImportNotes& notes) {
+  Words found(notes);
+  while (!words.empty()) {
+    const std::size_t comma = std::min(words.find(','), words.size());
+    std::string_view word = words.substr(0, comma);
+    words.remove_prefix(std::min(comma + 1, words.size()));
+    while (word.starts_with(' ')) word.remove_prefix(1);
+    while (word.ends_with(' ')) word.remove_suffix(1);
+    if (!word.empty()) found.add_word(word, place);
+  }
+  for (const config::Tree& code : codes) {
+    const auto status = find_int(code.text);
+    if (!status)
+      notes.fail(code.place, "a status must be a number, not " + text::in_quotes(code.text));
+    if (status) found.add_status(*status, code.place);
+  }
+  found.say(draft, place);
+}
+
+void say_grpc_codes(Draft& draft, std::span<const config::Tree> codes, config::Place place,
+                    ImportNotes& notes) {
+  using Token = RetryOn::Token;
+  Words found(notes);
+  for (const config::Tree& code : codes) {
+    auto number = find_int(code.text);
+    for (std::size_t i = 0; i < kGrpcCodes.size(); ++i) {
+      if (kGrpcCodes[i] == code.text) number = static_cast<int>(i);
+    }
+    const bool known = number && *number >= 0 && *number < static_cast<int>(kGrpcCodes.size());
+    if (!known) {
+      notes.fail(code.place, "a status code must be one of gRPC's, such as UNAVAILABLE, not " +
+                                 text::in_quotes(code.text));
+      continue;
+    }
+    const std::string_view as = kGrpcCodes[static_cast<std::size_t>(*number)];
+    switch (*number) {
+      case 1:
+        found.add_token(Token::cancelled, as, code.place);
+        break;
+      case 4:
+        found.add_token(Token::deadline_exceeded, as, code.place);
+        break;
+      case 8:
+        found.add_token(Token::resource_exhausted, as, code.place);
+        break;
+      case 13:
+        found.add_token(Token::internal, as, code.place);
+        break;
+      case 14:
+        found.add_token(Token::unavailable, as, code.place);
+        break;
+      default:
+        notes.note(code.place, std::string(as) +
+                                   " has no equivalent in retry_on and is left out: it is not "
+                                   "retried");
+    }
+  }
+  found.say(draft, place);
+}
+
+void say_timeout(Draft& draft, const std::optional<Placed<Duration>>& timeout, config::Place where,
+                 std::string_view who, ImportNotes& notes) {
+  if (timeout && timeout->value > 0ns) return draft.say("timeout", *timeout);
+  draft.say("timeout", kLongest, timeout ? timeout->place : config::Place{});
+  notes.note_once("timeout", where,
+                  "without a timeout " + std::string(who) +
+                      " waits for ever; here every call has a deadline, and timeout becomes 720h, "
+                      "the longest: say how long the caller waits");
+}
+
+void say_no_budget(Draft& draft, config::Place where, std::string_view who, ImportNotes& notes) {
+  draft.say("retry_budget.budget_percent", kMostPercent);
+  draft.say("retry_budget.min_retries_per_second", kMostPerSecond);
+  notes.note_once("budget", where,
+                  std::string(who) +
+                      " has no retry budget: budget_percent becomes 1000 and "
+                      "min_retries_per_second 10000, which refuse nothing; the default here is "
+                      "10 %");
+}
+
+void say_max_retries(Draft& draft, const Placed<std::int64_t>& most, config::Place where,
+                     ImportNotes& notes) {
+  draft.say("retry_budget.budget_percent", 0);
+  draft.say("retry_budget.min_retries_per_second", kMostPerSecond);
+  draft.say("retry_budget.min_retry_concurrency", most);
+  notes.note_once("max_retries", where,
+                  "max_retries, " + std::to_string(most.value) +
+                      (most.place.line > 0 ? "" : " when it is not said") +
+                      ", bounds retries under way and not their rate: fast failures get hundreds "
+                      "a second through it; it becomes min_retry_concurrency beside a budget that "
+                      "refuses nothing");
+}
+
+void say_retry_budget(Draft& draft, Fields& fields, std::string_view percent, config::Place where,
+                      ImportNotes& notes) {
+  Placed<double> share{.value = 20};
+  if (const config::Tree* tree = fields.take(percent); tree != nullptr && tree->is_map()) {
+    Fields inner(*tree, percent, notes);
+    share = inner.number("value", 0);
+    inner.leave_rest();
+  } else {
+    share = fields.number(percent, share.value);
+  }
+  draft.say_ratio("retry_budget.budget_percent", {share.value / 100, share.place});
+  draft.say("retry_budget.min_retry_concurrency", fields.integer("min_retry_concurrency", 3));
+  fields.leave_rest();
+  notes.note_once(
+      "retry_budget", where,
+      "the retry budget is a percentage of the requests under way there; here it also holds over a "
+      "window of 10s, which fast failures cannot get around");
+}
+
+void say_max_requests(Draft& draft, const Placed<std::int64_t>& most) {
+  draft.say("concurrency_limit.initial", most);
+  draft.say("concurrency_limit.kind", 0);  // fixed
+  draft.say("concurrency_limit.max", *draft.raw("concurrency_limit.initial"), most.place);
+}
+
+void say_hedge(Draft& draft, std::int64_t hedges, const Placed<Duration>& delay) {
+  draft.say("hedge_policy.max_hedges", hedges, delay.place);
+  draft.say("hedge_policy.additional_request_chance", Percent::kDenominator);
+  draft.say("hedge_policy.quantile", 5000);
+  draft.say("hedge_policy.floor", delay);
+  draft.say("hedge_policy.min_samples", 1);
+}
+
+void say_ejection(Draft& draft, const Ejection& ejection, config::Place where, ImportNotes& notes) {
+  notes.note_once(
+      "ejection", where,
+      "outlier detection takes single hosts out; here one breaker stops all calls to the "
+      "dependency, so the same number of failures in a row means less");
+  draft.say("circuit_breaker.consecutive_failures", ejection.consecutive);
+  draft.say("circuit_breaker.window", ejection.interval);
+  draft.say("circuit_breaker.open_base", ejection.base);
+  const Placed<Duration> most = ejection.most.value_or(
+      Placed<Duration>{.value = std::max(Duration{300s}, ejection.base.value)});
+  draft.say("circuit_breaker.open_cap", std::min(most.value, kLongest), most.place);
+  if (ejection.failure_percent) {
+    draft.say("circuit_breaker.failure_rate",
+              std::min<std::int64_t>(ejection.failure_percent->value, 100) * 100,
+              ejection.failure_percent->place);
+    draft.say("circuit_breaker.minimum_volume", ejection.failure_volume);
+    return;
+  }
+  // No rate trips it: only when all of so many fail, which failures in a row have found before.
+  draft.say("circuit_breaker.failure_rate", Percent::kDenominator);
+  if (ejection.consecutive.value == 0) draft.say("circuit_breaker.minimum_volume", 1'000'000);
+}
+
+void note_idempotency(config::Place where, std::string_view who, ImportNotes& notes) {
+  notes.note_once("idempotency", where,
+                  std::string(who) +
+                      " retries every method; here a request that is not idempotent is retried "
+                      "only when it surely never left");
+}
+
+}  // namespace damper::policy

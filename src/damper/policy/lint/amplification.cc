@@ -1,0 +1,143 @@
+#include "damper/policy/lint/amplification.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "damper/base/check.h"
+#include "damper/policy/lint/calls.h"
+
+namespace damper::policy {
+namespace {
+
+// The worst way to arrive at a layer: how many attempts of one request, and from which caller.
+struct Arrival {
+  double attempts = 0;  // 0: there is no such way.
+  std::optional<std::size_t> from{};
+};
+
+// What passes through a layer. The index is whether somebody above owns the retries: of what
+// arrives, and of what is sent on.
+struct Passage {
+  std::array<Arrival, 2> in;
+  std::array<double, 2> out{};
+  std::array<bool, 2> owned_in{};  // how the worst of `out` had arrived
+};
+
+// Whether this layer multiplies what arrives.
+bool retries(const Layer& layer, bool owned) {
+  return layer.attempts > 1 && !(owned && layer.carries);
+}
+
+// Whether those below know that somebody owns the retries.
+bool owned_below(const Layer& layer, bool owned) {
+  return layer.carries && (owned || layer.attempts > 1);
+}
+
+void pass(const Layer& layer, Passage& passage) {
+  for (const bool owned : {false, true}) {
+    const double arrived = passage.in[owned].attempts;
+    const double sent =
+        std::min(arrived * (retries(layer, owned) ? layer.attempts : 1), kMostAmplified);
+    const bool below = owned_below(layer, owned);
+    if (sent <= passage.out[below]) continue;
+    passage.out[below] = sent;
+    passage.owned_in[below] = owned;
+  }
+}
+
+// The worst path to the layer, walked back from its end.
+Amplified trace(std::span<const Layer> layers, const std::vector<Passage>& passages,
+                std::size_t end) {
+  bool out = passages[end].out[1] > passages[end].out[0];
+  Amplified found{.attempts = passages[end].out[out], .path = {}, .retrying = {}};
+  for (std::optional<std::size_t> at = end; at;) {
+    const bool owned = passages[*at].owned_in[out];
+    found.path.push_back(*at);
+    if (retries(layers[*at], owned)) found.retrying.push_back(*at);
+    at = passages[*at].in[owned].from;
+    out = owned;  // What arrives owned was sent on as owned.
+  }
+  std::reverse(found.path.begin(), found.path.end());
+  std::reverse(found.retrying.begin(), found.retrying.end());
+  return found;
+}
+
+}  // namespace
+
+int most_extra_attempts(const Settings& settings) {
+  const engine::CallPolicy& call = settings.policy.call;
+  const int extra = call.max_attempts - 1;
+  return call.retryable == decide::OutcomeSet{} ? std::min(extra, int{call.hedge.max_hedges})
+                                                : extra;
+}
+
+bool has_no_budget(const Settings& settings) {
+  const Percent percent = settings.policy.budget.percent;
+  const int extra = most_extra_attempts(settings);
+  return extra > 0 && (percent.hundredths() >= extra * Percent::kDenominator ||
+                       percent.hundredths() >= Percent::kMost);
+}
+
+double worst_attempts(const Settings& settings) {
+  const engine::Policy& policy = settings.policy;
+  const double extra = most_extra_attempts(settings);
+  const double load = settings.facts ? settings.facts->load : 0;
+  double share = policy.budget.percent.ratio();
+  if (policy.budget.min_per_second > 0) {
+    const double floor = static_cast<double>(policy.budget.min_per_second) *
+                         static_cast<double>(settings.facts ? settings.facts->clients : 1);
+    share = load > 0 ? share + floor / load : extra;
+  }
+  const bool only_hedges = policy.call.retryable == decide::OutcomeSet{};
+  if (only_hedges) share = std::min(share, policy.call.hedge.ratio.ratio());
+  return 1 + std::min(extra, share);
+}
+
+double hidden_capacity(double capacity, double attempts) {
+  DAMPER_CHECK(attempts >= 1);
+  return capacity / attempts;
+}
+
+std::vector<Layer> layers_of(std::span<const Route> routes) {
+  auto called = calls(routes);
+  std::vector<Layer> layers(routes.size());
+  for (std::size_t i = 0; i < routes.size(); ++i) {
+    const Settings& settings = routes[i].settings;
+    layers[i].attempts = worst_attempts(settings);
+    layers[i].carries = !settings.facts || settings.facts->ownership;
+    layers[i].calls = std::move(called[i]);
+  }
+  return layers;
+}
+
+std::vector<Amplified> amplify(std::span<const Layer> layers) {
+  std::vector<std::vector<std::size_t>> called(layers.size());
+  for (std::size_t i = 0; i < layers.size(); ++i) called[i] = layers[i].calls;
+  const std::vector<std::size_t> order = callers_first(called);
+  std::vector<Passage> passages(layers.size());
+  for (std::size_t i = 0; i < layers.size(); ++i) passages[i].in[false].attempts = 1;
+  std::vector<bool> ordered(layers.size());
+  for (const std::size_t i : order) {
+    ordered[i] = true;
+    pass(layers[i], passages[i]);
+    for (const std::size_t below : called[i]) {
+      for (const bool owned : {false, true}) {
+        Arrival& in = passages[below].in[owned];
+        if (passages[i].out[owned] > in.attempts) in = {passages[i].out[owned], i};
+      }
+    }
+  }
+  std::vector<Amplified> found(layers.size());
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    if (!ordered[i]) {  // In a cycle or below one: alone.
+      passages[i] = {};
+      passages[i].in[false].attempts = 1;
+      pass(layers[i], passages[i]);
+    }
+    found[i] = trace(layers, passages, i);
+  }
+  return found;
+}
+
+}  // namespace damper::policy

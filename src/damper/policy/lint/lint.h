@@ -1,0 +1,34 @@
+#ifndef DAMPER_POLICY_LINT_LINT_H_
+#define DAMPER_POLICY_LINT_LINT_H_
+
+#include <span>
+#include <vector>
+
+#include "damper/policy/file/policy_file.h"
+#include "damper/policy/lint/finding.h"
+
+namespace damper::policy {
+
+// The linter: what is wrong, risky or good to know about routes that are valid.
+//
+// Why: the loader refuses what cannot be run. Much can be run that nobody should: retries that the
+// capacity does not allow, attempts that the deadline has no time for.
+// Model: each rule (finding.h) is a function of the settings and the facts of a route, or of the
+// layers that the routes' facts build. Nothing is assumed about what the facts do not say. Routes
+// may come from a file, from another system's file, or be filled by whoever knows the world: name,
+// place, settings and facts are enough; without origins and places a finding stands at its route.
+// Invariants:
+//   (1) The default policy without facts has no findings.
+//   (2) Findings come in the order of their places, then of the rules, and each has a fix.
+//   (3) A finding that relies on a fact is not made without it.
+[[nodiscard]] std::vector<Finding> lint(std::span<const Route> routes);
+
+// A note that the loader made, as a finding.
+[[nodiscard]] Finding finding_of(const config::Note& note);
+
+// The same for all routes of the file, and its notes.
+[[nodiscard]] std::vector<Finding> lint(const PolicyFile& file);
+
+}  // namespace damper::policy
+
+#endif  // DAMPER_POLICY_LINT_LINT_H_

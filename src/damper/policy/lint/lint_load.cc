@@ -1,0 +1,136 @@
+// The rules about how much reaches the dependency: capacity, budget, floor.
+#include "damper/policy/lint/lint_rules.h"
+
+#include <algorithm>
+
+namespace damper::policy {
+namespace {
+
+constexpr double kFloorNoticed = 0.1;  // retries for each request that a floor may add
+constexpr std::int32_t kAdvised = 10;  // percent
+
+// The attempts for each request with the budget that is advised.
+double with_budget(const Settings& settings) {
+  Settings better = settings;
+  better.policy.budget.percent = std::min(better.policy.budget.percent, Percent(kAdvised));
+  better.policy.budget.min_per_second = 0;
+  return worst_attempts(better);
+}
+
+// The lines that bring such a budget.
+std::string budget_line(const Settings& settings) {
+  const bool wide = settings.policy.budget.percent > Percent(kAdvised);
+  const bool floor = settings.policy.budget.min_per_second > 0;
+  std::string line = "retry_budget: { ";
+  if (wide) line += "budget_percent: " + std::to_string(kAdvised);
+  if (wide && floor) line += ", ";
+  if (floor) line += "min_retries_per_second: 0";
+  return line + " }";
+}
+
+// What would raise the hidden capacity, and how far. Empty when the policy has nothing to give.
+struct Better {
+  std::string fix;
+  double attempts = 1;
+};
+Better better(const Lens& lens, double attempts) {
+  const Amplified& amplified = lens.amplified[lens.position];
+  if (amplified.retrying.size() > 1) {
+    double most = 1;
+    for (const std::size_t i : amplified.path) most = std::max(most, lens.layers[i].attempts);
+    return {"let one layer retry (see layered-retries)", most};
+  }
+  const double own = with_budget(lens.settings());
+  if (own < attempts) return {budget_line(lens.settings()), own};
+  return {"", attempts};
+}
+
+std::string fix_of(const Lens& lens, double attempts) {
+  const Facts& facts = lens.facts();
+  const Better found = better(lens, attempts);
+  const double hidden = hidden_capacity(facts.capacity, found.attempts);
+  std::string fix = found.fix;
+  if (!fix.empty()) {
+    fix +=
+        "   # " + attempts_text(found.attempts) + " attempts: " + rate_text(hidden) + " is stable";
+  }
+  if (facts.load < hidden && !fix.empty()) return fix;
+  if (!fix.empty()) fix += ", and ";
+  if (facts.load == 0 || facts.load < hidden) {
+    return fix + "keep the load under " + rate_text(hidden) + ", at its peak too";
+  }
+  return fix + "get a capacity over " + rate_text(facts.load * found.attempts) +
+         ", or shed load before it";
+}
+
+}  // namespace
+
+void find_load(const Lens& lens, Findings& found) {
+  const Facts& facts = lens.facts();
+  if (facts.capacity <= 0) return;
+  const double attempts = lens.amplified[lens.position].attempts;
+  const double hidden = hidden_capacity(facts.capacity, attempts);
+  if (facts.load >= facts.capacity) {
+    found.push_back(lens.finding(Rule::load_over_capacity, "facts.load",
+                                 "the load of " + rate_text(facts.load) +
+                                     " is not under the capacity of " + rate_text(facts.capacity) +
+                                     ", retries not counted",
+                                 fix_of(lens, attempts)));
+    return;
+  }
+  if (attempts <= 1) return;
+  const std::string stable = "one request can become " + attempts_text(attempts) +
+                             " attempts, so of the capacity of " + rate_text(facts.capacity) +
+                             " only " + decimal(facts.capacity, 1) + " / " +
+                             attempts_text(attempts) + " = " + rate_text(hidden) + " is stable";
+  if (facts.load >= hidden) {
+    found.push_back(lens.finding(Rule::load_over_hidden_capacity, "facts.load",
+                                 stable + "; the load is " + rate_text(facts.load) +
+                                     ", and a short trigger can leave it collapsed",
+                                 fix_of(lens, attempts)));
+  } else {
+    found.push_back(
+        lens.finding(Rule::hidden_capacity, "facts.capacity", stable, fix_of(lens, attempts)));
+  }
+}
+
+void find_amplification(const Lens& lens, Findings& found) {
+  const Settings& settings = lens.settings();
+  const admit::RetryBudgetOptions& budget = settings.policy.budget;
+  const Facts& facts = lens.facts();
+  const double worst = worst_attempts(settings);
+  const double earned =
+      1 + std::min<double>(lens.extra_attempts(), settings.policy.budget.percent.ratio());
+  const std::string fix =
+      budget_line(settings) + "   # " + attempts_text(with_budget(settings)) + " attempts";
+  if (has_no_budget(settings)) {
+    found.push_back(lens.finding(Rule::no_budget, "retry_budget.budget_percent",
+                                 "a budget of " + lens.value("retry_budget.budget_percent") +
+                                     " % refuses nothing: in an outage each request becomes " +
+                                     attempts_text(worst) + " attempts",
+                                 fix));
+  } else if (budget.min_per_second > 0 && worst - earned > kFloorNoticed) {
+    const std::string floor = std::to_string(budget.min_per_second);
+    const std::string why =
+        facts.load > 0
+            ? floor + " retries a second for each of " + std::to_string(facts.clients) +
+                  (facts.clients == 1 ? " client" : " clients") + ", at a load of " +
+                  rate_text(facts.load) + ": " + attempts_text(worst) +
+                  " attempts for each request, and not the " + attempts_text(earned) +
+                  " of the budget"
+            : "each client has " + floor +
+                  " retries a second whatever it sends: a fleet of quiet clients makes " +
+                  attempts_text(worst) + " attempts of each request, and not " +
+                  attempts_text(earned);
+    found.push_back(
+        lens.finding(Rule::retry_floor, "retry_budget.min_retries_per_second", why, fix));
+  } else if (worst >= kWide) {
+    found.push_back(lens.finding(
+        Rule::amplification, "retry_budget.budget_percent",
+        "one request can become " + attempts_text(worst) +
+            " attempts: in an outage that much more than the load reaches the dependency",
+        fix));
+  }
+}
+
+}  // namespace damper::policy

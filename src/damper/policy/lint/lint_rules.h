@@ -1,0 +1,60 @@
+#ifndef DAMPER_POLICY_LINT_LINT_RULES_H_
+#define DAMPER_POLICY_LINT_LINT_RULES_H_
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "damper/policy/file/policy_file.h"
+#include "damper/policy/lint/amplification.h"
+#include "damper/policy/lint/finding.h"
+
+namespace damper::policy {
+
+// What the rules of the linter are made of. A rule appends its finding, or nothing.
+
+// A Lens is one route as the rules see it, among all.
+struct Lens {
+  std::span<const Route> routes;
+  std::span<const Layer> layers;         // one for each route
+  std::span<const Amplified> amplified;  // the same
+  std::size_t position = 0;
+
+  [[nodiscard]] const Route& route() const { return routes[position]; }
+  [[nodiscard]] const Settings& settings() const { return route().settings; }
+  [[nodiscard]] const engine::Policy& policy() const { return settings().policy; }
+  [[nodiscard]] const Facts& facts() const;  // Nothing is known where there are none.
+  [[nodiscard]] int extra_attempts() const { return most_extra_attempts(settings()); }
+  // Whether failures are retried; hedges are another matter.
+  [[nodiscard]] bool retries() const;
+  // The value of a key as the file would write it.
+  [[nodiscard]] std::string value(std::string_view path) const;
+  // A finding at the place of that key.
+  [[nodiscard]] Finding finding(Rule rule, std::string_view path, std::string why,
+                                std::string fix) const;
+};
+using Findings = std::vector<Finding>;
+
+inline constexpr double kWide = 1.5;  // attempts for each request, from which on it is too much
+
+void find_load(const Lens& lens, Findings& found);             // capacity, hidden and plain
+void find_amplification(const Lens& lens, Findings& found);    // budget, floor, width
+void find_layers(const Lens& lens, Findings& found);           // layered retries, stacked timeouts
+void find_timing(const Lens& lens, Findings& found);           // deadline, jitter
+void find_attempt_timeout(const Lens& lens, Findings& found);  // against the latencies
+void find_unsafe(const Lens& lens, Findings& found);           // methods
+void find_hedges(const Lens& lens, Findings& found);
+
+// "1.1", "27", "272.7": rounded to so many decimals, without zeros at the end.
+[[nodiscard]] std::string decimal(double value, int decimals);
+// A number of attempts, "1.331", and a number a second, "272.7/s".
+[[nodiscard]] inline std::string attempts_text(double attempts) { return decimal(attempts, 3); }
+[[nodiscard]] inline std::string rate_text(double rate) { return decimal(rate, 1) + "/s"; }
+// "web > api > db", at most ten of them.
+[[nodiscard]] std::string path_text(const Lens& lens, const std::vector<std::size_t>& path);
+
+}  // namespace damper::policy
+
+#endif  // DAMPER_POLICY_LINT_LINT_RULES_H_

@@ -1,0 +1,240 @@
+#include "damper/proxy/process/proxy_run.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <ostream>
+#include <system_error>
+#include <thread>
+
+#include "damper/proxy/process/file_watch.h"
+#include "damper/proxy/process/proxy_shell.h"
+#include "damper/proxy/process/service_notify.h"
+#include "damper/proxy/process/signal_fd.h"
+#include "damper/run/clock.h"
+#include "damper/run/interrupt.h"
+
+namespace damper::proxy {
+namespace {
+
+using engine::EventKind;
+
+// When something is asked of a proxy's shell: signals, changes of the file, time, the process that
+// is to replace this one.
+class ProxyRun {
+ public:
+  ProxyRun(const ProxySettings& settings, const text::Stdio& streams)
+      : settings_(settings), streams_(streams), shell_(settings, streams) {}
+  ProxyRun(const ProxyRun&) = delete;
+  ProxyRun& operator=(const ProxyRun&) = delete;
+  ~ProxyRun() {
+    if (drained_fd_ >= 0) close(drained_fd_);
+  }
+
+  // One sentence: why it does not run.
+  [[nodiscard]] std::optional<std::string> start() {
+    drained_fd_ = eventfd(0, EFD_CLOEXEC);  // Now: when it is needed, there may be none left.
+    if (drained_fd_ < 0) return std::string("there are no descriptors left");
+    auto command = find_own_command();
+    if (command) command_ = *std::move(command);
+    const std::optional<int> ready_fd = take_ready_fd();
+    Handover handover = parse_handover(take_message());
+    auto sockets = take_listen_fds();
+    if (!sockets) return sockets.error();
+    if (!settings_.file.empty()) watch_.emplace(settings_.file);  // Before it is read.
+    if (auto why = shell_.start({.sockets = *std::move(sockets),
+                                 .handover = std::move(handover),
+                                 .predecessor = ready_fd.has_value()})) {
+      return why;
+    }
+    const std::string parts = count_parts(*shell_.proxy().config());
+    streams_.err << "damper proxy, process " << getpid() << ": " << parts << '\n'
+                 << shell_.describe() << std::flush;
+    notify_.ready(parts);
+    if (ready_fd) say_ready(*ready_fd);
+    if (const auto every = notify_.watchdog_every()) watchdog_due_ = add(run::now(), *every);
+    return std::nullopt;
+  }
+
+  int run(SignalFd& signals) {
+    while (!ended_) {
+      const bool watches = watch_ && !drainer_.joinable();
+      std::array<pollfd, 4> waits{
+          pollfd{.fd = signals.fd(), .events = POLLIN, .revents = 0},
+          pollfd{.fd = watches ? watch_->fd() : -1, .events = POLLIN, .revents = 0},
+          pollfd{
+              .fd = successor_ && !told_ ? successor_->fd() : -1, .events = POLLIN, .revents = 0},
+          pollfd{.fd = drained_fd_, .events = POLLIN, .revents = 0}};
+      (void)poll(waits.data(), waits.size(), wait_ms());
+      const Instant now = run::now();
+      if (waits[0].revents != 0) on_signals(signals);
+      if (waits[1].revents != 0) watch_->on_ready(now);
+      if (waits[2].revents != 0 && successor_ && !told_) on_successor(successor_->on_ready());
+      if (waits[3].revents != 0) ended_ = true;
+      on_time(now);
+    }
+    drainer_.join();
+    shell_.close_control();
+    shell_.close_admin();
+    if (successor_) wait_for_successor(signals);
+    return text::kOk;
+  }
+
+ private:
+  [[nodiscard]] int wait_ms() const {
+    Instant due = std::min({watchdog_due_, successor_due_, kNever});
+    if (watch_ && !drainer_.joinable()) due = std::min(due, watch_->due());
+    if (due == kNever) return -1;
+    const Duration wait = std::max(between(run::now(), due), Duration{0});
+    return static_cast<int>(
+        std::min<std::int64_t>(std::chrono::ceil<std::chrono::milliseconds>(wait).count(), 60'000));
+  }
+
+  void on_time(Instant now) {
+    if (watch_ && !drainer_.joinable() && watch_->due() <= now) {
+      watch_->on_look();
+      (void)shell_.reloads().reload_file(ProxyReloads::When::if_changed);
+    }
+    if (successor_due_ <= now) on_successor(Successor::State::failed);
+    if (watchdog_due_ <= now) {
+      notify_.alive();
+      watchdog_due_ = add(now, *notify_.watchdog_every());
+    }
+  }
+
+  void on_signals(SignalFd& signals) {
+    while (const int signal = signals.next()) {
+      if (signal == SIGHUP && !drainer_.joinable()) reload();
+      if (signal == SIGUSR2 && !drainer_.joinable() && !successor_) upgrade(signals);
+      if (signal == SIGTERM || signal == SIGINT) on_told_to_end();
+    }
+  }
+
+  void on_told_to_end() {
+    if (told_) {  // What is under way is given up.
+      if (successor_) successor_->kill_now();
+      _exit(run::kInterrupted);
+    }
+    told_ = true;
+    if (successor_) {  // One that starts would be left behind, and serve.
+      successor_->ask_to_end();
+      successor_due_ = kNever;
+      on_upgrade_failed("this process was told to end, and the new one with it");
+    }
+    if (!drainer_.joinable()) drain();
+  }
+
+  // It was told to end, too, and may have accepted something.
+  void wait_for_successor(SignalFd& signals) {
+    const Instant until = add(run::now(), shell_.proxy().config()->drain_time);
+    while (!successor_->has_ended() && run::now() < until) {
+      pollfd wait{.fd = signals.fd(), .events = POLLIN, .revents = 0};
+      if (poll(&wait, 1, 10) > 0) on_signals(signals);
+    }
+    (void)successor_->end();
+  }
+
+  void reload() {
+    notify_.reloading(run::now());
+    (void)shell_.reloads().reload_file(ProxyReloads::When::always);  // It says why not, if not.
+    notify_.ready(count_parts(*shell_.proxy().config()));
+  }
+
+  void drain() {
+    const Duration within = shell_.proxy().config()->drain_time;
+    shell_.events().on_event({.kind = EventKind::draining,
+                              .key = "proxy",
+                              .at = run::now(),
+                              .length = within,
+                              .detail = {}});
+    if (!handed_over_) notify_.stopping("draining");  // The service goes on with the new one.
+    drainer_ = std::thread([this, within] {
+      shell_.proxy().drain(within);
+      const std::uint64_t one = 1;
+      (void)!write(drained_fd_, &one, sizeof one);
+    });
+  }
+
+  void upgrade(const SignalFd& signals) {
+    auto successor = Successor::start(shell_.plan_successor(command_, signals.mask_before()));
+    if (!successor) return on_upgrade_failed(successor.error());
+    successor_.emplace(*std::move(successor));
+    successor_due_ = add(run::now(), kUpgradeTime);
+  }
+
+  void on_successor(Successor::State state) {
+    successor_due_ = kNever;
+    if (state != Successor::State::ready) {
+      const std::string why = successor_->end();
+      successor_.reset();
+      return on_upgrade_failed("the new process failed: " + why);
+    }
+    const pid_t pid = successor_->pid();
+    successor_.reset();
+    shell_.close_control();  // The new one keeps the fleet's copy from now on.
+    if (notify_.watchdog_every()) notify_.alive();  // The new one was not heard until now.
+    notify_.main_pid(pid);
+    handed_over_ = true;
+    watchdog_due_ = kNever;
+    shell_.events().on_event({.kind = EventKind::upgraded,
+                              .key = "proxy",
+                              .at = run::now(),
+                              .count = pid,
+                              .detail = {}});
+    shell_.close_admin();  // The new one has the socket.
+    if (!drainer_.joinable()) drain();
+  }
+
+  void on_upgrade_failed(const std::string& why) {
+    shell_.events().on_event(
+        {.kind = EventKind::upgrade_failed, .key = "proxy", .at = run::now(), .detail = why});
+  }
+
+  const ProxySettings& settings_;
+  const text::Stdio& streams_;
+  OwnCommand command_;
+  ServiceNotify notify_;
+  ProxyShell shell_;
+  std::optional<FileWatch> watch_;
+  std::optional<Successor> successor_;
+  Instant successor_due_ = kNever;
+  Instant watchdog_due_ = kNever;
+  std::thread drainer_;
+  int drained_fd_ = -1;
+  bool handed_over_ = false;  // another process serves; this one drains
+  bool told_ = false;         // to end, by a signal
+  bool ended_ = false;
+};
+
+// A proxy has two descriptors for each request under way; shells give 1024.
+void raise_descriptor_limit() noexcept {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
+  limit.rlim_cur = limit.rlim_max;
+  (void)setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+}  // namespace
+
+int run_proxy(const ProxySettings& settings, const text::Stdio& streams) {
+  std::signal(SIGPIPE, SIG_IGN);
+  raise_descriptor_limit();
+  try {
+    SignalFd signals({SIGHUP, SIGTERM, SIGINT, SIGUSR2});
+    ProxyRun run(settings, streams);
+    if (const auto why = run.start()) {
+      streams.err << "damper: " << *why << '\n';
+      return text::kTrouble;
+    }
+    return run.run(signals);
+  } catch (const std::system_error& error) {
+    streams.err << "damper: the proxy cannot run: " << error.what() << '\n';
+    return text::kTrouble;
+  }
+}
+
+}  // namespace damper::proxy

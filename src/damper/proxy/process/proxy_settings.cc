@@ -1,0 +1,87 @@
+#include "damper/proxy/process/proxy_settings.h"
+
+#include <algorithm>
+
+#include "damper/policy/file/policy_file.h"
+#include "damper/proxy/config/listen_address.h"
+
+namespace damper::proxy {
+namespace {
+
+std::string counted(std::size_t count, const std::string& what) {
+  return std::to_string(count) + ' ' + what + (count == 1 ? "" : "s");
+}
+
+// Where a client of this machine reaches it.
+std::string reach(const ListenerConfig& listener, std::uint16_t port) {
+  std::string address = listener.address;
+  if (address == "0.0.0.0") address = "127.0.0.1";
+  if (address == "::") address = "::1";
+  return (listener.tls ? "https://" : "http://") +
+         ListenAddress{.host = address, .port = port}.text();
+}
+
+}  // namespace
+
+Expected<std::string> read_proxy_file(const ProxySettings& settings) {
+  if (settings.file.empty()) return std::string();
+  auto text = policy::read_file(settings.file);
+  if (!text) return unexpected(to_string(text.error()));
+  return *std::move(text);
+}
+
+Expected<ProxyConfig> make_proxy_config(const ProxySettings& settings, std::string_view text,
+                                        std::string_view name) {
+  Flags flags = settings.flags;
+  flags.token_file = settings.token_file;
+  flags.admin_off = settings.admin_off;
+  flags.default_admin = true;
+  auto loaded = load_proxy(text, name, flags);
+  if (!loaded) return unexpected(to_string(loaded.error()));
+  ProxyConfig config = *std::move(loaded);
+  if (settings.threads) config.threads = *settings.threads;
+  if (settings.access_log) config.access_log = *settings.access_log;
+  if (settings.drain_time) config.drain_time = *settings.drain_time;
+  return config;
+}
+
+std::string count_parts(const ProxyConfig& config) {
+  return counted(config.listeners.size(), "listener") + ", " +
+         counted(config.clusters.size(), "cluster") + ", " + counted(config.routes.size(), "route");
+}
+
+std::string describe_start(const ProxyConfig& config, const std::vector<std::uint16_t>& ports,
+                           std::optional<std::uint16_t> admin_port) {
+  std::string out;
+  for (std::size_t i = 0; i < config.listeners.size(); ++i) {
+    const ListenerConfig& listener = config.listeners[i];
+    out += "  listens  " + listener.name + ": " +
+           ListenAddress{.host = listener.address, .port = ports[i]}.text() +
+           (listener.tls ? " (TLS)\n" : "\n");
+  }
+  for (const ClusterConfig& cluster : config.clusters) {
+    out += "  sends    " + cluster.name + ':';
+    constexpr std::size_t kShown = 4;
+    for (std::size_t i = 0; i < std::min(cluster.endpoints.size(), kShown); ++i) {
+      out += ' ' + cluster.endpoints[i];
+    }
+    if (cluster.endpoints.size() > kShown) {
+      out += " and " + std::to_string(cluster.endpoints.size() - kShown) + " more";
+    }
+    out += '\n';
+  }
+  if (admin_port) {
+    const std::string at = ListenAddress{.host = config.admin->address, .port = *admin_port}.text();
+    const bool usual = at == "127.0.0.1:9901";  // Where ctl looks.
+    out += "  admin    http://" + at + "/  (damper ctl " + (usual ? "" : "--admin " + at + ' ') +
+           "status)\n";
+  }
+  if (!config.listeners.empty()) {
+    const bool own_certificate = config.listeners[0].tls.has_value();
+    out += "  try      curl -i " + std::string(own_certificate ? "-k " : "") +
+           reach(config.listeners[0], ports[0]) + "/\n";
+  }
+  return out;
+}
+
+}  // namespace damper::proxy

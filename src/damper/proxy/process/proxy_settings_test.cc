@@ -1,0 +1,68 @@
+#include "damper/proxy/process/proxy_settings.h"
+
+#include <gtest/gtest.h>
+
+namespace damper::proxy {
+namespace {
+
+using namespace std::chrono_literals;
+
+const ProxySettings kFlags{.flags = {.listen = {":8080"}, .to = {"http://127.0.0.1:9000"}}};
+
+TEST(ProxySettings, FlagsAloneAreAProxyWithAdminPages) {
+  const auto config = make_proxy_config(kFlags, "", "the command line");
+  ASSERT_TRUE(config) << config.error();
+  EXPECT_EQ(count_parts(*config), "1 listener, 1 cluster, 1 route");
+  ASSERT_TRUE(config->admin);
+  EXPECT_EQ(config->admin->port, 9901);
+}
+
+TEST(ProxySettings, AFlagGoesBeforeTheFile) {
+  ProxySettings settings = kFlags;
+  settings.threads = 3;
+  settings.access_log = AccessLog::all;
+  settings.drain_time = 7s;
+  settings.token_file = "/run/token";
+  const auto config = make_proxy_config(settings, "", "x");
+  ASSERT_TRUE(config) << config.error();
+  EXPECT_EQ(config->threads, 3U);
+  EXPECT_EQ(config->access_log, AccessLog::all);
+  EXPECT_EQ(config->drain_time, 7s);
+  EXPECT_EQ(config->admin->token_file, "/run/token");
+  settings.admin_off = true;
+  EXPECT_FALSE(make_proxy_config(settings, "", "x")->admin);
+}
+
+TEST(ProxySettings, AnErrorHasItsPlace) {
+  const auto config = make_proxy_config({}, "listeners:\n  web: {prot: 1}\n", "damper.yaml");
+  ASSERT_FALSE(config);
+  EXPECT_TRUE(config.error().starts_with("damper.yaml:2:")) << config.error();
+  const auto text = read_proxy_file({.file = "/nowhere/damper.yaml"});
+  ASSERT_FALSE(text);
+  EXPECT_TRUE(text.error().starts_with("/nowhere/damper.yaml: ")) << text.error();
+  EXPECT_EQ(*read_proxy_file({}), "");
+}
+
+TEST(ProxySettings, ATokenFileLetsTheAdminPagesListenOnEveryAddress) {
+  ProxySettings settings = kFlags;
+  settings.flags.admin = "0.0.0.0:9901";
+  EXPECT_FALSE(make_proxy_config(settings, "", "x"));
+  settings.token_file = "/run/token";
+  EXPECT_TRUE(make_proxy_config(settings, "", "x"));
+}
+
+TEST(ProxySettings, TheStartSaysWhereAndWhatToTry) {
+  const auto config = make_proxy_config(kFlags, "", "x");
+  ASSERT_TRUE(config);
+  const std::string text = describe_start(*config, {8080}, 9901);
+  EXPECT_NE(text.find(": 127.0.0.1:8080\n"), std::string::npos) << text;
+  EXPECT_NE(text.find(": http://127.0.0.1:9000\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("http://127.0.0.1:9901/  (damper ctl status)\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("curl -i http://127.0.0.1:8080/\n"), std::string::npos) << text;
+  const std::string elsewhere = describe_start(*config, {8080}, 9902);
+  EXPECT_NE(elsewhere.find("(damper ctl --admin 127.0.0.1:9902 status)\n"), std::string::npos)
+      << elsewhere;
+}
+
+}  // namespace
+}  // namespace damper::proxy

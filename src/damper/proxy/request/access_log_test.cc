@@ -1,0 +1,167 @@
+#include "damper/proxy/request/access_log.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <string>
+
+namespace damper::proxy {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr UnixTime kNow{std::chrono::sys_days(std::chrono::year(2026) / 11 / 5) + 3h + 4min + 5s +
+                        67ms};
+
+std::string line(const AccessRecord& record) {
+  std::string out;
+  append_access_line(out, record, kNow);
+  return out;
+}
+
+AccessRecord good() {
+  return {
+      .method = "GET", .target = "/", .status = 200, .verdict = Verdict::success, .attempts = 1};
+}
+
+// Both ends of a pipe that nobody waits for.
+struct Pipe {
+  Pipe() { EXPECT_EQ(::pipe2(ends, O_NONBLOCK | O_CLOEXEC), 0); }
+  ~Pipe() {
+    ::close(ends[0]);
+    ::close(ends[1]);
+  }
+  std::string read() const {
+    std::string all(1 << 20, '\0');
+    const ssize_t count = ::read(ends[0], all.data(), all.size());
+    all.resize(count > 0 ? static_cast<std::size_t>(count) : 0);
+    return all;
+  }
+  int ends[2];
+};
+
+TEST(AccessLog, ALineHasAllThatIsKnown) {
+  EXPECT_EQ(line({.method = "GET",
+                  .authority = "shop.example",
+                  .target = "/x?y",
+                  .route = "shop",
+                  .cluster = "shops",
+                  .replica = "10.0.0.1:9000",
+                  .traceparent = "00-1-2-01",
+                  .status = 503,
+                  .verdict = Verdict::budget_spent,
+                  .attempts = 2,
+                  .bytes_in = 7,
+                  .bytes_out = 21,
+                  .took = 12'345'678ns,
+                  .upstream_head = 11ms}),
+            "{\"time\":\"2026-11-05T03:04:05.067Z\",\"method\":\"GET\",\"path\":\"/x?y\","
+            "\"authority\":\"shop.example\",\"route\":\"shop\",\"cluster\":\"shops\","
+            "\"replica\":\"10.0.0.1:9000\",\"status\":503,\"verdict\":\"budget_spent\","
+            "\"attempts\":2,\"duration_ms\":12.345,\"upstream_ms\":11.000,\"bytes_in\":7,"
+            "\"bytes_out\":21,\"traceparent\":\"00-1-2-01\",\"closed\":\"finished\"}\n");
+}
+
+TEST(AccessLog, WhateverAClientSendsALineIsALine) {
+  const std::string said = line({.method = "G\"\\", .target = "/\n\x80", .verdict = Verdict::none});
+  EXPECT_EQ(said,
+            "{\"time\":\"2026-11-05T03:04:05.067Z\",\"method\":\"G\\\"\\\\\",\"path\":"
+            "\"/\\u000a\\u0080\",\"attempts\":0,\"duration_ms\":0.000,\"bytes_in\":0,"
+            "\"bytes_out\":0,\"closed\":\"finished\"}\n");
+  EXPECT_LT(line({.target = std::string(100'000, 'x')}).size(), kLongestText + 300);
+}
+
+TEST(AccessLog, TheModeSaysWhatIsWorthALine) {
+  AccessRecord record = good();
+  EXPECT_TRUE(is_logged(AccessLog::all, record));
+  EXPECT_FALSE(is_logged(AccessLog::failures, record));
+  record.verdict = Verdict::permanent;
+  record.status = 404;
+  EXPECT_FALSE(is_logged(AccessLog::failures, record));
+  record.status = 501;
+  EXPECT_TRUE(is_logged(AccessLog::failures, record));
+  record = good();
+  record.ended = http::CloseReason::reset;
+  EXPECT_TRUE(is_logged(AccessLog::failures, record));
+  record = good();
+  record.verdict = Verdict::shed;
+  EXPECT_TRUE(is_logged(AccessLog::failures, record));
+  EXPECT_FALSE(is_logged(AccessLog::off, record));
+}
+
+TEST(AccessLog, IsWrittenASecondLaterOrWhenItGoes) {
+  http::Loop loop;
+  const Pipe pipe;
+  {
+    AccessLogWriter log(loop, pipe.ends[1], AccessLog::all);
+    log.on_request_over(good());
+    log.on_request_over(good());
+    EXPECT_EQ(pipe.read(), "");
+    EXPECT_EQ(log.lines(), 2u);
+  }
+  const std::string text = pipe.read();
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2);
+}
+
+TEST(AccessLog, WhatDoesNotFitIsCounted) {  // Invariants (1), (2).
+  http::Loop loop;
+  const Pipe pipe;
+  AccessLogWriter log(loop, pipe.ends[1], AccessLog::all);
+  const std::string path(1000, 'x');
+  AccessRecord record = good();
+  record.target = path;
+  std::uint64_t told = 0;
+  while (log.dropped() < 5) {
+    log.on_request_over(record);
+    ASSERT_LT(++told, 1000u);
+  }
+  EXPECT_EQ(log.lines() + log.dropped(), told);
+  log.use(pipe.ends[1]);  // A pipe has less room than the buffer: the rest waits.
+  const std::string text = pipe.read();
+  EXPECT_GT(text.size(), 10'000u);
+  log.on_request_over(record);
+  EXPECT_EQ(log.dropped(), 5u);
+}
+
+// It would not come back from a write, were it not for asking before.
+TEST(AccessLog, ABlockingPipeThatNobodyReadsHoldsNothingUp) {
+  http::Loop loop;
+  const Pipe pipe;
+  ASSERT_EQ(::fcntl(pipe.ends[1], F_SETFL, 0), 0);  // As standard output is.
+  const std::string path(1000, 'x');
+  AccessRecord record = good();
+  record.target = path;
+  AccessLogWriter log(loop, pipe.ends[1], AccessLog::all);
+  AccessLogWriter other(loop, pipe.ends[1], AccessLog::all);
+  std::uint64_t told = 0;
+  while (log.dropped() == 0) {  // The pipe is full, and then the buffer.
+    log.on_request_over(record);
+    if (++told % 10 == 0) log.use(pipe.ends[1]);
+    ASSERT_LT(told, 1000u);
+  }
+  EXPECT_EQ(log.lines() + log.dropped(), told);
+  other.on_request_over(record);
+  other.use(pipe.ends[1]);
+  std::string text;
+  for (std::string more = pipe.read(); !more.empty(); more = pipe.read()) {  // Somebody reads.
+    text += more;
+    log.use(pipe.ends[1]);
+  }
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), static_cast<std::int64_t>(log.lines()));
+  EXPECT_TRUE(text.starts_with('{') && text.ends_with("}\n"));
+}
+
+TEST(AccessLog, ALineThatAPipeDoesNotTakeAsAWholeIsDropped) {
+  http::Loop loop;
+  const Pipe pipe;
+  const std::string path(1000, '\x80');  // Six bytes each.
+  AccessRecord record = good();
+  record.target = path;
+  AccessLogWriter log(loop, pipe.ends[1], AccessLog::all);
+  log.on_request_over(record);
+  EXPECT_EQ(log.dropped(), 1u);
+}
+
+}  // namespace
+}  // namespace damper::proxy

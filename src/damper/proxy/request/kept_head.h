@@ -1,0 +1,43 @@
+#ifndef DAMPER_PROXY_REQUEST_KEPT_HEAD_H_
+#define DAMPER_PROXY_REQUEST_KEPT_HEAD_H_
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "damper/http/codec/head.h"
+
+namespace damper::proxy {
+
+// A KeptHead is a head, or trailers, that outlives the call it came in.
+//
+// Why: a proxy keeps the head of each request, since a retry writes it again. One text that is
+// used again and again costs a copy; a string for each field would cost an allocation each.
+// Model: all text of the head in one string, and the same views over it.
+// Invariants:
+//   (1) head() is good until the next keep() or clear().
+//   (2) clear() gives back what is larger than kKeptBytes.
+// Thread safety: none. Cost: no allocation once it has held a head as large.
+class KeptHead {
+ public:
+  static constexpr std::size_t kKeptBytes = std::size_t{8} * 1024;
+
+  KeptHead() = default;
+  KeptHead(const KeptHead&) = delete;
+  KeptHead& operator=(const KeptHead&) = delete;
+
+  void keep(const http::Head& head);
+  void keep(std::span<const http::Field> trailers);
+  void clear() noexcept;
+  [[nodiscard]] const http::Head& head() const noexcept { return head_; }
+
+ private:
+  std::string text_;
+  std::vector<http::Field> fields_;
+  http::Head head_;
+};
+
+}  // namespace damper::proxy
+
+#endif  // DAMPER_PROXY_REQUEST_KEPT_HEAD_H_

@@ -1,0 +1,72 @@
+#ifndef DAMPER_QUEUE_LIMITERS_LIMITERS_H_
+#define DAMPER_QUEUE_LIMITERS_LIMITERS_H_
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "damper/base/instant.h"
+#include "damper/queue/limiters/bucket_limiter.h"
+#include "damper/queue/limiters/fast_slow.h"
+#include "damper/queue/limiters/max_of.h"
+#include "damper/queue/limiters/max_wait.h"
+#include "damper/queue/limiters/per_key_limiter.h"
+#include "damper/queue/limiters/rate_limiter.h"
+
+namespace damper::queue {
+
+// The rate limiters, made and combined:
+//
+//   auto limiter = max_of<std::string>(per_key<std::string>({.cap = 1min}),
+//                                      bucket<std::string>({.rate_per_second = 50}));
+//
+// Each is documented in the header of its class. With Jitter::none they give client-go's numbers.
+template <class Key>
+using Limiter = std::unique_ptr<RateLimiter<Key>>;
+
+// base * 2^failures up to the cap, jittered. REQUIRES: !find_error(options).
+template <class Key>
+[[nodiscard]] Limiter<Key> per_key(const PerKeyOptions& options = {}) {
+  return std::make_unique<PerKeyLimiter<Key>>(options);
+}
+
+// A rate for all keys together. REQUIRES: !find_error(options).
+template <class Key>
+[[nodiscard]] Limiter<Key> bucket(const BucketOptions& options = {}) {
+  return std::make_unique<BucketLimiter<Key>>(options);
+}
+
+// Soon for the first few failures, then seldom. REQUIRES: !find_error(options).
+template <class Key>
+[[nodiscard]] Limiter<Key> fast_slow(const FastSlowOptions& options = {}) {
+  return std::make_unique<FastSlow<Key>>(options);
+}
+
+// The longest wait of all of them. REQUIRES: none is null.
+template <class Key, class... More>
+[[nodiscard]] Limiter<Key> max_of(Limiter<Key> first, More... more) {
+  std::vector<Limiter<Key>> limiters;
+  limiters.reserve(1 + sizeof...(more));
+  limiters.push_back(std::move(first));
+  (limiters.push_back(std::move(more)), ...);
+  return std::make_unique<MaxOf<Key>>(std::move(limiters));
+}
+
+// No wait over `longest`, but for the server's word. REQUIRES: a limiter; 0 < longest <= 30 days;
+// the jitter is not decorrelated.
+template <class Key>
+[[nodiscard]] Limiter<Key> with_max_wait(Limiter<Key> limiter, Duration longest,
+                                         schedule::Jitter jitter = schedule::Jitter::equal) {
+  return std::make_unique<MaxWait<Key>>(std::move(limiter), longest, jitter);
+}
+
+// What a queue has unless somebody says otherwise, as in client-go: 5 ms to 1000 s for each key,
+// and 10/s with a burst of 100 for all. But jittered and bounded.
+template <class Key>
+[[nodiscard]] Limiter<Key> default_limiter() {
+  return max_of<Key>(per_key<Key>(), bucket<Key>());
+}
+
+}  // namespace damper::queue
+
+#endif  // DAMPER_QUEUE_LIMITERS_LIMITERS_H_

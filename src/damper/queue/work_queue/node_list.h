@@ -1,0 +1,68 @@
+#ifndef DAMPER_QUEUE_WORK_QUEUE_NODE_LIST_H_
+#define DAMPER_QUEUE_WORK_QUEUE_NODE_LIST_H_
+
+#include <cstddef>
+#include <cstdint>
+
+namespace damper::queue {
+
+// Where an entry of a KeyTable stands in a NodeList: in one at a time.
+struct Links {
+  std::uint32_t previous = 0;
+  std::uint32_t next = 0;
+};
+
+// A NodeList is a line of entries of a KeyTable whose values have `Links links`.
+//
+// Why: what changes lines all the time must not allocate for it, and must leave from the middle.
+// Model: doubly linked by index. The size says where it ends; links past its ends are stale and
+// never followed.
+// Thread safety: none. Cost: 12 bytes; every method is O(1).
+class NodeList {
+ public:
+  using Index = std::uint32_t;
+
+  [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  // REQUIRES: !empty(), for both.
+  [[nodiscard]] Index front() const noexcept { return front_; }
+  [[nodiscard]] Index back() const noexcept { return back_; }
+
+  // REQUIRES: the entry is in no list.
+  template <class Table>
+  [[gnu::always_inline]] void push_back(Table& table, Index added) noexcept {
+    table.value(added).links.previous = back_;
+    (size_ == 0 ? front_ : table.value(back_).links.next) = added;
+    back_ = added;
+    ++size_;
+  }
+
+  // REQUIRES: the entry is in this list.
+  template <class Table>
+  [[gnu::always_inline]] void remove(Table& table, Index removed) noexcept {
+    const Links links = table.value(removed).links;
+    (removed == front_ ? front_ : table.value(links.previous).links.next) = links.next;
+    (removed == back_ ? back_ : table.value(links.next).links.previous) = links.previous;
+    --size_;
+  }
+
+  // Calls f(index) for each, from the front; f may remove the one that it is given.
+  template <class Table, class F>
+  void for_each(Table& table, F&& f) const {
+    Index at = front_;
+    for (std::size_t left = size_; left > 0; --left) {
+      const Index after = table.value(at).links.next;
+      f(at);
+      at = after;
+    }
+  }
+
+ private:
+  Index front_ = 0;
+  Index back_ = 0;
+  std::uint32_t size_ = 0;
+};
+
+}  // namespace damper::queue
+
+#endif  // DAMPER_QUEUE_WORK_QUEUE_NODE_LIST_H_

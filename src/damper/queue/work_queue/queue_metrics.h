@@ -1,0 +1,104 @@
+#ifndef DAMPER_QUEUE_WORK_QUEUE_QUEUE_METRICS_H_
+#define DAMPER_QUEUE_WORK_QUEUE_QUEUE_METRICS_H_
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "damper/admit/retry_budget.h"
+#include "damper/admit/switches.h"
+#include "damper/base/histogram.h"
+#include "damper/base/instant.h"
+#include "damper/observe/exposition.h"
+#include "damper/observe/registry.h"
+#include "damper/queue/controller/controller_options.h"
+#include "damper/queue/work_queue/work_queue_options.h"
+
+namespace damper::queue {
+
+// What is shown of a work queue: as it is at one moment.
+struct QueueReading {
+  QueueStats stats{};
+  std::uint64_t retries = 0;         // keys that were added again since they had failed
+  const Histogram* waits = nullptr;  // from ready to under way; nullptr: not shown
+  const Histogram* works = nullptr;  // of runs
+};
+
+// QueueMetrics shows work queues and controllers in a Registry, under two names each:
+//   QueueMetrics metrics(registry);
+//   const auto shown = metrics.add(controller);   // for as long as `shown` lives
+//
+// Why: damper_* with the label `queue` is our vocabulary; workqueue_* with the label `name` is what
+// the dashboards for client-go know, so they work as they are.
+// Model: read at each scrape. Families of a queue:
+//   damper_queue_depth, _delayed, _running, _parked, _groups, _capacity, _age_seconds
+//   damper_queue_adds_total, _merged_total, _marked_total, _refused_total, _shed_total,
+//   _closed_total, _spurious_done_total
+//   damper_queue_wait_seconds, damper_queue_work_seconds             histograms
+//   workqueue_depth, _adds_total, _retries_total, _unfinished_work_seconds,
+//   _longest_running_processor_seconds, _queue_duration_seconds, _work_duration_seconds
+// and of a controller, besides:
+//   damper_queue_finished_total{result}, damper_queue_parked_total{reason}, _not_parked_total
+//   damper_queue_held_total{reason}                 retries held: switched_off, budget_spent,
+//                                                   pushed_back
+//   damper_queue_overruns_total, _exceptions_total
+//   damper_retries_total{reason}, damper_retry_budget_balance, damper_retry_budget_fill_ratio,
+//   damper_switch_off{switch}                       as a dependency's, with the label `queue`
+//   damper_workers, damper_worker_utilization, damper_rate_limiter_wait_seconds
+// Invariants:
+//   (1) Every result and reason is shown from the start, at 0: a rate sees the first one.
+//   (2) No value is NaN or infinite, and no counter shrinks.
+// Of two with one name the first is shown. The largest family has kMostSeries series for each.
+// Thread safety: as the Registry's. Cost: nothing but at a scrape.
+class QueueMetrics {
+ public:
+  static constexpr std::size_t kMostSeries = 5;  // of damper_retries_total
+
+  // The registry outlives it.
+  explicit QueueMetrics(observe::Registry& registry) : registry_(registry) {}
+
+  // REQUIRES: the controller and the registry outlive the Collection.
+  template <class AnyController>
+    requires requires(AnyController& controller) {
+      { controller.stats() } -> std::same_as<ControllerStats>;
+    }
+  [[nodiscard]] observe::Registry::Collection add(AnyController& controller) {
+    return show([&controller](observe::Exposition& out) {
+      write_metrics(controller.name(),
+                    {.stats = controller.stats(),
+                     .times = controller.times(),
+                     .budget = controller.budget(),
+                     .switches = controller.switches()},
+                    now(), out);
+    });
+  }
+  // Any other queue; `read` is called at each scrape, by any thread.
+  [[nodiscard]] observe::Registry::Collection add(std::string name,
+                                                  std::function<QueueReading()> read);
+
+  // What is shown of a controller.
+  struct ControllerReading {
+    ControllerStats stats;
+    const ControllerTimes& times;
+    const admit::RetryBudget& budget;
+    const admit::Switches& switches;
+  };
+  static void write_metrics(std::string_view name, const ControllerReading& reading, Instant now,
+                            observe::Exposition& out);
+
+ private:
+  static Instant now() noexcept;
+  [[nodiscard]] observe::Registry::Collection show(observe::Registry::Collector collector);
+
+  observe::Registry& registry_;
+};
+
+// What QueueMetrics writes for one queue.
+void write_metrics(std::string_view name, const QueueReading& reading, observe::Exposition& out);
+
+}  // namespace damper::queue
+
+#endif  // DAMPER_QUEUE_WORK_QUEUE_QUEUE_METRICS_H_

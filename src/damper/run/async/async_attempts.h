@@ -1,0 +1,216 @@
+#ifndef DAMPER_RUN_ASYNC_ASYNC_ATTEMPTS_H_
+#define DAMPER_RUN_ASYNC_ASYNC_ATTEMPTS_H_
+
+#include <algorithm>
+#include <array>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/cancellation_type.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <concepts>
+#include <cstddef>
+#include <exception>
+#include <forward_list>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "damper/engine/step.h"
+#include "damper/run/async/asio_error.h"
+#include "damper/run/async/async_driver.h"
+#include "damper/run/async/scoped_executor.h"
+#include "damper/run/attempt.h"
+#include "damper/run/attempt_once.h"
+#include "damper/run/clock.h"
+#include "damper/run/inherited.h"
+#include "damper/run/result.h"
+#include "damper/run/scope.h"
+
+namespace damper::run {
+
+// What an asynchronous operation yields: T for awaitable<Result<T>>, Done for awaitable<Outcome>.
+template <class Operation>
+using Awaited = typename std::invoke_result_t<Operation&, const Attempt&>::value_type;
+template <class Operation>
+using AwaitedValue = typename ValueOf<Awaited<Operation>>::type;
+
+// What the calls inside of a call's attempts inherit, but for the deadline, which is the attempt's.
+[[nodiscard]] inline Inherited inherited_by_attempts(const Dependency& dependency,
+                                                     const engine::Call& call) {
+  Inherited inherited = Scope::take_along();
+  const Scope::Owns owns = owned_by(call);
+  if (owns.retries) inherited.retry_owner = owner_name(dependency.name());
+  inherited.owned_above.retries |= owns.retries;
+  inherited.owned_above.unsent |= owns.unsent;
+  return inherited;
+}
+
+// AsyncAttempts drive a call whose attempts are coroutines on its executor.
+//
+// Model: each attempt is spawned inside a scope of its own, with a cancellation signal. Giving one
+// up emits the signal, terminally, which reaches the socket that it waits for. What it returns then
+// is dropped; that it has ended is waited for, since it may refer to the caller's frame.
+// Invariants:
+//   (1) on_end() comes once, when the verdict is there and no coroutine of an attempt is left.
+//   (2) An attempt that has been given up keeps its place until it has ended: the next one in its
+//       lane has another.
+// Thread safety: see AsyncDriver.
+// Cost: beyond the coroutine frames, an attempt allocates nothing: its place is in the call, and
+// what it inherits is written over for the next one.
+template <class Operation>
+class AsyncAttempts : public AsyncDriver {
+ public:
+  using Value = AwaitedValue<Operation>;
+
+  AsyncAttempts(Dependency& dependency, const engine::CallOptions& options,
+                boost::asio::any_io_executor executor, std::stop_token stop, Operation operation)
+      : AsyncDriver(dependency, options, std::move(executor)),
+        stop_(std::move(stop)),
+        inherited_(inherited_by_attempts(dependency, call())),
+        operation_(std::move(operation)) {}
+
+ protected:
+  ~AsyncAttempts() override = default;
+  virtual void on_end(CallResult<Value> result) = 0;
+
+  void begin() {
+    if (stop_.stop_requested()) return on_cancel(now());
+    heed(stop_);
+    start(now());
+  }
+
+ private:
+  struct Place {
+    engine::Attempt attempt;
+    bool taken = false;
+    SharedInherited inherited;
+    boost::asio::cancellation_signal signal;
+    std::optional<Result<Value>> result;
+  };
+  // What co_spawn() calls when the coroutine has ended.
+  struct Ended {
+    std::shared_ptr<AsyncAttempts> self;
+    Place* place;
+    void operator()(const std::exception_ptr& error) const { self->on_ended(*place, error); }
+  };
+
+  void send(const engine::Attempt& attempt) final {
+    Place& place = take_place();
+    place.attempt = attempt;
+    lanes_[attempt.lane] = &place;
+    ++running_;
+    boost::asio::co_spawn(
+        scoped(executor(), inherit(place)), [this, &place] { return run(place); },
+        boost::asio::bind_cancellation_slot(
+            place.signal.slot(),
+            Ended{std::static_pointer_cast<AsyncAttempts>(shared_from_this()), &place}));
+  }
+
+  void give_up(int lane) final {
+    lanes_[static_cast<std::size_t>(lane)]->signal.emit(boost::asio::cancellation_type::terminal);
+  }
+
+  void on_verdict(Verdict verdict) final {
+    verdict_ = verdict;
+    if (running_ == 0) finish();
+  }
+
+  boost::asio::awaitable<void> run(Place& place) {
+    try {
+      const Attempt attempt(place.attempt, stop_);
+      if constexpr (std::same_as<Awaited<Operation>, decide::Outcome>) {
+        const decide::Outcome outcome = co_await std::invoke(*operation_, attempt);
+        if (outcome == decide::Outcome::success) {
+          place.result.emplace(Done{});
+        } else {
+          place.result.emplace(failed(outcome));
+        }
+      } else {
+        Result<Value> result = co_await std::invoke(*operation_, attempt);
+        place.result.emplace(std::move(result));
+      }
+    } catch (...) {
+      place.result.emplace(failed_by_asio_exception());
+    }
+  }
+
+  void on_ended(Place& place, const std::exception_ptr& error) {
+    const Scope::Outside outside(*place.inherited);
+    place.signal.slot().clear();  // It has the executor, and with it the scope's record.
+    place.taken = false;
+    --running_;
+    std::optional<Result<Value>> result = std::exchange(place.result, std::nullopt);
+    if (!is_wanted(place.attempt)) {
+      if (is_over() && running_ == 0) finish();
+      return;
+    }
+    decide::Report report;
+    if (result && *result) {
+      value_.emplace(**std::move(result));
+    } else {
+      failure_ =
+          result ? std::move(*result).take_error() : failed(decide::Outcome::permanent).error;
+      if (!result) failure_->exception = error;
+      report = failure_->report;
+    }
+    on_outcome(place.attempt.lane, report, now());
+  }
+
+  void finish() {
+    rest();
+    operation_.reset();
+    if (verdict_ == Verdict::success) return on_end({*std::move(value_), call().attempts()});
+    on_end({verdict_, std::move(failure_), call().attempts()});
+  }
+
+  // One whose record can be written over, if there is one: a retry may be sent while the attempt
+  // before it is still on the stack.
+  Place& take_place() {
+    Place* free = nullptr;
+    const auto look = [&free](Place& place) {
+      if (place.taken) return false;
+      free = &place;
+      return place.inherited.find_unshared() != nullptr;
+    };
+    if (std::ranges::any_of(places_, look) || std::ranges::any_of(more_places_, look)) {
+      return taken(*free);
+    }
+    return taken(free != nullptr ? *free : more_places_.emplace_front());
+  }
+  static Place& taken(Place& place) {
+    place.taken = true;
+    return place;
+  }
+
+  // What the attempt's scope says; in the record of the last one there, if nobody has it any more.
+  const SharedInherited& inherit(Place& place) {
+    Inherited* record = place.inherited.find_unshared();
+    if (record == nullptr) {
+      place.inherited = SharedInherited(inherited_);
+      record = place.inherited.find_unshared();
+    }
+    record->deadline = schedule::Deadline(place.attempt.deadline);
+    if (call().owns_retries()) record->attempt = place.attempt.number;
+    return place.inherited;
+  }
+
+  const std::stop_token stop_;
+  const Inherited inherited_;
+  std::optional<Operation> operation_;  // none when the call has ended
+  std::array<Place, engine::kLanes> places_;
+  std::forward_list<Place> more_places_;  // for those that linger
+  std::array<Place*, engine::kLanes> lanes_{};
+  int running_ = 0;
+  Verdict verdict_ = Verdict::none;
+  std::optional<Value> value_;
+  std::optional<Failure> failure_;  // the last one that was asked for
+};
+
+}  // namespace damper::run
+
+#endif  // DAMPER_RUN_ASYNC_ASYNC_ATTEMPTS_H_
