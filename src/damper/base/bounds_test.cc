@@ -1,0 +1,68 @@
+#include "damper/base/bounds.h"
+
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+
+#include <gtest/gtest.h>
+
+namespace damper {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr Range<Duration> kWindow{seconds(1), hours(1)};
+
+template <typename T>
+std::string error(const T& value, const Range<T>& range) {
+  return BoundsCheck().field("x", value, range).error().value_or("none");
+}
+
+TEST(Bounds, BothEndsAreIncluded) {
+  EXPECT_TRUE(kWindow.contains(seconds(1)));
+  EXPECT_TRUE(kWindow.contains(hours(1)));
+  EXPECT_FALSE(kWindow.contains(seconds(1) - Duration{1}));
+  EXPECT_FALSE(kWindow.contains(hours(1) + Duration{1}));
+}
+
+TEST(Bounds, ANaNIsInNoRange) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  EXPECT_FALSE((Range<double>{-infinity, infinity}.contains(std::nan(""))));
+}
+
+TEST(Bounds, TheSentenceHasTheNameTheValueAndTheBound) {
+  EXPECT_EQ(error<Duration>(milliseconds(500), kWindow), "x is 500ms; it must be from 1s to 1h");
+  EXPECT_EQ(error<Duration>(seconds(-1), {Duration{0}, kLongest}),
+            "x is -1s; it must be from 0s to 720h");
+  EXPECT_EQ(error(Percent(101), {Percent::from_hundredths(1), Percent(100)}),
+            "x is 101%; it must be from 0.01% to 100%");
+  EXPECT_EQ(error<std::int32_t>(1'000'001, {-1, 1'000'000}),
+            "x is 1000001; it must be from -1 to 1000000");
+  EXPECT_EQ(error(0.0, {0.001, 100e6}), "x is 0; it must be from 0.001 to 100000000");
+  EXPECT_EQ(error(std::nan(""), {0.5, 1.0}), "x is nan; it must be from 0.5 to 1");
+  EXPECT_EQ(error<Duration>(seconds(1), kWindow), "none");
+}
+
+TEST(Bounds, TheFirstErrorIsKept) {
+  EXPECT_EQ(BoundsCheck()
+                .field<Duration>("good", seconds(2), kWindow)
+                .field<Duration>("first", seconds(0), kWindow)
+                .field<Duration>("second", seconds(0), kWindow)
+                .require(false, "third")
+                .part("fourth", "x is 1")
+                .error(),
+            "first is 0s; it must be from 1s to 1h");
+  EXPECT_EQ(BoundsCheck().require(true, "a").require(false, "b").error(), "b");
+}
+
+TEST(Bounds, APartPrefixesItsName) {
+  EXPECT_EQ(BoundsCheck().part("a", std::nullopt).part("b", "x is 1").error(), "b.x is 1");
+}
+
+}  // namespace
+}  // namespace damper
