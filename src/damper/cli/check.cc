@@ -1,4 +1,4 @@
-#include "damper/cli/check.h"
+#include "damper/cli/commands.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -20,20 +20,17 @@
 namespace damper::cli {
 namespace {
 
-constexpr int kFound = 1;  // As grep's 1: it ran, and the answer is not "fine".
-
 constexpr const char* kExamples = R"(Examples:
-  damper check damper.yaml                        what is wrong with my retry policy
-  damper check --fail-on warning *.yaml           for CI that is strict
+  damper check damper.yaml                        lint a retry policy
+  damper check --fail-on warning *.yaml           fail on warnings too, for CI
   damper check --format sarif damper.yaml         for code review tools; json for programs
-  damper check --effective damper.yaml > all.yaml every value in force, as a policy file
-  damper check --from envoy envoy.yaml            a file of another system
-  damper check metastable-db                      a scenario of the lab: its world has the facts
-  damper check --rules                            what is looked for
-  generate-policy | damper check -                from standard input
+  damper check --effective damper.yaml > all.yaml the policy with all defaults, as a policy file
+  damper check --from envoy envoy.yaml            lint another system's configuration
+  damper check metastable-db                      lint a lab scenario, with its rates and latencies
+  damper check --rules                            list the rules
+  generate-policy | damper check -                read standard input
 
-Exit status: 0 when no finding is as severe as --fail-on, 1 when one is, 2 when a file does not
-load.
+Exit status: 0 no finding is as severe as --fail-on, 1 at least one is, 2 a file does not load.
 )";
 
 constexpr std::array<std::string_view, 3> kFormats = {"text", "json", "sarif"};
@@ -48,7 +45,7 @@ struct Options {
   bool rules = false;
 };
 
-// What is shown of a file: its findings, and the policy in force when it loads.
+// The findings of a file, and its effective policy if it loads.
 struct Checked {
   CheckedFile report;
   std::string effective;
@@ -62,7 +59,7 @@ Checked check(const std::string& given, const Options& options, const text::Stdi
 }
 
 void print_text(const Options& options, const Checked& checked, const text::Stdio& streams) {
-  // With --effective standard output is a policy file.
+  // With --effective, standard output is a policy file.
   print_check_text(options.effective ? streams.err : streams.out, checked.report,
                    options.quiet || options.effective);
   if (options.effective) streams.out << checked.effective;
@@ -80,7 +77,7 @@ int run_check(const Options& options, const text::Stdio& streams) {
   std::vector<CheckedFile> reports;
   for (const std::string& name : options.files) {
     const Checked checked = check(name, options, streams);
-    if (!checked.report.loads) {  // One sentence, where trouble goes.
+    if (!checked.report.loads) {  // One sentence on standard error.
       const policy::Finding& why = checked.report.findings.front();
       streams.err << to_string(config::Error{checked.report.name, why.place, why.why}) << '\n';
     } else if (options.format == "text") {
@@ -99,31 +96,33 @@ int run_check(const Options& options, const text::Stdio& streams) {
 
 void add_check(CLI::App& app, const text::Stdio& streams, int& status) {
   const auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("check", "Find what is wrong with retry policies.");
+  CLI::App* command = app.add_subcommand("check", "Lint retry policies.");
   command->footer(kExamples);
   CLI::Option* files = command->add_option(
-      "FILE", options->files, "Policy files, or scenarios of the lab; - is standard input.");
+      "FILE", options->files, "Policy files or lab scenarios; - reads standard input.");
   command
       ->add_option("--from", options->from,
-                   "The files are of another system: envoy, grpc, istio or linkerd.")
+                   "The files' format: envoy, grpc, istio or linkerd (default: a damper policy).")
       ->check(one_of(policy::kFromNames))
       ->type_name("SYSTEM");
   CLI::Option* format =
-      command->add_option("--format", options->format, "text, json or sarif; text unless said.")
+      command->add_option("--format", options->format, "text (the default), json or sarif.")
           ->check(one_of(kFormats))
           ->type_name("FORMAT");
   command
       ->add_option("--fail-on", options->fail_on,
-                   "The least severity that makes the exit status 1: error (unless said), warning "
-                   "or note.")
+                   "The lowest severity that sets exit status 1: error (the default), warning or "
+                   "note.")
       ->check(one_of(policy::kSeverityNames))
       ->type_name("SEVERITY");
-  command->add_flag("-q,--quiet", options->quiet, "Only findings; nothing about a good file.");
+  command->add_flag("-q,--quiet", options->quiet,
+                    "Print findings only; print nothing for a file without findings.");
   command
       ->add_flag("--effective", options->effective,
-                 "Print the policy in force, as a policy file; findings go to standard error.")
+                 "Print the policy with all defaults as a policy file; print findings on standard "
+                 "error.")
       ->excludes(format);
-  command->add_flag("--rules", options->rules, "List what is looked for, and why.")
+  command->add_flag("--rules", options->rules, "List the rules with their reasons.")
       ->excludes(files);
   command->callback([options, streams, &status] {
     if (options->files.empty() && !options->rules) throw CLI::RequiredError("FILE");

@@ -1,4 +1,4 @@
-#include "damper/cli/ctl.h"
+#include "damper/cli/commands.h"
 
 #include <CLI/CLI.hpp>
 #include <array>
@@ -25,27 +25,27 @@ namespace damper::cli {
 namespace {
 
 constexpr const char* kExamples = R"(Examples:
-  damper ctl status                               what is wrong now, the worst first
-  damper ctl switches                             what is switched off, why, for how long yet
-  damper ctl top                                  rates, live; q ends
+  damper ctl status                               problems, routes and replicas, worst first
+  damper ctl switches                             what is switched off, why and for how long
+  damper ctl top                                  live rates; q quits
   damper ctl retries off --reason "db failover" --for 30m
   damper ctl retries off --route checkout --reason "INC-42"
   damper ctl retries on --route checkout
   damper ctl hedging off --cluster payments --reason "cost"
-  damper ctl breakers                             and which replicas are not asked
-  damper ctl reload                               read the file again; a bad one changes nothing
-  damper ctl policy                               every value in force
-  damper ctl events --follow                      transitions as they happen
+  damper ctl breakers                             breakers of routes, and ejected replicas
+  damper ctl reload                               reload the file; an invalid one changes nothing
+  damper ctl policy                               the policy in force, with all defaults
+  damper ctl events --follow                      print events as they happen
   damper ctl --admin http://10.0.0.7:9901 --token-file /etc/damper/token reload
 
-Exit status: 0 done, 1 the proxy said no, 2 for trouble (nobody answers, a wrong option).
+Exit status: 0 done, 1 the proxy refused, 2 no answer or an invalid option.
 )";
 
 constexpr std::array<std::string_view, 2> kPositions = {"off", "on"};
 constexpr const char* kShared =
-    "And --admin URL, --token-file FILE, --json: see damper ctl --help.\n";
+    "Also accepts --admin URL, --token-file FILE and --json: see damper ctl --help.\n";
 
-// What all subcommands share, and what each adds to it.
+// The options of all subcommands.
 struct Options {
   std::string admin = "http://127.0.0.1:9901";
   std::string token_file;
@@ -70,7 +70,7 @@ int fail(const std::string& sentence, const text::Stdio& streams) {
   return fail(proxy::AdminClientError{sentence, kTrouble}, streams);
 }
 
-// What the proxy answered, for programs.
+// Prints the body of a page as it is.
 int print_page(proxy::AdminClient& client, const std::string& target, const text::Stdio& streams) {
   const auto text = client.get(target);
   if (!text) return fail(text.error(), streams);
@@ -82,7 +82,7 @@ Expected<Duration> interval_of(const Options& options) {
   const auto interval = parse_duration(options.interval);
   if (!interval) return unexpected("--interval: " + interval.error());
   if (*interval < std::chrono::milliseconds(50) || *interval > std::chrono::minutes(1)) {
-    return unexpected(std::string("--interval must be 50ms to 1m"));
+    return unexpected("--interval is " + options.interval + "; it must be from 50ms to 1m");
   }
   return *interval;
 }
@@ -105,7 +105,7 @@ int breakers(proxy::AdminClient& client, const Options& options, const text::Std
   return kOk;
 }
 
-// Of the switches alone, which no stuck loop delays.
+// Reads /switches only: unlike /state it does not wait for a stuck loop.
 int switches(proxy::AdminClient& client, const Options& options, const text::Stdio& streams) {
   if (options.json) return print_page(client, "/switches", streams);
   const auto text = client.get("/switches");
@@ -118,7 +118,7 @@ int switches(proxy::AdminClient& client, const Options& options, const text::Std
   return kOk;
 }
 
-// A sentence if the proxy has no such route or cluster: what was probably meant, and what it has.
+// A sentence with a suggestion and the known names if the proxy has no such route or cluster.
 std::optional<std::string> find_missing_scope(proxy::AdminClient& client,
                                               const std::string& scope) {
   const std::size_t slash = scope.find('/');
@@ -157,7 +157,7 @@ int flip(proxy::AdminClient& client, const Options& options, admit::Switch which
     return fail("--route and --cluster exclude each other", streams);
   }
   if (order.off && order.reason.empty()) {
-    return fail("a reason is needed, for whoever is on duty next: --reason \"...\"", streams);
+    return fail("off needs a reason for the next person on duty: --reason \"...\"", streams);
   }
   const std::string json = proxy::print_order(order);
   if (const auto checked = proxy::parse_switch_order(json); !checked) {
@@ -166,7 +166,7 @@ int flip(proxy::AdminClient& client, const Options& options, admit::Switch which
   const auto answer = client.put("/switches", json);
   if (!answer) {
     const auto missing = find_missing_scope(client, order.scope);
-    return missing ? fail(proxy::AdminClientError{*missing, kRefused}, streams)
+    return missing ? fail(proxy::AdminClientError{*missing, proxy::kRefused}, streams)
                    : fail(answer.error(), streams);
   }
   if (options.json) {
@@ -223,24 +223,25 @@ void add_switch(CLI::App& ctl, const OptionsPtr& options, admit::Switch which,
                 const text::Stdio& streams, int& status) {
   const std::string word(admit::name(which));
   CLI::App* command = ctl.add_subcommand(
-      word, "Switch " + word + " off or on: of everything, of a cluster or of a route.");
+      word, "Switch " + word + " off or on for the process, a cluster or a route.");
   command->footer("Examples:\n  damper ctl " + word +
                   " off --reason \"db failover\" --for 30m\n  damper ctl " + word +
                   " off --route checkout --reason \"INC-42\"\n  damper ctl " + word +
                   " on --route checkout\n\n" + kShared);
-  command->add_option("position", options->position, "What it is to be.")
+  command->add_option("position", options->position, "The new position.")
       ->type_name("off|on")
       ->required()
       ->check(one_of(kPositions));
-  command->add_option("--route", options->route, "Of this route alone.")->type_name("NAME");
-  command->add_option("--cluster", options->cluster, "Of this cluster's routes alone.")
+  command->add_option("--route", options->route, "Only for this route.")->type_name("NAME");
+  command->add_option("--cluster", options->cluster, "Only for the routes of this cluster.")
       ->type_name("NAME");
   command
       ->add_option("--for", options->length,
-                   "On again by itself after so long: 30m; else it stays off.")
+                   "Switch on again after this time, such as 30m (default: stay off).")
       ->type_name("DURATION");
   command
-      ->add_option("--reason", options->reason, "Why, for whoever is on duty next; off needs it.")
+      ->add_option("--reason", options->reason,
+                   "The reason, shown to the next person on duty; required with off.")
       ->type_name("TEXT");
   command->callback(
       with_client(options, streams, status,
@@ -250,29 +251,29 @@ void add_switch(CLI::App& ctl, const OptionsPtr& options, admit::Switch which,
 }
 
 void add_looks(CLI::App& ctl, const OptionsPtr& options, const text::Stdio& streams, int& status) {
-  CLI::App* page = ctl.add_subcommand(
-      "status", "What is wrong now, switches, routes, replicas; the worst first.");
+  CLI::App* page =
+      ctl.add_subcommand("status", "Show problems, switches, routes and replicas, worst first.");
   page->add_option("--interval", options->interval,
-                   "It looks twice, so far apart: rates are of that time.")
+                   "Time between the two samples from which rates are computed.")
       ->type_name("DURATION")
       ->capture_default_str();
   page->add_flag("--since-start", options->since_start,
-                 "Rates and shares since the proxy was started; one look.");
+                 "Compute rates and shares since the start of the proxy, from one sample.");
   page->callback(with_client(options, streams, status, status_page));
-  ctl.add_subcommand("breakers", "The breakers of routes, and the replicas that are not asked.")
+  ctl.add_subcommand("breakers", "Show the breakers of routes, and ejected replicas.")
       ->callback(with_client(options, streams, status, breakers));
-  ctl.add_subcommand("switches", "What is switched off, why and for how long yet.")
+  ctl.add_subcommand("switches", "Show what is switched off, why and for how long.")
       ->callback(with_client(options, streams, status, switches));
-  CLI::App* live = ctl.add_subcommand("top", "Rates and what is under way, live; q ends.");
-  live->add_option("--interval", options->interval, "How often it looks.")
+  CLI::App* live = ctl.add_subcommand("top", "Live rates and requests in flight; q quits.");
+  live->add_option("--interval", options->interval, "Time between samples.")
       ->type_name("DURATION")
       ->capture_default_str();
   live->add_flag("--once", options->once,
-                 "One interval, and the end; so it is without a terminal.");
+                 "Print one interval and exit (the default when stdout is not a terminal).");
   live->callback(with_client(options, streams, status, top));
   CLI::App* events = ctl.add_subcommand(
-      "events", "What changed: breakers, budgets, switches, reloads; the last 1000, a line each.");
-  events->add_flag("-f,--follow", options->follow, "And those that come, until ^C.");
+      "events", "Print the last 1000 events (breakers, budgets, switches, reloads), one per line.");
+  events->add_flag("-f,--follow", options->follow, "Keep printing new events until ^C.");
   events->callback(
       with_client(options, streams, status,
                   [](proxy::AdminClient& client, const Options& given, const text::Stdio& to) {
@@ -283,28 +284,28 @@ void add_looks(CLI::App& ctl, const OptionsPtr& options, const text::Stdio& stre
 }  // namespace
 
 void add_ctl(CLI::App& app, const text::Stdio& streams, int& status) {
-  CLI::App* ctl = app.add_subcommand("ctl", "Look at a running proxy, and steer it.");
+  CLI::App* ctl = app.add_subcommand("ctl", "Show and control a running proxy.");
   ctl->require_subcommand(1);
-  ctl->footer(kShared);  // Of the subcommands, which inherit it.
-  ctl->fallthrough();    // --admin may stand after the subcommand, too.
+  ctl->footer(kShared);  // Inherited by the subcommands; replaced below for ctl itself.
+  ctl->fallthrough();    // --admin may also follow the subcommand.
   const auto options = std::make_shared<Options>();
-  ctl->add_option("--admin", options->admin, "Where the proxy's admin pages are.")
+  ctl->add_option("--admin", options->admin, "URL of the proxy's admin API.")
       ->type_name("URL")
       ->envname("DAMPER_ADMIN")
       ->capture_default_str();
   ctl->add_option("--token-file", options->token_file,
-                  "A file with the proxy's token: to change something, if it has one.")
+                  "File with the proxy's token; needed for changes if the proxy has one.")
       ->type_name("FILE")
       ->envname("DAMPER_TOKEN_FILE");
-  ctl->add_flag("--json", options->json, "What the proxy answered, for programs.");
+  ctl->add_flag("--json", options->json, "Print the proxy's JSON response.");
   add_looks(*ctl, options, streams, status);
   add_switch(*ctl, options, admit::Switch::retries, streams, status);
   add_switch(*ctl, options, admit::Switch::hedging, streams, status);
-  ctl->add_subcommand("reload", "Read the configuration again; a bad one changes nothing.")
+  ctl->add_subcommand("reload", "Reload the configuration; an invalid one changes nothing.")
       ->callback(with_client(options, streams, status,
                              [](proxy::AdminClient& client, const Options& given,
                                 const text::Stdio& to) { return reload(client, given, to); }));
-  ctl->add_subcommand("policy", "Every value in force, as YAML.")
+  ctl->add_subcommand("policy", "Print the policy in force as YAML, with all defaults.")
       ->callback(with_client(options, streams, status,
                              [](proxy::AdminClient& client, const Options&, const text::Stdio& to) {
                                return policy(client, to);

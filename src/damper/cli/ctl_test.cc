@@ -1,4 +1,4 @@
-#include "damper/cli/ctl.h"
+#include "damper/cli/commands.h"
 
 #include <gtest/gtest.h>
 
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "damper/cli/program_testing.h"
+#include "damper/proxy/admin/admin_client.h"
 #include "damper/proxy/admin/admin_server_testing.h"
 #include "damper/proxy/admin/token_testing.h"
 
@@ -81,7 +82,7 @@ TEST_F(Ctl, TurningOffNeedsAReason) {
   const Result result = ctl({"retries", "off"});
   EXPECT_EQ(result.status, kTrouble);
   EXPECT_EQ(result.err,
-            "damper: a reason is needed, for whoever is on duty next: --reason \"...\"\n");
+            "damper: off needs a reason for the next person on duty: --reason \"...\"\n");
   EXPECT_EQ(ctl({"retries", "off", "--reason", "x", "--for", "soon"}).status, kTrouble);
   EXPECT_EQ(ctl({"retries", "maybe"}).status, kTrouble);
   EXPECT_EQ(ctl({"retries", "off", "--route", "a", "--cluster", "b", "--reason", "x"}).status,
@@ -90,11 +91,11 @@ TEST_F(Ctl, TurningOffNeedsAReason) {
 
 TEST_F(Ctl, WhatTheProxyRefusesIsStatusOne) {
   const Result nowhere = ctl({"retries", "off", "--route", "nope", "--reason", "x"});
-  EXPECT_EQ(nowhere.status, kRefused);
+  EXPECT_EQ(nowhere.status, proxy::kRefused);
   EXPECT_EQ(nowhere.err, "damper: there is no route \"nope\" (there are: checkout)\n");
   admin.administered.refusal = {.sentence = "damper.yaml:3: unknown key \"retrys\""};
   const Result reload = ctl({"reload"});
-  EXPECT_EQ(reload.status, kRefused);
+  EXPECT_EQ(reload.status, proxy::kRefused);
   EXPECT_EQ(reload.err, "damper: damper.yaml:3: unknown key \"retrys\"\n");
 }
 
@@ -119,7 +120,8 @@ TEST_F(Ctl, TopPrintsOneIntervalWhereNobodyWatches) {
   EXPECT_EQ(result.status, kOk) << result.err;
   EXPECT_NE(result.out.find("req/s"), std::string::npos) << result.out;
   EXPECT_EQ(ctl({"top", "--json"}).out.find("{\"version\":7,"), 0U);
-  EXPECT_EQ(ctl({"top", "--interval", "1h"}).err, "damper: --interval must be 50ms to 1m\n");
+  EXPECT_EQ(ctl({"top", "--interval", "1h"}).err,
+            "damper: --interval is 1h; it must be from 50ms to 1m\n");
 }
 
 TEST_F(Ctl, WhenNobodyListensItSaysWhatToDo) {
@@ -144,12 +146,12 @@ TEST(CtlToken, IsReadFromAFileAndAskedForWhenItIsMissing) {
     return damper(std::move(more));
   };
   const Result without = reload({});
-  EXPECT_EQ(without.status, kRefused);
+  EXPECT_EQ(without.status, proxy::kRefused);
   EXPECT_EQ(without.err,
             "damper: a token is needed: Authorization: Bearer TOKEN; --token-file says where it "
             "is\n");
   const Result wrong = reload({"--token-file", other.path()});
-  EXPECT_EQ(wrong.status, kRefused);
+  EXPECT_EQ(wrong.status, proxy::kRefused);
   EXPECT_EQ(wrong.err, "damper: this is not the token; is --token-file the one of this proxy?\n");
   EXPECT_EQ(reload({"--token-file", file.path()}).status, kOk);
   EXPECT_EQ(reload({"--token-file", "/nonexistent"}).status, kTrouble);

@@ -1,11 +1,10 @@
-#include "damper/cli/demo.h"
+#include "damper/cli/commands.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 #include <ostream>
 
-#include "damper/cli/drill.h"
 #include "damper/cli/files.h"
 #include "damper/cli/terminal.h"
 #include "damper/demo/demo.h"
@@ -16,17 +15,17 @@ namespace damper::cli {
 namespace {
 
 constexpr const char* kExamples = R"(Examples:
-  damper demo                        about a minute, in four acts
+  damper demo                        four acts in about a minute
   damper demo --quick                the same in eight seconds
-  damper demo --html /tmp/demo.html  where the page goes
+  damper demo --html /tmp/demo.html  write the page to another file
 
-Exit status: 0 when every promised bound held, 1 when one did not, 2 for trouble.
+Exit status: 0 when every promised bound held, 1 when one did not, 2 when the demo could not run.
 )";
 
 constexpr const char* kNext = R"(What to try next:
-  damper proxy --listen :8080 --to http://127.0.0.1:9000    put it before a service of yours
-  damper proxy --help                                       files, TLS, reload, the admin pages
-  damper ctl top                                            look at a running proxy
+  damper proxy --listen :8080 --to http://127.0.0.1:9000    proxy a service of your own
+  damper proxy --help                                       configuration, TLS, reload, admin API
+  damper ctl top                                            live view of a running proxy
 )";
 
 struct Options {
@@ -99,14 +98,16 @@ int demo(const Options& options, const text::Stdio& streams) {
 
 void add_demo(CLI::App& app, const text::Stdio& streams, int& status) {
   CLI::App* command = app.add_subcommand(
-      "demo", "The proxy in an outage, an overload and more, with the same traffic without it.");
+      "demo", "Show an outage, an overload and more, with the proxy and without it side by side.");
   command->footer(kExamples);
   const auto options = std::make_shared<Options>();
-  command->add_option("--seconds-per-act", options->seconds, "How long each of the four acts is.")
+  command->add_option("--seconds-per-act", options->seconds, "Length of each of the four acts.")
       ->capture_default_str()
       ->check(CLI::Range(2, 600));
-  command->add_flag("--quick", options->quick, "Acts of two seconds.");
-  command->add_option("--html", options->html, "The file of the page; it is written over.")
+  command->add_flag("--quick", options->quick, "Run acts of two seconds.");
+  command
+      ->add_option("--html", options->html,
+                   "The HTML report to write; an existing file is replaced.")
       ->capture_default_str();
   command->callback([options, streams, &status] { status = demo(*options, streams); });
 }

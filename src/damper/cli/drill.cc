@@ -1,4 +1,4 @@
-#include "damper/cli/drill.h"
+#include "damper/cli/commands.h"
 
 #include <CLI/CLI.hpp>
 #include <memory>
@@ -13,11 +13,11 @@ namespace damper::cli {
 namespace {
 
 constexpr const char* kExamples = R"(Examples:
-  damper drill storm                   the morning of the article: 500 clients, 10 s down
+  damper drill storm                   500 clients, an outage of 10 s
   damper drill storm --seconds 20      a longer outage
   damper drill storm --json | jq .guarded.attempts_per_call_while_down
 
-Exit status: 0 when every promised bound held, 1 when one did not, 2 for trouble.
+Exit status: 0 when every promised bound held, 1 when one did not, 2 when the drill could not run.
 )";
 
 struct Options {
@@ -80,20 +80,20 @@ int storm(Options& options, const text::Stdio& streams) {
 }  // namespace
 
 void add_drill(CLI::App& app, const text::Stdio& streams, int& status) {
-  CLI::App* drill = app.add_subcommand("drill", "Rehearse an outage, in real time.");
+  CLI::App* drill = app.add_subcommand("drill", "Rehearse an outage in real time.");
   drill->require_subcommand(1);
   drill->footer(kExamples);
   CLI::App* command = drill->add_subcommand(
-      "storm", "A retry storm: naive clients and guarded ones, side by side, and what they cost.");
+      "storm", "A retry storm: naive and guarded clients side by side, and the load of each.");
   command->footer(kExamples);
   const auto options = std::make_shared<Options>();
-  command->add_option("--clients", options->storm.clients, "How many clients each fleet has.")
+  command->add_option("--clients", options->storm.clients, "Clients on each side.")
       ->capture_default_str()
       ->check(CLI::Range(100, 2000));
-  command->add_option("--seconds", options->seconds, "How long the dependency is down.")
+  command->add_option("--seconds", options->seconds, "Length of the outage in seconds.")
       ->capture_default_str()
       ->check(CLI::Range(10, 60));
-  command->add_flag("--json", options->json, "One JSON object instead of the drawing.");
+  command->add_flag("--json", options->json, "Print one JSON object instead of charts.");
   command->callback([options, streams, &status] { status = storm(*options, streams); });
 }
 

@@ -1,4 +1,4 @@
-#include "damper/cli/drill.h"
+#include "damper/cli/commands.h"
 
 #include <gtest/gtest.h>
 

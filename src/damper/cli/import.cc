@@ -1,4 +1,4 @@
-#include "damper/cli/import.h"
+#include "damper/cli/commands.h"
 
 #include <CLI/CLI.hpp>
 #include <memory>
@@ -14,16 +14,16 @@ namespace damper::cli {
 namespace {
 
 constexpr const char* kExamples = R"(Examples:
-  damper import envoy.yaml                        the routes of an Envoy file as a policy file
-  damper import --from grpc service_config.json   without --from it is told by the file's shape
-  damper import istio.yaml -o damper.yaml         the policy goes into a file
-  kubectl get vs,dr -o yaml | damper import -     from standard input
+  damper import envoy.yaml                        convert the routes of an Envoy file
+  damper import --from grpc service_config.json   without --from the format is detected
+  damper import istio.yaml -o damper.yaml         write the policy to a file
+  kubectl get vs,dr -o yaml | damper import -     read standard input
   damper import envoy.yaml 2>/dev/null | damper check -
 
-Each line of the policy says which line of the file it comes from. Each field that has no
-equivalent, or another meaning here, has a note.
+Each line of the policy names its source line. A note is printed for each field that has no
+equivalent, or a different meaning in damper.
 
-Exit status: 0 when the file was imported, 2 when it was not.
+Exit status: 0 the file was imported, 2 it was not.
 )";
 
 struct Options {
@@ -66,11 +66,14 @@ bool import(const Options& options, const text::Stdio& streams) {
 void add_import(CLI::App& app, const text::Stdio& streams, int& status) {
   const auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand(
-      "import", "Make a policy file of an Envoy, gRPC, Istio or Linkerd configuration.");
+      "import", "Convert an Envoy, gRPC, Istio or Linkerd configuration to a policy file.");
   command->footer(kExamples);
-  command->add_option("FILE", options->file, "The configuration; - is standard input.")->required();
-  command->add_option("--from", options->from, "envoy, grpc, istio or linkerd.");
-  command->add_option("-o,--output", options->out, "Where the policy goes; - is standard output.");
+  command->add_option("FILE", options->file, "The configuration file; - reads standard input.")
+      ->required();
+  command->add_option("--from", options->from,
+                      "The file's format: envoy, grpc, istio or linkerd (default: detected).");
+  command->add_option("-o,--output", options->out,
+                      "The file to write; - (the default) is standard output.");
   command->callback([options, streams, &status] {
     if (!options->from.empty() && !policy::find_from(options->from)) {
       streams.err << "damper: --from must be one of " << text::joined(policy::kFromNames)

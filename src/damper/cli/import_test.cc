@@ -1,4 +1,4 @@
-#include "damper/cli/import.h"
+#include "damper/cli/commands.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "damper/cli/lab.h"
+#include "damper/cli/commands.h"
 
 #include <CLI/CLI.hpp>
 

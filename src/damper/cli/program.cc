@@ -6,28 +6,22 @@
 #include <string_view>
 
 #include "damper/base/text/words.h"
-#include "damper/cli/check.h"
-#include "damper/cli/ctl.h"
-#include "damper/cli/demo.h"
-#include "damper/cli/drill.h"
-#include "damper/cli/import.h"
-#include "damper/cli/lab.h"
-#include "damper/cli/proxy.h"
+#include "damper/cli/commands.h"
 
 namespace damper::cli {
 namespace {
 
 constexpr const char* kExamples = R"(Examples:
-  damper check damper.yaml          what is wrong with my retry policy
-  damper check --effective d.yaml   every value in force
-  damper import envoy.yaml          an Envoy, gRPC, Istio or Linkerd file as a policy
-  damper lab run storm              see the storm before production does
-  damper lab map metastable-db      where would it go metastable
-  damper demo                       the proxy in an outage, an overload and more, with and without
-  damper drill storm                a retry storm for real, without and with damper
+  damper check damper.yaml          lint a retry policy
+  damper check --effective d.yaml   print the policy with all defaults filled in
+  damper import envoy.yaml          convert an Envoy, gRPC, Istio or Linkerd file to a policy
+  damper lab run storm              simulate a retry storm
+  damper lab map metastable-db      find the loads at which a service becomes metastable
+  damper demo                       an outage, an overload and more, with and without the proxy
+  damper drill storm                a retry storm in real time, with and without damper
   damper proxy --listen :8080 --to http://127.0.0.1:9000
-  damper ctl status                 what a running proxy does, the worst first
-  damper check --help               what a subcommand takes
+  damper ctl status                 show a running proxy, the worst problems first
+  damper check --help               the options of a subcommand
 )";
 
 // The first argument that is not an option, if no subcommand has that name.
@@ -52,7 +46,7 @@ std::function<std::string(const std::string&)> one_of(std::span<const std::strin
 int run(std::vector<std::string> arguments, const text::Stdio& streams) {
   CLI::App app("damper: retries that help. One engine decides, schedules and admits.", "damper");
   app.set_version_flag("--version", "damper " DAMPER_VERSION);
-  app.set_help_flag("-h,--help", "Say what there is, and exit.");
+  app.set_help_flag("-h,--help", "Print this help and exit.");
   app.footer(kExamples);
   app.require_subcommand(1);
   int status = kOk;

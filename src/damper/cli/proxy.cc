@@ -1,4 +1,4 @@
-#include "damper/cli/proxy.h"
+#include "damper/cli/commands.h"
 
 #include <CLI/CLI.hpp>
 #include <array>
@@ -16,14 +16,14 @@ namespace {
 constexpr const char* kExamples = R"(Examples:
   damper proxy --listen :8080 --to http://127.0.0.1:9000 --to http://127.0.0.1:9001
   damper proxy -c damper.yaml              listeners, clusters, routes and policy from one file
-  damper proxy -c damper.yaml --validate   is it right? Starts nothing
+  damper proxy -c damper.yaml --validate   check the file and exit
   damper proxy -c policy.yaml --listen :8080 --to http://127.0.0.1:9000
   damper proxy --control etcd://127.0.0.1:2379/damper/prod --state-dir /var/lib/damper
 
-Signals: HUP reads the file again (a change of the file does too), TERM drains and ends,
-USR2 starts the program anew with the same sockets and ends when that serves.
-Exit status: 0 when it was told to end, 2 for trouble.
-The file's keys: docs/guide/proxy-reference.md. A running one: damper ctl --help.
+Signals: HUP reloads the file (so does a change of the file); TERM drains and exits; USR2 starts
+a new process on the same sockets, then drains and exits once the new process serves.
+Exit status: 0 after a drain, 2 the proxy could not start.
+Keys of the file: docs/guide/proxy-reference.md. To control a running proxy: damper ctl --help.
 )";
 
 constexpr std::array<std::string_view, 3> kAccessLogs = {"off", "failures", "all"};
@@ -87,7 +87,7 @@ int start(Options& options, const text::Stdio& streams) {
   const bool flags = !settings.flags.listen.empty() || !settings.flags.to.empty();
   if (settings.file.empty() && settings.control.empty() && !flags) {
     return trouble(
-        "nothing says what to do: give -c FILE, or --listen and --to, or --control; "
+        "no configuration: pass -c FILE, --listen and --to, or --control; "
         "see damper proxy --help");
   }
   if (settings.control.empty() && settings.control_tls != http::TlsClientOptions{}) {
@@ -95,7 +95,9 @@ int start(Options& options, const text::Stdio& streams) {
   }
   if (settings.state_dir.empty() && !settings.control.empty() && !options.validate) {
     return trouble(
-        "--control needs --state-dir: there the last good copy is kept, for when etcd is away");
+        "--control needs --state-dir, the directory for the last good copy of the policy: it is "
+        "used "
+        "while etcd is unreachable");
   }
   return options.validate ? validate(settings, streams) : proxy::run_proxy(settings, streams);
 }
@@ -104,76 +106,86 @@ int start(Options& options, const text::Stdio& streams) {
 
 void add_proxy(CLI::App& app, const text::Stdio& streams, int& status) {
   CLI::App* const proxy = app.add_subcommand(
-      "proxy", "Stand between clients and services: HTTP/1.1, HTTP/2, gRPC, no application code.");
+      "proxy",
+      "Run a sidecar proxy with retries, budgets and breakers for HTTP/1.1, HTTP/2 and gRPC.");
   proxy->footer(kExamples);
   const auto options = std::make_shared<Options>();
   proxy::ProxySettings& settings = options->settings;
-  proxy->add_option("-c,--config", settings.file, "The file: listeners, clusters, routes, policy.")
+  proxy
+      ->add_option("-c,--config", settings.file,
+                   "Configuration file: listeners, clusters, routes, policy.")
       ->type_name("FILE");
   proxy
-      ->add_option("--listen", settings.flags.listen,
-                   "Where to listen; :8080 is 127.0.0.1:8080, and 0.0.0.0:8080 everywhere.")
+      ->add_option(
+          "--listen", settings.flags.listen,
+          "Address to listen on; :8080 is 127.0.0.1:8080. Use 0.0.0.0:8080 to listen on all "
+          "interfaces.")
       ->type_name("ADDRESS:PORT");
   proxy
       ->add_option("--to", settings.flags.to,
-                   "A replica of the service to send to; once for each of them.")
+                   "An upstream replica; repeat the option for each replica.")
       ->type_name("URL");
-  proxy->add_flag("--validate", options->validate,
-                  "Say whether file and flags are right; start nothing.");
-  proxy->add_option("--threads", settings.threads, "Event loops, 1 to 256; else one a core.")
+  proxy->add_flag("--validate", options->validate, "Check file and flags, and exit.");
+  proxy
+      ->add_option("--threads", settings.threads,
+                   "Number of event loops, 1 to 256 (default: one per core).")
       ->type_name("NUMBER")
       ->check(CLI::Range(1, 256).description(""));
   proxy
       ->add_option("--drain-time", options->drain_time,
-                   "How long requests under way may take to end after TERM; else 30s.")
+                   "Time for requests in flight to finish after TERM (default: 30s).")
       ->type_name("DURATION");
 
-  const std::string admin = "Admin pages";
+  const std::string admin = "Admin API";
   proxy
       ->add_option("--admin", options->admin,
-                   "Where the admin pages are, for damper ctl; else 127.0.0.1:9901.")
+                   "Address of the admin API for damper ctl (default: 127.0.0.1:9901).")
       ->type_name("ADDRESS:PORT|off")
       ->group(admin);
   proxy
       ->add_option("--token-file", settings.token_file,
-                   "A file with the token that whoever changes something there has to show.")
+                   "File with the bearer token that requests to change something must carry.")
       ->type_name("FILE")
       ->group(admin);
 
   const std::string logs = "Logs";
   proxy
       ->add_option("--access-log", options->access_log,
-                   "Which requests are logged, on standard output; else failures.")
+                   "Which requests to log on standard output (default: failures).")
       ->type_name("off|failures|all")
       ->group(logs)
       ->check(one_of(kAccessLogs));
   proxy
       ->add_option("--log-format", options->log_format,
-                   "Of what else happens, on standard error; else logfmt.")
+                   "Format of the event log on standard error (default: logfmt).")
       ->type_name("logfmt|json")
       ->group(logs)
       ->check(one_of(kLogFormats));
 
   const std::string fleet = "Fleet";
-  proxy->add_option("--control", settings.control, "Policy and switches of a fleet, in etcd.")
+  proxy
+      ->add_option("--control", settings.control,
+                   "Read the policy and the switches of a fleet from etcd.")
       ->type_name("etcd[s]://HOST:PORT/PREFIX")
       ->group(fleet);
   proxy
       ->add_option("--state-dir", settings.state_dir,
-                   "Where their last good copy is kept, for when etcd is away.")
+                   "Directory for the last good copy, used while etcd is unreachable.")
       ->type_name("DIR")
       ->group(fleet);
   proxy
       ->add_option("--control-ca", settings.control_tls.ca_file,
-                   "Whose certificates are good, with etcds://; else whom the system trusts.")
+                   "CA certificates for etcds:// (default: the system's).")
       ->type_name("FILE")
       ->group(fleet);
   proxy
       ->add_option("--control-cert", settings.control_tls.identity.certificate_file,
-                   "Our certificate, for an etcd that asks for one.")
+                   "Client certificate for etcd.")
       ->type_name("FILE")
       ->group(fleet);
-  proxy->add_option("--control-key", settings.control_tls.identity.key_file, "Its key.")
+  proxy
+      ->add_option("--control-key", settings.control_tls.identity.key_file,
+                   "Key of the client certificate.")
       ->type_name("FILE")
       ->group(fleet);
   proxy->callback([options, &streams, &status] { status = start(*options, streams); });

@@ -6,7 +6,7 @@
 
 #include "damper/base/text/plain_text.h"
 #include "damper/cli/files.h"
-#include "damper/cli/lab.h"
+#include "damper/cli/commands.h"
 #include "damper/cli/lab/lab_files.h"
 #include "damper/cli/terminal.h"
 #include "damper/lab/report/map_report.h"

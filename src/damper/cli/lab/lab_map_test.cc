@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "damper/cli/lab.h"
+#include "damper/cli/commands.h"
 #include "damper/cli/program_testing.h"
 
 // Under tsan: the runs are on several threads.

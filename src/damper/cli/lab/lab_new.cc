@@ -7,7 +7,7 @@
 
 #include "damper/base/text/words.h"
 #include "damper/cli/files.h"
-#include "damper/cli/lab.h"
+#include "damper/cli/commands.h"
 #include "damper/cli/lab/lab_files.h"
 #include "damper/lab/scenario/builtin.h"
 

@@ -4,7 +4,7 @@
 #include <fstream>
 #include <string>
 
-#include "damper/cli/lab.h"
+#include "damper/cli/commands.h"
 #include "damper/cli/program_testing.h"
 #include "damper/lab/scenario/builtin.h"
 

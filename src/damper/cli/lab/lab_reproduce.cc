@@ -4,9 +4,8 @@
 #include <string>
 
 #include "damper/base/text/words.h"
-#include "damper/cli/drill.h"
+#include "damper/cli/commands.h"
 #include "damper/cli/files.h"
-#include "damper/cli/lab.h"
 #include "damper/cli/terminal.h"
 #include "damper/lab/published/published.h"
 #include "damper/lab/published/published_report.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "damper/cli/lab.h"
+#include "damper/cli/commands.h"
 #include "damper/cli/program_testing.h"
 
 // Under tsan: the runs are on several threads.

@@ -7,9 +7,8 @@
 #include <vector>
 
 #include "damper/base/text/words.h"
-#include "damper/cli/drill.h"
+#include "damper/cli/commands.h"
 #include "damper/cli/files.h"
-#include "damper/cli/lab.h"
 #include "damper/cli/lab/lab_files.h"
 #include "damper/cli/terminal.h"
 #include "damper/lab/report/report.h"
