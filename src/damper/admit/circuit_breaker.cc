@@ -36,33 +36,19 @@ Duration jittered(Duration d, double draw) noexcept {
 }  // namespace
 
 std::optional<std::string> find_error(const CircuitBreakerOptions& o) {
-  using namespace std::chrono_literals;
-  const auto within = [](auto least, auto value, auto most) {
-    return least <= value && value <= most;
-  };
-  const Percent least = Percent::from_hundredths(1);
-  if (!within(least, o.failure_rate, Percent(100))) {
-    return "failure_rate must be over 0 and at most 100 %";
-  }
-  if (!within(least, o.slow_call_rate, Percent(100))) {
-    return "slow_call_rate must be over 0 and at most 100 %";
-  }
-  if (!within(0ns, o.slow_call_duration, kLongest)) {
-    return "slow_call_duration must be 0 (off) to 30 days";
-  }
-  if (!within(0, o.consecutive_failures, 10'000)) {
-    return "consecutive_failures must be 0 (off) to 10,000";
-  }
-  if (!within(Duration(1s), o.window, Duration(1h))) return "window must be 1 s to 1 h";
-  if (!within(1, o.minimum_volume, 1'000'000)) return "minimum_volume must be 1 to 1,000,000";
-  if (!within(Duration(1ms), o.open_base, kLongest)) return "open_base must be 1 ms to 30 days";
-  if (!within(o.open_base, o.open_cap, kLongest)) return "open_cap must be open_base to 30 days";
-  if (!within(1, o.probes, 16)) return "probes must be 1 to 16";
-  if (!within(Duration(1ms), o.probe_lease, Duration(1h))) {
-    return "probe_lease must be 1 ms to 1 h";
-  }
-  if (!within(Duration(0), o.ramp, Duration(1h))) return "ramp must be 0 (off) to 1 h";
-  return std::nullopt;
+  return BoundsCheck()
+      .field("failure_rate", o.failure_rate, o.kRate)
+      .field("slow_call_rate", o.slow_call_rate, o.kRate)
+      .field("slow_call_duration", o.slow_call_duration, o.kSlowCallDuration)
+      .field("consecutive_failures", o.consecutive_failures, o.kConsecutiveFailures)
+      .field("window", o.window, o.kWindow)
+      .field("minimum_volume", o.minimum_volume, o.kMinimumVolume)
+      .field("open_base", o.open_base, o.kOpenBase)
+      .field("open_cap", o.open_cap, Range<Duration>{o.open_base, kLongest})
+      .field("probes", o.probes, o.kProbes)
+      .field("probe_lease", o.probe_lease, o.kProbeLease)
+      .field("ramp", o.ramp, o.kRamp)
+      .error();
 }
 
 CircuitBreaker::Hot CircuitBreaker::hot(const CircuitBreakerOptions& options) noexcept {

@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "damper/base/bounds.h"
+#include "damper/base/enum_names.h"
 #include "damper/base/instant.h"
 #include "damper/base/percent.h"
 #include "damper/base/seqlock.h"
@@ -17,20 +19,27 @@
 namespace damper::admit {
 
 struct CircuitBreakerOptions {
-  Percent failure_rate = Percent(50);          // (0, 100 %]; trips when the window reaches it
-  Percent slow_call_rate = Percent(100);       // (0, 100 %]; counts calls over slow_call_duration
-  Duration slow_call_duration{0};              // 0 to 30 days; 0: calls are never slow
-  std::int32_t consecutive_failures = 0;       // 0: off; else trips at so many in a row, <= 10,000
-  Duration window = std::chrono::seconds(10);  // 1 s to 1 h
-  std::int32_t minimum_volume = 20;  // 1 to 1,000,000 calls in the window before a rate counts
-  // The first open time, 1 ms to 30 days, doubled at each trip in a row up to the cap; jittered.
-  Duration open_base = std::chrono::seconds(1);
-  Duration open_cap = std::chrono::seconds(30);  // open_base to 30 days
-  std::int32_t probes = 3;  // 1 to 16: half-open calls at once, and successes that close it
-  // A probe unheard of for so long gives its place back. 1 ms to 1 h.
-  Duration probe_lease = std::chrono::seconds(5);
-  // Traffic grows to all of it over so long after closing. 0 (at once) to 1 h.
-  Duration ramp = std::chrono::seconds(5);
+  static constexpr Range<Percent> kRate{Percent::from_hundredths(1), Percent(100)};
+  static constexpr Range<Duration> kSlowCallDuration{Duration{0}, kLongest};
+  static constexpr Range<std::int32_t> kConsecutiveFailures{0, 10'000};
+  static constexpr Range<Duration> kWindow{std::chrono::seconds(1), std::chrono::hours(1)};
+  static constexpr Range<std::int32_t> kMinimumVolume{1, 1'000'000};
+  static constexpr Range<Duration> kOpenBase{std::chrono::milliseconds(1), kLongest};
+  static constexpr Range<std::int32_t> kProbes{1, 16};
+  static constexpr Range<Duration> kProbeLease{std::chrono::milliseconds(1), std::chrono::hours(1)};
+  static constexpr Range<Duration> kRamp{Duration{0}, std::chrono::hours(1)};
+
+  Percent failure_rate = Percent(50);     // trips when the window's share of failures reaches it
+  Percent slow_call_rate = Percent(100);  // trips when the share of slow calls reaches it
+  Duration slow_call_duration{0};         // a call that takes longer is slow; 0: none is
+  std::int32_t consecutive_failures = 0;  // trips at this many failures in a row; 0: disabled
+  Duration window = std::chrono::seconds(10);
+  std::int32_t minimum_volume = 20;              // calls in the window before a rate is evaluated
+  Duration open_base = std::chrono::seconds(1);  // first open time, doubled by each trip in a row
+  Duration open_cap = std::chrono::seconds(30);  // greatest open time; [open_base, kLongest]
+  std::int32_t probes = 3;  // concurrent half-open calls, and successes that close the breaker
+  Duration probe_lease = std::chrono::seconds(5);  // a probe without a report ends after this
+  Duration ramp = std::chrono::seconds(5);  // after closing, traffic grows to 100 % over this time
 
   friend bool operator==(const CircuitBreakerOptions&, const CircuitBreakerOptions&) = default;
 };
@@ -38,10 +47,10 @@ struct CircuitBreakerOptions {
 [[nodiscard]] std::optional<std::string> find_error(const CircuitBreakerOptions& options);
 
 enum class BreakerState : std::uint8_t { closed, open, half_open };
-inline constexpr std::array<std::string_view, 3> kBreakerStateNames = {"closed", "open",
-                                                                       "half_open"};
+inline constexpr EnumNames<BreakerState::half_open> kBreakerStateNames = {"closed", "open",
+                                                                          "half_open"};
 [[nodiscard]] constexpr std::string_view name(BreakerState state) noexcept {
-  return kBreakerStateNames[static_cast<std::size_t>(state)];
+  return kBreakerStateNames[state];
 }
 
 // What a report did to the breaker. Of all calls that could have, one alone is told.

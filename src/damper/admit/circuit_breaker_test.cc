@@ -334,24 +334,27 @@ TEST(CircuitBreaker, BadOptionsAreNamedWithTheirBound) {
   using O = CircuitBreakerOptions;
   EXPECT_EQ(error([](O&) {}), "");
   EXPECT_EQ(error([](O& o) { o.failure_rate = Percent(0); }),
-            "failure_rate must be over 0 and at most 100 %");
+            "failure_rate is 0%; it must be from 0.01% to 100%");
   EXPECT_EQ(error([](O& o) { o.failure_rate = Percent(101); }),
-            "failure_rate must be over 0 and at most 100 %");
+            "failure_rate is 101%; it must be from 0.01% to 100%");
   EXPECT_EQ(error([](O& o) { o.slow_call_rate = Percent(101); }),
-            "slow_call_rate must be over 0 and at most 100 %");
+            "slow_call_rate is 101%; it must be from 0.01% to 100%");
   EXPECT_EQ(error([](O& o) { o.slow_call_duration = Duration(-1); }),
-            "slow_call_duration must be 0 (off) to 30 days");
+            "slow_call_duration is -1ns; it must be from 0s to 720h");
   EXPECT_EQ(error([](O& o) { o.consecutive_failures = 10'001; }),
-            "consecutive_failures must be 0 (off) to 10,000");
-  EXPECT_EQ(error([](O& o) { o.window = milliseconds(999); }), "window must be 1 s to 1 h");
-  EXPECT_EQ(error([](O& o) { o.minimum_volume = 0; }), "minimum_volume must be 1 to 1,000,000");
+            "consecutive_failures is 10001; it must be from 0 to 10000");
+  EXPECT_EQ(error([](O& o) { o.window = milliseconds(999); }),
+            "window is 999ms; it must be from 1s to 1h");
+  EXPECT_EQ(error([](O& o) { o.minimum_volume = 0; }),
+            "minimum_volume is 0; it must be from 1 to 1000000");
   EXPECT_EQ(error([](O& o) { o.open_base = microseconds(999); }),
-            "open_base must be 1 ms to 30 days");
+            "open_base is 999us; it must be from 1ms to 720h");
   EXPECT_EQ(error([](O& o) { o.open_cap = milliseconds(999); }),
-            "open_cap must be open_base to 30 days");
-  EXPECT_EQ(error([](O& o) { o.probes = 17; }), "probes must be 1 to 16");
-  EXPECT_EQ(error([](O& o) { o.probe_lease = Duration(0); }), "probe_lease must be 1 ms to 1 h");
-  EXPECT_EQ(error([](O& o) { o.ramp = hours(2); }), "ramp must be 0 (off) to 1 h");
+            "open_cap is 999ms; it must be from 1s to 720h");
+  EXPECT_EQ(error([](O& o) { o.probes = 17; }), "probes is 17; it must be from 1 to 16");
+  EXPECT_EQ(error([](O& o) { o.probe_lease = Duration(0); }),
+            "probe_lease is 0s; it must be from 1ms to 1h");
+  EXPECT_EQ(error([](O& o) { o.ramp = hours(2); }), "ramp is 2h; it must be from 0s to 1h");
   EXPECT_DEATH(
       {
         CircuitBreakerOptions options;

@@ -5,13 +5,10 @@
 namespace damper::admit {
 
 std::optional<std::string> find_error(const ClientThrottleOptions& options) {
-  if (options.multiplier < Percent(100) || options.multiplier > Percent(1000)) {
-    return "multiplier must be 100 to 1000 %";
-  }
-  if (options.window < std::chrono::seconds(1) || options.window > std::chrono::hours(1)) {
-    return "window must be 1 s to 1 h";
-  }
-  return std::nullopt;
+  return BoundsCheck()
+      .field("multiplier", options.multiplier, options.kMultiplier)
+      .field("window", options.window, options.kWindow)
+      .error();
 }
 
 ClientThrottle::Setting ClientThrottle::setting(const ClientThrottleOptions& options) noexcept {

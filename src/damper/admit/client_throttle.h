@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "damper/base/bounds.h"
 #include "damper/base/instant.h"
 #include "damper/base/percent.h"
 #include "damper/base/seqlock.h"
@@ -13,8 +14,11 @@
 namespace damper::admit {
 
 struct ClientThrottleOptions {
-  Percent multiplier = Percent(200);            // K: 100 to 1000 %; the SRE book's 2
-  Duration window = std::chrono::seconds(120);  // 1 s to 1 h
+  static constexpr Range<Percent> kMultiplier{Percent(100), Percent(1000)};
+  static constexpr Range<Duration> kWindow{std::chrono::seconds(1), std::chrono::hours(1)};
+
+  Percent multiplier = Percent(200);  // K of the SRE book, as a percentage
+  Duration window = std::chrono::seconds(120);
 
   friend bool operator==(const ClientThrottleOptions&, const ClientThrottleOptions&) = default;
 };

@@ -147,14 +147,14 @@ TEST(ClientThrottle, BadOptionsAreNamedWithTheirBound) {
   ClientThrottleOptions options;
   EXPECT_EQ(find_error(options), std::nullopt);
   options.multiplier = Percent::from_hundredths(9999);
-  EXPECT_EQ(find_error(options), "multiplier must be 100 to 1000 %");
+  EXPECT_EQ(find_error(options), "multiplier is 99.99%; it must be from 100% to 1000%");
   options.multiplier = Percent::from_hundredths(100'001);
-  EXPECT_EQ(find_error(options), "multiplier must be 100 to 1000 %");
+  EXPECT_EQ(find_error(options), "multiplier is 1000.01%; it must be from 100% to 1000%");
   options.multiplier = Percent(100);
   options.window = milliseconds(999);
-  EXPECT_EQ(find_error(options), "window must be 1 s to 1 h");
-  options.window = std::chrono::hours(1) + Duration(1);
-  EXPECT_EQ(find_error(options), "window must be 1 s to 1 h");
+  EXPECT_EQ(find_error(options), "window is 999ms; it must be from 1s to 1h");
+  options.window = std::chrono::hours(2);
+  EXPECT_EQ(find_error(options), "window is 2h; it must be from 1s to 1h");
   EXPECT_DEATH({ ClientThrottle throttle(options); }, "check failed");
 }
 

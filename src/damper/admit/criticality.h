@@ -1,10 +1,11 @@
 #ifndef DAMPER_ADMIT_CRITICALITY_H_
 #define DAMPER_ADMIT_CRITICALITY_H_
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+
+#include "damper/base/enum_names.h"
 
 namespace damper::admit {
 
@@ -17,13 +18,12 @@ enum class Criticality : std::uint8_t {
   sheddable,       // Its loss is expected, often.
 };
 
-inline constexpr std::size_t kCriticalities = 4;
-
-inline constexpr std::array<std::string_view, kCriticalities> kCriticalityNames = {
+inline constexpr EnumNames<Criticality::sheddable> kCriticalityNames = {
     "critical_plus", "critical", "sheddable_plus", "sheddable"};
+inline constexpr std::size_t kCriticalities = kCriticalityNames.size();
 
 [[nodiscard]] constexpr std::string_view name(Criticality criticality) noexcept {
-  return kCriticalityNames[static_cast<std::size_t>(criticality)];
+  return kCriticalityNames[criticality];
 }
 
 }  // namespace damper::admit

@@ -8,13 +8,6 @@
 namespace damper::admit {
 namespace {
 
-constexpr std::int32_t kMostLimit = 100'000;
-
-template <class T>
-bool within(T value, T low, T high) {
-  return low <= value && value <= high;
-}
-
 // log10, truncated, at least 1.
 double step_of(double limit) {
   double step = 1;
@@ -25,18 +18,15 @@ double step_of(double limit) {
 }  // namespace
 
 std::optional<std::string> find_error(const ConcurrencyLimitOptions& options) {
-  if (!within(options.min, 1, kMostLimit)) return "min must be from 1 to 100,000";
-  if (!within(options.max, options.min, kMostLimit)) return "max must be from min to 100,000";
-  if (!within(options.initial, options.min, options.max)) return "initial must be from min to max";
-  if (!within(options.window_samples, 1, 500)) return "window_samples must be from 1 to 500";
-  if (!within(options.tolerated_drops, Percent(0), Percent(50))) {
-    return "tolerated_drops must be from 0 to 50 %";
-  }
-  if (!within(options.backoff, Percent(10), Percent(95))) return "backoff must be from 10 to 95 %";
-  if (!within(options.latency_tolerance, Percent(100), Percent(1000))) {
-    return "latency_tolerance must be from 100 to 1000 %";
-  }
-  return std::nullopt;
+  return BoundsCheck()
+      .field("min", options.min, options.kLimit)
+      .field("max", options.max, Range<std::int32_t>{options.min, options.kLimit.high})
+      .field("initial", options.initial, Range<std::int32_t>{options.min, options.max})
+      .field("window_samples", options.window_samples, options.kWindowSamples)
+      .field("tolerated_drops", options.tolerated_drops, options.kToleratedDrops)
+      .field("backoff", options.backoff, options.kBackoff)
+      .field("latency_tolerance", options.latency_tolerance, options.kLatencyTolerance)
+      .error();
 }
 
 LimitControl::LimitControl(const ConcurrencyLimitOptions& options) noexcept

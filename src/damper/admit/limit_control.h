@@ -1,12 +1,13 @@
 #ifndef DAMPER_ADMIT_LIMIT_CONTROL_H_
 #define DAMPER_ADMIT_LIMIT_CONTROL_H_
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "damper/base/bounds.h"
+#include "damper/base/enum_names.h"
 #include "damper/base/instant.h"
 #include "damper/base/percent.h"
 
@@ -14,21 +15,27 @@ namespace damper::admit {
 
 enum class LimitKind : std::uint8_t { fixed, aimd, vegas, gradient };
 
-inline constexpr std::array<std::string_view, 4> kLimitKindNames = {"fixed", "aimd", "vegas",
-                                                                    "gradient"};
+inline constexpr EnumNames<LimitKind::gradient> kLimitKindNames = {"fixed", "aimd", "vegas",
+                                                                   "gradient"};
 [[nodiscard]] constexpr std::string_view name(LimitKind kind) noexcept {
-  return kLimitKindNames[static_cast<std::size_t>(kind)];
+  return kLimitKindNames[kind];
 }
 
 struct ConcurrencyLimitOptions {
+  static constexpr Range<std::int32_t> kLimit{1, 100'000};
+  static constexpr Range<std::int32_t> kWindowSamples{1, 500};
+  static constexpr Range<Percent> kToleratedDrops{Percent(0), Percent(50)};
+  static constexpr Range<Percent> kBackoff{Percent(10), Percent(95)};
+  static constexpr Range<Percent> kLatencyTolerance{Percent(100), Percent(1000)};
+
   LimitKind kind = LimitKind::gradient;
-  std::int32_t initial = 20;              // [min, max]; the limit itself when fixed
-  std::int32_t min = 1;                   // 1 to 100,000
-  std::int32_t max = 1000;                // [min, 100,000]
-  std::int32_t window_samples = 10;       // 1 to 500: the fewest samples that change the limit
-  Percent tolerated_drops = Percent(10);  // 0 to 50 %: a window with more of them cuts the limit,
-  Percent backoff = Percent(70);          // 10 to 95 %: to this share of it (CUBIC's 0.7)
-  Percent latency_tolerance = Percent(120);  // 100 to 1000 % of the floor is no queue (gradient)
+  std::int32_t initial = 20;                 // [min, max]; the limit itself if kind is fixed
+  std::int32_t min = 1;                      // kLimit
+  std::int32_t max = 1000;                   // [min, kLimit.high]
+  std::int32_t window_samples = 10;          // the fewest samples that change the limit
+  Percent tolerated_drops = Percent(10);     // a window with a larger share of drops cuts the limit
+  Percent backoff = Percent(70);             // to this share of it (0.7 as in CUBIC)
+  Percent latency_tolerance = Percent(120);  // of the latency floor: below, no queue (gradient)
 
   friend bool operator==(const ConcurrencyLimitOptions&, const ConcurrencyLimitOptions&) = default;
 };

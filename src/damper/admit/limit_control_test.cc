@@ -26,20 +26,23 @@ Duration latency_with(std::int32_t workers, const LimitControl& control) {
 
 TEST(LimitControl, AFieldOutOfBoundsIsNamed) {
   EXPECT_EQ(find_error(ConcurrencyLimitOptions{}), std::nullopt);
-  EXPECT_EQ(find_error({.min = 0}), "min must be from 1 to 100,000");
-  EXPECT_EQ(find_error({.min = 100'001, .max = 100'001}), "min must be from 1 to 100,000");
-  EXPECT_EQ(find_error({.initial = 5, .min = 5, .max = 4}), "max must be from min to 100,000");
-  EXPECT_EQ(find_error({.max = 100'001}), "max must be from min to 100,000");
-  EXPECT_EQ(find_error({.initial = 4, .min = 5}), "initial must be from min to max");
-  EXPECT_EQ(find_error({.initial = 1001}), "initial must be from min to max");
+  EXPECT_EQ(find_error({.min = 0}), "min is 0; it must be from 1 to 100000");
+  EXPECT_EQ(find_error({.min = 100'001, .max = 100'001}),
+            "min is 100001; it must be from 1 to 100000");
+  EXPECT_EQ(find_error({.initial = 5, .min = 5, .max = 4}),
+            "max is 4; it must be from 5 to 100000");
+  EXPECT_EQ(find_error({.max = 100'001}), "max is 100001; it must be from 1 to 100000");
+  EXPECT_EQ(find_error({.initial = 4, .min = 5}), "initial is 4; it must be from 5 to 1000");
+  EXPECT_EQ(find_error({.initial = 1001}), "initial is 1001; it must be from 1 to 1000");
   EXPECT_EQ(find_error({.initial = 100'000, .min = 100'000, .max = 100'000}), std::nullopt);
-  EXPECT_EQ(find_error({.window_samples = 0}), "window_samples must be from 1 to 500");
-  EXPECT_EQ(find_error({.window_samples = 501}), "window_samples must be from 1 to 500");
-  EXPECT_EQ(find_error({.tolerated_drops = Percent(51)}), "tolerated_drops must be from 0 to 50 %");
-  EXPECT_EQ(find_error({.backoff = Percent(9)}), "backoff must be from 10 to 95 %");
-  EXPECT_EQ(find_error({.backoff = Percent(96)}), "backoff must be from 10 to 95 %");
+  EXPECT_EQ(find_error({.window_samples = 0}), "window_samples is 0; it must be from 1 to 500");
+  EXPECT_EQ(find_error({.window_samples = 501}), "window_samples is 501; it must be from 1 to 500");
+  EXPECT_EQ(find_error({.tolerated_drops = Percent(51)}),
+            "tolerated_drops is 51%; it must be from 0% to 50%");
+  EXPECT_EQ(find_error({.backoff = Percent(9)}), "backoff is 9%; it must be from 10% to 95%");
+  EXPECT_EQ(find_error({.backoff = Percent(96)}), "backoff is 96%; it must be from 10% to 95%");
   EXPECT_EQ(find_error({.latency_tolerance = Percent(99)}),
-            "latency_tolerance must be from 100 to 1000 %");
+            "latency_tolerance is 99%; it must be from 100% to 1000%");
 }
 
 TEST(LimitControl, AFixedLimitNeverMoves) {  // Invariant (5)

@@ -8,22 +8,13 @@
 namespace damper::admit {
 
 std::optional<std::string> find_error(const RetryBudgetOptions& options) {
-  using std::chrono::hours;
-  using std::chrono::seconds;
-  if (options.percent < Percent(0) || options.percent > Percent(1000)) {
-    return "budget_percent must be 0 to 1000";
-  }
-  if (options.window < seconds(1) || options.window > hours(1)) {
-    return "retry_budget window must be 1s to 1h";
-  }
-  if (options.reserve < 0 || options.reserve > 1000) return "reserve must be 0 to 1000";
-  if (options.min_per_second < 0 || options.min_per_second > 10'000) {
-    return "min_retries_per_second must be 0 to 10000";
-  }
-  if (options.min_retry_concurrency < -1 || options.min_retry_concurrency > 1'000'000) {
-    return "min_retry_concurrency must be 0 to 1000000, or -1 for no such bound";
-  }
-  return std::nullopt;
+  return BoundsCheck()
+      .field("percent", options.percent, options.kPercent)
+      .field("window", options.window, options.kWindow)
+      .field("reserve", options.reserve, options.kReserve)
+      .field("min_per_second", options.min_per_second, options.kMinPerSecond)
+      .field("min_retry_concurrency", options.min_retry_concurrency, options.kMinRetryConcurrency)
+      .error();
 }
 
 RetryBudget::RetryBudget(const RetryBudgetOptions& options, RetryBudget* parent) noexcept

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "damper/base/bounds.h"
 #include "damper/base/instant.h"
 #include "damper/base/percent.h"
 #include "damper/base/seqlock.h"
@@ -17,14 +18,20 @@ namespace damper::admit {
 enum class DepositOn : std::uint8_t { request, success };
 
 struct RetryBudgetOptions {
-  Percent percent = Percent(10);               // 0 to 1000 %
-  Duration window = std::chrono::seconds(10);  // 1 s to 1 h
-  std::int32_t reserve = 3;                    // 0 to 1000 retries
-  std::int32_t min_per_second = 0;             // 0 to 10,000; a loophole, see below
+  static constexpr Range<Percent> kPercent{Percent(0), Percent(1000)};
+  static constexpr Range<Duration> kWindow{std::chrono::seconds(1), std::chrono::hours(1)};
+  static constexpr Range<std::int32_t> kReserve{0, 1000};
+  static constexpr Range<std::int32_t> kMinPerSecond{0, 10'000};
+  static constexpr Range<std::int32_t> kMinRetryConcurrency{-1, 1'000'000};
+
+  Percent percent = Percent(10);
+  Duration window = std::chrono::seconds(10);
+  std::int32_t reserve = 3;         // retries
+  std::int32_t min_per_second = 0;  // a loophole, see below
   DepositOn deposit_on = DepositOn::request;
-  // Envoy's bound, beside the window's: retries under way <= max(this, percent * requests under
-  // way). Off when negative.
-  std::int32_t min_retry_concurrency = -1;  // -1 (off) to 1,000,000
+  // Envoy's bound, in addition to the window's: retries in flight <= max(this, percent * requests
+  // in flight). -1 disables it.
+  std::int32_t min_retry_concurrency = -1;
 
   friend bool operator==(const RetryBudgetOptions&, const RetryBudgetOptions&) = default;
 };

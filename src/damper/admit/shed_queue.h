@@ -12,18 +12,23 @@
 
 #include "damper/admit/class_lists.h"
 #include "damper/admit/criticality.h"
+#include "damper/base/bounds.h"
 #include "damper/base/check.h"
+#include "damper/base/enum_names.h"
 #include "damper/base/instant.h"
 #include "damper/base/verdict.h"
 
 namespace damper::admit {
 
 struct ShedQueueOptions {
-  std::int32_t capacity = 1000;  // 1 to 1,000,000
-  Duration interval =
-      std::chrono::milliseconds(100);              // 1 ms to 1 h: non-empty for longer is pressure
-  Duration target = std::chrono::milliseconds(5);  // (0, interval]: the wait under pressure
-  Duration needed = std::chrono::milliseconds(1);  // (0, kLongest]: less time left is expired
+  static constexpr Range<std::int32_t> kCapacity{1, 1'000'000};
+  static constexpr Range<Duration> kInterval{std::chrono::milliseconds(1), std::chrono::hours(1)};
+  static constexpr Range<Duration> kNeeded{Duration{1}, kLongest};
+
+  std::int32_t capacity = 1000;
+  Duration interval = std::chrono::milliseconds(100);  // a queue not empty for longer: pressure
+  Duration target = std::chrono::milliseconds(5);      // wait under pressure; (0, interval]
+  Duration needed = std::chrono::milliseconds(1);      // with less time left, a request is expired
   Duration longest_retry_after = std::chrono::seconds(30);  // [interval, 24 h]
 
   friend bool operator==(const ShedQueueOptions&, const ShedQueueOptions&) = default;
@@ -33,10 +38,10 @@ struct ShedQueueOptions {
 
 // Why something left the queue otherwise than by pop, or did not get in.
 enum class ShedReason : std::uint8_t { full, evicted, overdue, expired, drained };
-inline constexpr std::array<std::string_view, 5> kShedReasonNames = {"full", "evicted", "overdue",
-                                                                     "expired", "drained"};
+inline constexpr EnumNames<ShedReason::drained> kShedReasonNames = {"full", "evicted", "overdue",
+                                                                    "expired", "drained"};
 [[nodiscard]] constexpr std::string_view name(ShedReason reason) noexcept {
-  return kShedReasonNames[static_cast<std::size_t>(reason)];
+  return kShedReasonNames[reason];
 }
 [[nodiscard]] constexpr Verdict verdict_of(ShedReason reason) noexcept {
   return reason == ShedReason::expired ? Verdict::deadline_too_close : Verdict::shed;

@@ -39,16 +39,18 @@ struct Bench {
 
 TEST(ShedQueue, AFieldOutOfBoundsIsNamed) {
   EXPECT_EQ(find_error(ShedQueueOptions{}), std::nullopt);
-  EXPECT_EQ(find_error({.capacity = 0}), "capacity must be from 1 to 1,000,000");
-  EXPECT_EQ(find_error({.capacity = 1'000'001}), "capacity must be from 1 to 1,000,000");
-  EXPECT_EQ(find_error({.interval = Duration(999'999)}), "interval must be from 1 ms to 1 h");
-  EXPECT_EQ(find_error({.interval = hours(2)}), "interval must be from 1 ms to 1 h");
-  EXPECT_EQ(find_error({.target = Duration{0}}), "target must be over 0 and at most interval");
+  EXPECT_EQ(find_error({.capacity = 0}), "capacity is 0; it must be from 1 to 1000000");
+  EXPECT_EQ(find_error({.capacity = 1'000'001}),
+            "capacity is 1000001; it must be from 1 to 1000000");
+  EXPECT_EQ(find_error({.interval = Duration(999'000)}),
+            "interval is 999us; it must be from 1ms to 1h");
+  EXPECT_EQ(find_error({.interval = hours(2)}), "interval is 2h; it must be from 1ms to 1h");
+  EXPECT_EQ(find_error({.target = Duration{0}}), "target is 0s; it must be from 1ns to 100ms");
   EXPECT_EQ(find_error({.target = milliseconds(101)}),
-            "target must be over 0 and at most interval");
-  EXPECT_EQ(find_error({.needed = Duration{0}}), "needed must be over 0 and at most 30 days");
+            "target is 101ms; it must be from 1ns to 100ms");
+  EXPECT_EQ(find_error({.needed = Duration{0}}), "needed is 0s; it must be from 1ns to 720h");
   EXPECT_EQ(find_error({.longest_retry_after = milliseconds(99)}),
-            "longest_retry_after must be from interval to 24 h");
+            "longest_retry_after is 99ms; it must be from 100ms to 24h");
 }
 
 TEST(ShedQueue, IsFifoWhileHealthyAndTheMoreCriticalGoFirst) {  // Invariant (4)

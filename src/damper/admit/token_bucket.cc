@@ -18,12 +18,10 @@ Wide wide(std::int64_t value) noexcept { return static_cast<Wide>(value); }
 }  // namespace
 
 std::optional<std::string> find_error(const TokenBucketOptions& options) {
-  if (std::isnan(options.rate_per_second) || options.rate_per_second < 0.001 ||
-      options.rate_per_second > 100e6) {
-    return "rate_per_second must be 0.001 to 100,000,000";
-  }
-  if (options.burst < 1 || options.burst > 1'000'000) return "burst must be 1 to 1,000,000";
-  return std::nullopt;
+  return BoundsCheck()
+      .field("rate_per_second", options.rate_per_second, options.kRatePerSecond)
+      .field("burst", options.burst, options.kBurst)
+      .error();
 }
 
 // k is the largest for which there are under 0.5 units in a nanosecond: the last Instant there is

@@ -6,14 +6,18 @@
 #include <optional>
 #include <string>
 
+#include "damper/base/bounds.h"
 #include "damper/base/instant.h"
 #include "damper/base/seqlock.h"
 
 namespace damper::admit {
 
 struct TokenBucketOptions {
-  double rate_per_second = 10;  // 0.001 to 100,000,000
-  std::int32_t burst = 100;     // 1 to 1,000,000
+  static constexpr Range<double> kRatePerSecond{0.001, 100e6};
+  static constexpr Range<std::int32_t> kBurst{1, 1'000'000};
+
+  double rate_per_second = 10;
+  std::int32_t burst = 100;
 
   friend bool operator==(const TokenBucketOptions&, const TokenBucketOptions&) = default;
 };

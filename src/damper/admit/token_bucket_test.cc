@@ -277,14 +277,16 @@ TEST(TokenBucket, AReloadRoundsAgainstTheTaker) {
 }
 
 TEST(TokenBucket, BadOptionsAreNamedWithTheirBound) {
-  const std::string rate = "rate_per_second must be 0.001 to 100,000,000";
-  EXPECT_EQ(find_error({.rate_per_second = 10, .burst = 1}), std::nullopt);
-  EXPECT_EQ(find_error({.rate_per_second = 0.0009, .burst = 1}), rate);
-  EXPECT_EQ(find_error({.rate_per_second = 100e6 + 1, .burst = 1}), rate);
-  EXPECT_EQ(find_error({.rate_per_second = std::nan(""), .burst = 1}), rate);
-  EXPECT_EQ(find_error({.rate_per_second = 10, .burst = 0}), "burst must be 1 to 1,000,000");
-  EXPECT_EQ(find_error({.rate_per_second = 10, .burst = 1'000'001}),
-            "burst must be 1 to 1,000,000");
+  const auto error = [](double rate, std::int32_t burst) {
+    return find_error({.rate_per_second = rate, .burst = burst}).value_or("none");
+  };
+  const std::string bound = "; it must be from 0.001 to 100000000";
+  EXPECT_EQ(error(10, 1), "none");
+  EXPECT_EQ(error(0.0009, 1), "rate_per_second is 0.0009" + bound);
+  EXPECT_EQ(error(100e6 + 1, 1), "rate_per_second is 100000001" + bound);
+  EXPECT_EQ(error(std::nan(""), 1), "rate_per_second is nan" + bound);
+  EXPECT_EQ(error(10, 0), "burst is 0; it must be from 1 to 1000000");
+  EXPECT_EQ(error(10, 1'000'001), "burst is 1000001; it must be from 1 to 1000000");
   EXPECT_DEATH({ TokenBucket bucket({.rate_per_second = 0, .burst = 1}); }, "check failed");
 }
 

@@ -52,6 +52,15 @@ class BoundsCheck {
     return *this;
   }
 
+  // A field that must be less than another one.
+  template <typename T>
+  BoundsCheck& less(std::string_view name, const T& value, std::string_view other, const T& limit) {
+    if (error_ || value < limit) return *this;
+    error_ = std::string(name) + " is " + bound_text(value) + "; it must be less than " +
+             std::string(other) + ", which is " + bound_text(limit);
+    return *this;
+  }
+
   // A condition that is no range: `sentence` is the error when it does not hold.
   BoundsCheck& require(bool holds, std::string_view sentence) {
     if (!error_ && !holds) error_ = std::string(sentence);

@@ -60,6 +60,13 @@ TEST(Bounds, TheFirstErrorIsKept) {
   EXPECT_EQ(BoundsCheck().require(true, "a").require(false, "b").error(), "b");
 }
 
+TEST(Bounds, AFieldCanBeBoundByAnother) {
+  const Duration limit = seconds(2);
+  EXPECT_EQ(BoundsCheck().less<Duration>("x", seconds(1), "y", limit).error(), std::nullopt);
+  EXPECT_EQ(BoundsCheck().less<Duration>("x", seconds(2), "y", limit).error(),
+            "x is 2s; it must be less than y, which is 2s");
+}
+
 TEST(Bounds, APartPrefixesItsName) {
   EXPECT_EQ(BoundsCheck().part("a", std::nullopt).part("b", "x is 1").error(), "b.x is 1");
 }

@@ -31,7 +31,7 @@ class EnumNames {
       : texts_{std::string_view(texts)...} {
     for (std::size_t i = 0; i < kSize; ++i) {
       for (std::size_t j = 0; j < i; ++j) {
-        if (texts_[i] == texts_[j]) throw "two enumerators have one text";  // Does not compile.
+        if (texts_[i] == texts_[j]) two_enumerators_have_one_text();
       }
     }
   }
@@ -58,6 +58,8 @@ class EnumNames {
   [[nodiscard]] constexpr const std::string_view* end() const noexcept { return data() + kSize; }
 
  private:
+  static void two_enumerators_have_one_text();  // Not constexpr: a call of it does not compile.
+
   std::array<std::string_view, kSize> texts_;
 };
 

@@ -1,9 +1,10 @@
 #ifndef DAMPER_BASE_VERDICT_H_
 #define DAMPER_BASE_VERDICT_H_
 
-#include <array>
 #include <cstdint>
 #include <string_view>
+
+#include "damper/base/enum_names.h"
 
 namespace damper {
 
@@ -32,29 +33,29 @@ enum class Verdict : std::uint8_t {
   cancelled,           // The caller gave up.
 };
 
-inline constexpr std::array<std::string_view, 20> kVerdictNames = {"none",
-                                                                   "success",
-                                                                   "permanent",
-                                                                   "conflict",
-                                                                   "overload",
-                                                                   "not_retryable",
-                                                                   "not_idempotent",
-                                                                   "unrepeatable",
-                                                                   "layered",
-                                                                   "pushed_back",
-                                                                   "attempts_spent",
-                                                                   "deadline_too_close",
-                                                                   "deadline_passed",
-                                                                   "switched_off",
-                                                                   "breaker_open",
-                                                                   "throttled",
-                                                                   "limited",
-                                                                   "budget_spent",
-                                                                   "shed",
-                                                                   "cancelled"};
+inline constexpr EnumNames<Verdict::cancelled> kVerdictNames = {"none",
+                                                                "success",
+                                                                "permanent",
+                                                                "conflict",
+                                                                "overload",
+                                                                "not_retryable",
+                                                                "not_idempotent",
+                                                                "unrepeatable",
+                                                                "layered",
+                                                                "pushed_back",
+                                                                "attempts_spent",
+                                                                "deadline_too_close",
+                                                                "deadline_passed",
+                                                                "switched_off",
+                                                                "breaker_open",
+                                                                "throttled",
+                                                                "limited",
+                                                                "budget_spent",
+                                                                "shed",
+                                                                "cancelled"};
 
 [[nodiscard]] constexpr std::string_view name(Verdict verdict) noexcept {
-  return kVerdictNames[static_cast<std::size_t>(verdict)];
+  return kVerdictNames[verdict];
 }
 
 }  // namespace damper

@@ -1,11 +1,11 @@
 #ifndef DAMPER_DECIDE_OUTCOME_H_
 #define DAMPER_DECIDE_OUTCOME_H_
 
-#include <array>
 #include <cstdint>
 #include <initializer_list>
 #include <string_view>
 
+#include "damper/base/enum_names.h"
 #include "damper/base/instant.h"
 
 namespace damper::decide {
@@ -22,12 +22,12 @@ enum class Outcome : std::uint8_t {
   cancelled,    // The caller gave up.
 };
 
-inline constexpr std::array<std::string_view, 8> kOutcomeNames = {
+inline constexpr EnumNames<Outcome::cancelled> kOutcomeNames = {
     "success",     "transient", "timeout",   "overload",
     "unavailable", "conflict",  "permanent", "cancelled"};
 
 [[nodiscard]] constexpr std::string_view name(Outcome outcome) noexcept {
-  return kOutcomeNames[static_cast<std::size_t>(outcome)];
+  return kOutcomeNames[outcome];
 }
 
 // A set of outcomes in one byte.

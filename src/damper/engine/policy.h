@@ -9,6 +9,7 @@
 #include "damper/admit/client_throttle.h"
 #include "damper/admit/concurrency_limit.h"
 #include "damper/admit/retry_budget.h"
+#include "damper/base/bounds.h"
 #include "damper/decide/outcome.h"
 #include "damper/schedule/adaptive_timeout.h"
 #include "damper/schedule/backoff.h"
@@ -19,11 +20,16 @@ namespace damper::engine {
 // A CallPolicy is what one call copies when it starts and keeps until it ends, whatever is
 // reloaded meanwhile. Trivially copyable, a few cache lines.
 struct CallPolicy {
-  Duration timeout = std::chrono::seconds(5);      // the whole call; (0, kLongest]
-  Duration per_try_timeout{0};                     // one attempt; 0: whatever is left of the call
-  Duration needed = std::chrono::milliseconds(1);  // an attempt with less time left is not started
-  Duration reserve{0};            // kept back of the deadline for this hop's own cost
-  std::int32_t max_attempts = 3;  // 1 to 100, the first and hedges included
+  static constexpr Range<Duration> kTimeout{Duration{1}, kLongest};
+  static constexpr Range<Duration> kPerTryTimeout{Duration{0}, kLongest};
+  static constexpr Range<std::int32_t> kMaxAttempts{1, 100};
+
+  Duration timeout = std::chrono::seconds(5);  // of the whole call
+  Duration per_try_timeout{0};                 // of one attempt; 0: the remaining time of the call
+  Duration needed = std::chrono::milliseconds(1);  // with less time left no attempt is started;
+                                                   // [0, timeout]
+  Duration reserve{0};            // subtracted from the deadline for this hop's cost; [0, timeout)
+  std::int32_t max_attempts = 3;  // the first and hedges included
   decide::OutcomeSet retryable = decide::kRetryableByDefault;
   schedule::BackoffOptions backoff;
   schedule::AdaptiveTimeoutOptions adaptive_timeout;

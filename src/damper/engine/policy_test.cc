@@ -50,6 +50,9 @@ TEST(Policy, EachPartIsChecked) {
     bad[i](policy);
     EXPECT_NE(find_error(policy), std::nullopt) << "case " << i;
   }
+  Policy policy;
+  policy.call.hedge.max_hedges = 9;
+  EXPECT_EQ(find_error(policy), "call.hedge.max_hedges is 9; it must be from 0 to 3");
 }
 
 }  // namespace

@@ -28,21 +28,15 @@ std::optional<EventKind> event_of_failure(std::uint32_t failures) noexcept {
 }  // namespace
 
 std::optional<std::string> find_error(const RequeuePolicy& policy) {
-  if (policy.timeout <= Duration{0} || policy.timeout > kLongest) {
-    return "timeout must be over 0 and at most 30 days";
-  }
-  if (policy.max_attempts < 0 || policy.max_attempts > 1'000'000) {
-    return "max_attempts must be 0 (never give up) to 1,000,000";
-  }
-  if (auto error = schedule::find_error(policy.backoff)) return "backoff: " + *error;
-  if (policy.overload_base <= Duration{0} || policy.overload_base > policy.backoff.cap) {
-    return "overload_base must be over 0 and at most the backoff's cap";
-  }
-  if (auto error = admit::find_error(policy.budget)) return "budget: " + *error;
-  if (policy.rate) {
-    if (auto error = admit::find_error(*policy.rate)) return "rate: " + *error;
-  }
-  return std::nullopt;
+  BoundsCheck check;
+  check.field("timeout", policy.timeout, policy.kTimeout)
+      .field("max_attempts", policy.max_attempts, policy.kMaxAttempts)
+      .part("backoff", schedule::find_error(policy.backoff))
+      .field("overload_base", policy.overload_base,
+             Range<Duration>{Duration{1}, policy.backoff.cap})
+      .part("budget", admit::find_error(policy.budget));
+  if (policy.rate) check.part("rate", admit::find_error(*policy.rate));
+  return check.error();
 }
 
 Requeue::Requeue(const RequeuePolicy& policy, DependencyParents parents)

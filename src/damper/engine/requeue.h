@@ -9,6 +9,7 @@
 #include "damper/admit/retry_budget.h"
 #include "damper/admit/switches.h"
 #include "damper/admit/token_bucket.h"
+#include "damper/base/bounds.h"
 #include "damper/base/instant.h"
 #include "damper/base/verdict.h"
 #include "damper/decide/outcome.h"
@@ -21,9 +22,11 @@ namespace damper::engine {
 // What can be configured about the runs of a work queue's keys. The defaults are safe: per-key
 // backoff with full jitter, a 10 % budget, a deadline on every run, an end to retrying.
 struct RequeuePolicy {
-  Duration timeout = std::chrono::seconds(30);  // one run; (0, kLongest]
-  std::int32_t max_attempts = 20;  // runs of a key in a row that failed, then it is parked; 0 to
-                                   // 1,000,000, 0: it is never given up
+  static constexpr Range<Duration> kTimeout{Duration{1}, kLongest};
+  static constexpr Range<std::int32_t> kMaxAttempts{0, 1'000'000};
+
+  Duration timeout = std::chrono::seconds(30);  // of one run
+  std::int32_t max_attempts = 20;  // a key is parked after this many failed runs in a row; 0: never
   decide::OutcomeSet retryable = decide::kRetryableByDefault;  // beside conflict and overload
   schedule::BackoffOptions backoff{.jitter = schedule::Jitter::full,
                                    .base = std::chrono::milliseconds(5),

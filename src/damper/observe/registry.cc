@@ -27,10 +27,7 @@ std::string names_of(const Labels& labels) {
 }  // namespace
 
 std::optional<std::string> find_error(const RegistryOptions& options) {
-  if (options.most_series < 1 || options.most_series > 100'000) {
-    return "most_series must be from 1 to 100000, not " + std::to_string(options.most_series);
-  }
-  return std::nullopt;
+  return BoundsCheck().field("most_series", options.most_series, options.kMostSeries).error();
 }
 
 Registry::Registry(const RegistryOptions& options) : options_(options) {

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "damper/base/bounds.h"
 #include "damper/observe/exposition.h"
 #include "damper/observe/labels.h"
 #include "damper/observe/metric.h"
@@ -20,7 +21,9 @@
 namespace damper::observe {
 
 struct RegistryOptions {
-  std::size_t most_series = 1000;  // 1 to 100,000: of one family
+  static constexpr Range<std::size_t> kMostSeries{1, 100'000};
+
+  std::size_t most_series = 1000;  // of one family
 };
 
 // One sentence on what is wrong with the options; nothing when they are valid.

@@ -70,7 +70,7 @@ TEST(Registry, OptionsHaveBounds) {
   EXPECT_FALSE(find_error(RegistryOptions{.most_series = 1}));
   EXPECT_FALSE(find_error(RegistryOptions{.most_series = 100'000}));
   EXPECT_EQ(find_error(RegistryOptions{.most_series = 100'001}),
-            "most_series must be from 1 to 100000, not 100001");
+            "most_series is 100001; it must be from 1 to 100000");
 }
 
 TEST(Registry, CountersOverTheLimitGoToOtherSoThatSumsStayRight) {  // Invariant (2).

@@ -7,10 +7,9 @@
 namespace damper::observe {
 
 std::optional<std::string> find_error(const TransitionLogOptions& options) {
-  if (options.most_per_second < 1 || options.most_per_second > 10'000) {
-    return "most_per_second must be from 1 to 10,000";
-  }
-  return std::nullopt;
+  return BoundsCheck()
+      .field("most_per_second", options.most_per_second, options.kMostPerSecond)
+      .error();
 }
 
 TransitionLog::TransitionLog(Writer writer, const TransitionLogOptions& options,

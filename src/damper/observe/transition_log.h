@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "damper/base/bounds.h"
 #include "damper/engine/event.h"
 #include "damper/observe/event_text.h"
 
@@ -18,7 +19,9 @@ namespace damper::observe {
 
 struct TransitionLogOptions {
   LogFormat format = LogFormat::logfmt;
-  std::int32_t most_per_second = 100;  // 1 to 10,000 lines
+  static constexpr Range<std::int32_t> kMostPerSecond{1, 10'000};
+
+  std::int32_t most_per_second = 100;  // lines
 };
 
 // One sentence on what is wrong with the options; nothing when they are valid.

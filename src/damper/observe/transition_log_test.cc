@@ -308,9 +308,9 @@ TEST(TransitionLog, OptionsHaveBounds) {
   EXPECT_EQ(find_error(TransitionLogOptions{}), std::nullopt);
   EXPECT_EQ(find_error(TransitionLogOptions{.most_per_second = 10'000}), std::nullopt);
   EXPECT_EQ(find_error(TransitionLogOptions{.most_per_second = 0}),
-            "most_per_second must be from 1 to 10,000");
+            "most_per_second is 0; it must be from 1 to 10000");
   EXPECT_EQ(find_error(TransitionLogOptions{.most_per_second = 10'001}),
-            "most_per_second must be from 1 to 10,000");
+            "most_per_second is 10001; it must be from 1 to 10000");
   EXPECT_DEATH(TransitionLog({}), "check failed");
 }
 

@@ -5,18 +5,24 @@
 #include <optional>
 #include <string>
 
+#include "damper/base/bounds.h"
 #include "damper/base/instant.h"
 #include "damper/base/percent.h"
 
 namespace damper::schedule {
 
 struct AdaptiveTimeoutOptions {
+  static constexpr Range<Percent> kQuantile{Percent(50), Percent::from_hundredths(9999)};
+  static constexpr Range<Percent> kMargin{Percent(100), Percent(1000)};
+  static constexpr Range<Duration> kLower{Duration{1}, kLongest};
+  static constexpr Range<std::int32_t> kMinSamples{1, 1'000'000};
+
   bool on = false;
-  Percent quantile = Percent::from_hundredths(9990);  // [50, 99.99 %]
-  Percent margin = Percent(150);                      // [100, 1000 %] of the quantile
-  Duration lower = std::chrono::milliseconds(10);     // never shorter than this; > 0
-  Duration upper = std::chrono::seconds(10);          // never longer than this; >= lower
-  std::int32_t min_samples = 1000;  // 1 to 1,000,000; until then the static timeout
+  Percent quantile = Percent::from_hundredths(9990);
+  Percent margin = Percent(150);                   // of the quantile
+  Duration lower = std::chrono::milliseconds(10);  // the least timeout
+  Duration upper = std::chrono::seconds(10);       // the greatest timeout; [lower, kLongest]
+  std::int32_t min_samples = 1000;                 // with fewer, the configured timeout is used
 
   friend bool operator==(const AdaptiveTimeoutOptions&, const AdaptiveTimeoutOptions&) = default;
 };

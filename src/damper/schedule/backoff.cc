@@ -14,16 +14,13 @@ Duration part_of(Duration interval, double draw) noexcept {
 }  // namespace
 
 std::optional<std::string> find_error(const BackoffOptions& options) {
-  if (options.base <= Duration{0} || options.base > kLongest) {
-    return "base_interval must be over 0 and at most 30 days";
-  }
-  if (options.cap < options.base || options.cap > kLongest) {
-    return "max_interval must be at least base_interval and at most 30 days";
-  }
-  if (options.jitter == Jitter::decorrelated && options.cap == options.base) {
-    return "max_interval must be over base_interval with decorrelated jitter, or nothing is spread";
-  }
-  return std::nullopt;
+  // With decorrelated jitter a cap equal to the base would leave nothing to spread.
+  const Duration least =
+      std::min(options.base, kLongest) + Duration{options.jitter == Jitter::decorrelated ? 1 : 0};
+  return BoundsCheck()
+      .field("base", options.base, options.kBase)
+      .field("cap", options.cap, Range<Duration>{least, kLongest})
+      .error();
 }
 
 Duration ceiling(const BackoffOptions& options, std::uint32_t retry) noexcept {

@@ -1,12 +1,13 @@
 #ifndef DAMPER_SCHEDULE_BACKOFF_H_
 #define DAMPER_SCHEDULE_BACKOFF_H_
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "damper/base/bounds.h"
+#include "damper/base/enum_names.h"
 #include "damper/base/instant.h"
 
 namespace damper::schedule {
@@ -19,16 +20,18 @@ enum class Jitter : std::uint8_t {
   decorrelated,  // U[base, min(cap, 3 * previous)): wide, and grows with what was drawn before.
 };
 
-inline constexpr std::array<std::string_view, 4> kJitterNames = {"none", "full", "equal",
+inline constexpr EnumNames<Jitter::decorrelated> kJitterNames = {"none", "full", "equal",
                                                                  "decorrelated"};
 [[nodiscard]] constexpr std::string_view name(Jitter jitter) noexcept {
-  return kJitterNames[static_cast<std::size_t>(jitter)];
+  return kJitterNames[jitter];
 }
 
 struct BackoffOptions {
+  static constexpr Range<Duration> kBase{Duration{1}, kLongest};
+
   Jitter jitter = Jitter::full;
-  Duration base = std::chrono::milliseconds(500);  // (0, kLongest]
-  Duration cap = std::chrono::seconds(5);          // [base, kLongest]
+  Duration base = std::chrono::milliseconds(500);
+  Duration cap = std::chrono::seconds(5);  // [base, kLongest]; over base if decorrelated
 
   friend bool operator==(const BackoffOptions&, const BackoffOptions&) = default;
 };

@@ -5,20 +5,13 @@
 namespace damper::schedule {
 
 std::optional<std::string> find_error(const HedgeOptions& options) {
-  if (options.max_hedges < 0 || options.max_hedges > 3) return "max_hedges must be 0 to 3";
-  if (options.quantile < Percent(50) || options.quantile > Percent::from_hundredths(9999)) {
-    return "hedge quantile must be 50 to 99.99 percent";
-  }
-  if (options.floor <= Duration{0} || options.floor > kLongest) {
-    return "hedge floor must be over 0 and at most 30 days";
-  }
-  if (options.min_samples < 1 || options.min_samples > 1'000'000) {
-    return "hedge min_samples must be 1 to 1000000";
-  }
-  if (options.ratio <= Percent(0) || options.ratio > Percent(100)) {
-    return "hedge ratio must be over 0 and at most 100 percent";
-  }
-  return std::nullopt;
+  return BoundsCheck()
+      .field("max_hedges", options.max_hedges, options.kMaxHedges)
+      .field("quantile", options.quantile, options.kQuantile)
+      .field("floor", options.floor, options.kFloor)
+      .field("min_samples", options.min_samples, options.kMinSamples)
+      .field("ratio", options.ratio, options.kRatio)
+      .error();
 }
 
 std::optional<Duration> hedge_delay(const HedgeOptions& options, std::optional<Duration> live,

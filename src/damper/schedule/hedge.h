@@ -5,17 +5,24 @@
 #include <optional>
 #include <string>
 
+#include "damper/base/bounds.h"
 #include "damper/base/instant.h"
 #include "damper/base/percent.h"
 
 namespace damper::schedule {
 
 struct HedgeOptions {
-  std::int32_t max_hedges = 0;     // 0 (off) to 3: extra attempts in flight beside the first
-  Percent quantile = Percent(95);  // [50, 99.99 %]: hedge when an answer is later than this
-  Duration floor = std::chrono::milliseconds(1);  // never sooner than this; > 0
-  std::int32_t min_samples = 100;  // 1 to 1,000,000: no hedging before so many latencies are known
-  Percent ratio = Percent(5);      // (0, 100 %]: hedges per request, over the budget's window
+  static constexpr Range<std::int32_t> kMaxHedges{0, 3};
+  static constexpr Range<Percent> kQuantile{Percent(50), Percent::from_hundredths(9999)};
+  static constexpr Range<Duration> kFloor{Duration{1}, kLongest};
+  static constexpr Range<std::int32_t> kMinSamples{1, 1'000'000};
+  static constexpr Range<Percent> kRatio{Percent::from_hundredths(1), Percent(100)};
+
+  std::int32_t max_hedges = 0;     // extra attempts in flight beside the first; 0 disables hedging
+  Percent quantile = Percent(95);  // a hedge is sent when an answer is later than this
+  Duration floor = std::chrono::milliseconds(1);  // the least delay of a hedge
+  std::int32_t min_samples = 100;                 // with fewer latencies known, no hedge is sent
+  Percent ratio = Percent(5);                     // hedges per request, over the budget's window
 
   friend bool operator==(const HedgeOptions&, const HedgeOptions&) = default;
 };

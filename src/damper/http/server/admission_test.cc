@@ -69,7 +69,8 @@ TEST(Admission, AFieldOutOfBoundsIsNamed) {
   EXPECT_EQ(find_error(AdmissionOptions{}), std::nullopt);
   EXPECT_EQ(find_error({.longest_wait = Duration{0}}), "longest_wait must be from 1 ms to 1 h");
   EXPECT_EQ(find_error({.limit = {.initial = 0}})->substr(0, 7), "limit: ");
-  EXPECT_EQ(find_error({.queue = {.capacity = 0}}), "queue: capacity must be from 1 to 1,000,000");
+  EXPECT_EQ(find_error({.queue = {.capacity = 0}}),
+            "queue: capacity is 0; it must be from 1 to 1000000");
 }
 
 TEST(Admission, RunsUpToTheLimitAndThenQueues) {  // Invariant (2)

@@ -407,7 +407,7 @@ TEST(PolicyFile, ACapUnderItsBaseIsAnErrorWhereItIsSaid) {
 // Invariant (1): what the table does not know, the engine's own check finds.
 TEST(PolicyFile, WhatTheEngineRefusesIsAnErrorAtTheRoute) {
   EXPECT_EQ(error_of("routes:\n  db:\n    deadline_reserve: 1s\n    timeout: 1s\n"),
-            "p.yaml:2:3: deadline_reserve must be 0 or more and under the timeout");
+            "p.yaml:2:3: call.reserve is 1s; it must be less than timeout, which is 1s");
 }
 
 TEST(PolicyFile, NothingIsSaidTwice) {

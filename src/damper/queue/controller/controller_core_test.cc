@@ -404,7 +404,7 @@ TEST(ControllerCore, OptionsThatCannotBeAreSaidInOneSentence) {
   EXPECT_EQ(find_error(options), "queue: capacity must be 1 to 50,000,000 keys");
   options = {};
   options.retries.max_attempts = -1;
-  EXPECT_EQ(find_error(options), "retries: max_attempts must be 0 (never give up) to 1,000,000");
+  EXPECT_EQ(find_error(options), "retries: max_attempts is -1; it must be from 0 to 1000000");
 }
 
 // Invariant (1), over random scripts: every key whose last add was taken has run after it and was

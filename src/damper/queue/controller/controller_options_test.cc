@@ -13,7 +13,7 @@ TEST(ControllerOptions, WhatCannotBeIsSaidInOneSentence) {
   EXPECT_EQ(find_error(ControllerOptions{.queue = {.capacity = 0}}),
             "queue: capacity must be 1 to 50,000,000 keys");
   EXPECT_EQ(find_error(ControllerOptions{.retries = {.max_attempts = -1}}),
-            "retries: max_attempts must be 0 (never give up) to 1,000,000");
+            "retries: max_attempts is -1; it must be from 0 to 1000000");
 }
 
 TEST(ControllerOptions, ReachTheCore) {

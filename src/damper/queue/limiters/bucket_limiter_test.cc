@@ -104,8 +104,8 @@ TEST(BucketLimiter, TimeGoingBackwardsGivesNoTokens) {
 TEST(BucketLimiter, BadOptionsAreNamedWithTheirBound) {
   EXPECT_EQ(find_error(BucketOptions{}), std::nullopt);
   EXPECT_EQ(find_error(BucketOptions{.rate_per_second = std::nan("")}),
-            "rate_per_second must be 0.001 to 100,000,000");
-  EXPECT_EQ(find_error(BucketOptions{.burst = 0}), "burst must be 1 to 1,000,000");
+            "rate_per_second is nan; it must be from 0.001 to 100000000");
+  EXPECT_EQ(find_error(BucketOptions{.burst = 0}), "burst is 0; it must be from 1 to 1000000");
   const std::string most_ahead = "most_ahead must be over 0 and at most 30 days";
   EXPECT_EQ(find_error(BucketOptions{.most_ahead = Duration(0)}), most_ahead);
   EXPECT_EQ(find_error(BucketOptions{.most_ahead = kLongest}), std::nullopt);

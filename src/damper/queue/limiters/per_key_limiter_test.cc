@@ -138,9 +138,9 @@ TEST(PerKeyLimiter, ShowsWhatItRemembers) {  // Invariant (2)
 TEST(PerKeyLimiter, BadOptionsAreNamedWithTheirBound) {
   EXPECT_EQ(find_error(PerKeyOptions{}), std::nullopt);
   EXPECT_EQ(find_error(PerKeyOptions{.base = Duration(0)}),
-            "base_interval must be over 0 and at most 30 days");
+            "base is 0s; it must be from 1ns to 720h");
   EXPECT_EQ(find_error(PerKeyOptions{.base = seconds(1001)}),
-            "max_interval must be at least base_interval and at most 30 days");
+            "cap is 1000s; it must be from 1001s to 720h");
   EXPECT_EQ(find_error(PerKeyOptions{.remembered = {.capacity = 0}}),
             "capacity must be 1 to 10,000,000 keys");
   EXPECT_EQ(find_error(PerKeyOptions{.cap = hours(1)}), std::nullopt);
