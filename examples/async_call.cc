@@ -1,5 +1,4 @@
-// Guarded calls in coroutines: retries, a deadline that is inherited, and attempts that are
-// cancelled.
+// Guarded calls in coroutines: retries, an inherited deadline, and cancelled attempts.
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
@@ -24,7 +23,7 @@ asio::awaitable<void> pause(damper::Duration length) {
   co_await timer.async_wait(asio::use_awaitable);
 }
 
-// What stands for a client of yours: its first connection is refused.
+// Stands for your client: its first connection is refused.
 asio::awaitable<std::string> fetch_invoice(std::uint32_t attempt) {
   co_await pause(1ms);
   if (attempt == 1) throw boost::system::system_error(asio::error::connection_refused);
@@ -48,7 +47,7 @@ asio::awaitable<void> late(damper::Dependency& billing) {
   const auto invoice = co_await damper::async_call(
       billing, {.deadline = damper::in(5ms)},
       [&](damper::Attempt) -> asio::awaitable<damper::Result<std::string>> {
-        co_await pause(1h);  // Cancelled when the deadline comes.
+        co_await pause(1h);  // Cancelled at the deadline.
         co_return "too late";
       });
   // [/cancelled]
@@ -99,7 +98,7 @@ int main() {
 
   // [scoped]
   const damper::run::Inherited request{
-      .deadline = damper::schedule::Deadline(damper::in(0ms)),  // What its headers said.
+      .deadline = damper::schedule::Deadline(damper::in(0ms)),  // From the request's headers.
       .owned_above = {.retries = true, .unsent = true},
       .retry_owner = "edge"};
   asio::co_spawn(damper::scoped(context.get_executor(), request), work_for_a_request(billing),

@@ -1,4 +1,4 @@
-// A circuit breaker: after five failures in a row the calls are refused before they leave.
+// A circuit breaker: after five failures in a row, calls are refused without an attempt.
 
 #include <iostream>
 

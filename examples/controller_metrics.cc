@@ -1,4 +1,4 @@
-// What a controller counts, as a page for Prometheus; and what an operator can do.
+// A controller's metrics as a page for Prometheus, and the actions of an operator.
 
 #include <iostream>
 #include <sstream>
@@ -19,7 +19,7 @@ int main() {
   // [metrics]
   damper::observe::Registry registry;
   damper::queue::QueueMetrics metrics(registry);
-  const auto shown = metrics.add(controller);  // for as long as `shown` lives
+  const auto shown = metrics.add(controller);  // until `shown` is destroyed
   // [/metrics]
 
   controller.add("web");

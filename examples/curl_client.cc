@@ -1,4 +1,4 @@
-// A libcurl client that retries within reason: each attempt has a timeout and says who owns it.
+// A guarded libcurl client: each attempt has a timeout and names the owner of the retries.
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// Stands for the billing service: busy at first, well after.
+// Stands for the billing service: the first answer is a 503, the second a 200.
 class Billing {
  public:
   Billing() {
@@ -91,7 +91,7 @@ damper::CallResult<long> get_invoice(damper::Dependency& billing, const std::str
 
 int main() {
   damper::engine::Policy policy;
-  policy.call.backoff.base = 10ms;  // the next attempt soon: this is an example
+  policy.call.backoff.base = 10ms;  // short, for the example
   damper::Dependency billing("billing", policy);
   const Billing service;
   std::string body;

@@ -1,5 +1,5 @@
-// A controller that keeps a range of keys in etcd as they should be, through etcd's HTTP gateway.
-// etcd goes away in the middle, and comes back.
+// A controller that keeps a range of keys in etcd in their desired state, through etcd's HTTP
+// gateway. etcd is stopped and restarted meanwhile.
 
 #include <iostream>
 #include <map>
@@ -18,8 +18,8 @@ const std::map<std::string, std::string> kDesired = {
     {"shop/web", "replicas: 3"}, {"shop/cart", "replicas: 2"}, {"shop/search", "replicas: 5"}};
 
 // [reconcile]
-// Makes one key what it should be. The controller tries a key again, so the calls inside are tried
-// once; they end with the worker's time.
+// Reconciles one key. The controller retries keys, so the calls inside are tried once; they inherit
+// the deadline of the run.
 damper::Reconcile reconcile(BlockingClient& client, const std::string& key) {
   const std::string& value = kDesired.at(key);
   const auto found = etcd::read(client, key);
@@ -29,11 +29,11 @@ damper::Reconcile reconcile(BlockingClient& client, const std::string& key) {
       return damper::failed(written);
     }
   }
-  return damper::requeue_after(100ms);  // and look again: others may write too
+  return damper::requeue_after(100ms);  // and check again: other clients may write too
 }
 // [/reconcile]
 
-// Asks etcd, as anybody else would, until all is as it should be; gives up after 20 seconds.
+// Polls etcd until all keys have their desired values; gives up after 20 seconds.
 bool is_right_soon(BlockingClient& client) {
   for (const damper::Instant until = damper::in(20s); damper::run::now() < until;) {
     bool right = true;
@@ -70,5 +70,5 @@ int main() {
   std::cout << "etcd is away; keys that wait for it: " << kDesired.size() << '\n';
   server.start();
   std::cout << (is_right_soon(client) ? "etcd is back, and all is right\n" : "lost\n");
-  return controller.stop().empty() ? 1 : 0;  // Each key waits for its next look: handed back.
+  return controller.stop().empty() ? 1 : 0;  // Each key waits for its next run: handed back.
 }

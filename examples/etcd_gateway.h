@@ -1,4 +1,4 @@
-// etcd as the example and the drill need it: its HTTP gateway, and a process to stop and start.
+// A minimal etcd client over its HTTP gateway, and an etcd process to stop and start.
 #ifndef EXAMPLES_ETCD_GATEWAY_H_
 #define EXAMPLES_ETCD_GATEWAY_H_
 
@@ -17,7 +17,7 @@
 
 namespace etcd {
 
-// The gateway speaks JSON with keys and values in base64.
+// The gateway uses JSON with keys and values in base64.
 inline std::string base64(const std::string& text) {
   static const char* const kDigits =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -35,8 +35,8 @@ inline std::string base64(const std::string& text) {
 }
 
 // [gateway]
-// One question to etcd. Reading twice is harmless, and so is writing the same value twice: it may
-// be repeated although it is a POST.
+// One request to etcd. Reading twice and writing the same value twice are harmless, so it is
+// declared idempotent although it is a POST.
 inline damper::http::HttpResult ask(damper::http::BlockingClient& client, std::string path,
                                     std::string body) {
   damper::http::Request request;
@@ -60,7 +60,7 @@ inline auto write(damper::http::BlockingClient& client, const std::string& key,
 }
 // [/gateway]
 
-// A real etcd on a free port of 127.0.0.1, with its data in a folder of its own.
+// A real etcd process on a free port of 127.0.0.1, with its own data folder.
 class Server {
  public:
   Server()

@@ -1,4 +1,4 @@
-// A whole controller, embedded: it makes the files in actual/ what those in desired/ say.
+// A complete, embedded controller: it makes the files in actual/ equal to those in desired/.
 
 #include <unistd.h>
 
@@ -21,7 +21,7 @@ std::string read(const fs::path& path) {
 void write(const fs::path& path, const std::string& text) { std::ofstream(path) << text; }
 
 // [reconcile]
-// Makes one file as it should be, whatever has happened to it: it looks, it trusts no event.
+// Reconciles one file. It compares the actual with the desired state and relies on no event.
 damper::Reconcile reconcile(const fs::path& root, const std::string& name) {
   const fs::path actual = root / "actual" / name;
   if (!fs::exists(root / "desired" / name)) {
@@ -29,10 +29,10 @@ damper::Reconcile reconcile(const fs::path& root, const std::string& name) {
     return damper::done();
   }
   const std::string text = read(root / "desired" / name);
-  if (text.empty()) throw std::runtime_error("it is empty; half written?");  // again, later
+  if (text.empty()) throw std::runtime_error("it is empty; half written?");  // retried later
   if (text.starts_with("#!")) return damper::terminal("scripts are not allowed here");
   if (read(actual) != text) write(actual, text);
-  return damper::done();  // or requeue_after(10min), to look again without being told
+  return damper::done();  // or requeue_after(10min), to check without an event
 }
 // [/reconcile]
 
@@ -58,7 +58,7 @@ int main() {
   options.retries.backoff = {.base = 1ms, .cap = 1s};
   damper::Controller<std::string> controller(
       options, [&](const std::string& name) { return reconcile(root, name); });
-  const auto scan = [&] {  // every name that is in either folder; ten adds are one run
+  const auto scan = [&] {  // every name in either folder; ten adds are one run
     for (const char* folder : {"desired", "actual"}) {
       for (const auto& file : fs::directory_iterator(root / folder))
         controller.add(file.path().filename().string());
@@ -68,8 +68,8 @@ int main() {
   // [/controller]
   log_lines.parked.wait();
   for (const auto& key : controller.parked()) std::cout << key.key << ": " << key.why << '\n';
-  write(root / "desired" / "broken.txt", "replicas: 1\n");  // Somebody mends it:
-  scan();                                                   // that alone brings it back.
+  write(root / "desired" / "broken.txt", "replicas: 1\n");  // The file is corrected:
+  scan();                                                   // the next scan runs the key again.
   // [stop]
   for (const auto& left : controller.drain(30s)) std::cout << "unfinished: " << left.key << '\n';
   // [/stop]

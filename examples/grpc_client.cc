@@ -1,4 +1,4 @@
-// A guarded gRPC client: a stub's call with retries, and a server that says when to come back.
+// A guarded gRPC client: a stub's call with retries, and a server that sends a pushback.
 
 #include <greeter.grpc.pb.h>
 #include <grpcpp/create_channel.h>
@@ -23,7 +23,7 @@ using damper::greeter::Name;
 
 namespace {
 
-// A server that is not there at first, and then has too much to do for a moment.
+// A server that is unreachable at first, and then overloaded for a moment.
 class Service final : public Greeter::Service {
   grpc::Status Greet(grpc::ServerContext* context, const Name* name, Greeting* greeting) override {
     const int served = served_++;

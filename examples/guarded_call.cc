@@ -1,4 +1,4 @@
-// A guarded call: an operation is tried again for as long as that helps, and no longer.
+// A guarded call: an operation is retried while that is worthwhile and safe.
 
 #include <iostream>
 #include <string>
@@ -26,7 +26,7 @@ damper::Result<Invoice> fetch_invoice(int id, damper::Duration timeout) {
 int main() {
   const int id = 42;
   // [call]
-  damper::Dependency billing("billing");  // what all calls to one service share; keep it
+  damper::Dependency billing("billing");  // state shared by all calls to one service; keep it
 
   auto invoice = damper::call(billing, {.idempotent = true, .deadline = damper::in(800ms)},
                               [&](const damper::Attempt& attempt) -> damper::Result<Invoice> {

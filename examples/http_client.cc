@@ -26,7 +26,7 @@ http::Response answer(int status, std::string body = {}) {
   return response;
 }
 
-// A service to talk to: invoices that fail once, orders, and a value that others write as well.
+// The service under test: invoices that fail once, orders, and a value with another writer.
 class Service {
  public:
   explicit Service(http::Loop& loop)
@@ -52,7 +52,7 @@ class Service {
       if (request.method == "GET") {
         http::Response response = answer(200, limit_);
         response.fields.add("etag", version);
-        if (writes_ == 0) limit_ = std::to_string(++writes_ * 200);  // Somebody else writes.
+        if (writes_ == 0) limit_ = std::to_string(++writes_ * 200);  // Another client writes.
         return response;
       }
       if (request.fields.find("if-match") != version) return answer(412);

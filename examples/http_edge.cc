@@ -1,4 +1,4 @@
-// What an HTTP service that calls another one does with the headers that say when and who.
+// How an HTTP service reads and forwards the headers for the deadline and the retry owner.
 
 #include <chrono>
 #include <iostream>
@@ -27,7 +27,7 @@ std::string find(const Headers& headers, std::string_view name) {
   return found == headers.end() ? std::string() : found->second;
 }
 
-// Stands for your HTTP client: overloaded at first, and says for how long.
+// Stands for your HTTP client: the first answer is an overload with Retry-After.
 Answer send(const Headers& request) {
   std::cout << "attempt " << find(request, "damper-attempt") << " of "
             << find(request, "damper-retry-owner") << '\n';
@@ -55,10 +55,10 @@ damper::Result<Answer> attempt_http(const damper::Attempt& attempt, const damper
                                     const Headers& incoming) {
   Headers request;
   request["grpc-timeout"] = damper::schedule::format_grpc_timeout(attempt.timeout());
-  if (options.owned_above) {  // say so to those below
+  if (options.owned_above) {  // forward it downwards
     request["damper-retry-owner"] = find(incoming, "damper-retry-owner");
     request["damper-attempt"] = find(incoming, "damper-attempt");
-  } else if (options.idempotent) {  // we retry it: those below send once
+  } else if (options.idempotent) {  // this layer retries: those below do not
     request["damper-retry-owner"] = "checkout";
     request["damper-attempt"] = std::to_string(attempt.number());
   }

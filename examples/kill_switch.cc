@@ -23,7 +23,7 @@ int main() {
     });
     verdict = result.verdict();
   });
-  failed_once.wait();  // From here on it waits for its retry, for hours.
+  failed_once.wait();  // Now the call waits for its retry, for hours.
 
   // [switch]
   damper::switches().set(damper::Switch::retries, {.off = true, .reason = "db failover"});

@@ -1,4 +1,4 @@
-// What a dependency counts, as a page for Prometheus, and its transitions as lines of a log.
+// A dependency's metrics as a page for Prometheus, and its transitions as lines of a log.
 
 #include <chrono>
 #include <iostream>
@@ -18,7 +18,7 @@ namespace {
 
 void to_standard_output(std::string_view line) { std::cout << line; }
 
-// A clock that stands still, so that the output can be compared.
+// A constant clock, so that the output can be compared.
 std::chrono::system_clock::time_point wall_clock() {
   return std::chrono::sys_days(std::chrono::year(2026) / 11 / 15) + 2h + 13min;
 }
@@ -31,12 +31,12 @@ int main() {
   // [observe]
   damper::observe::TransitionLog log(to_standard_output, {}, wall_clock);
   damper::observe::Registry registry;
-  damper::observe::EventCounts events(registry, &log);  // counts them, and passes them on
+  damper::observe::EventCounts events(registry, &log);  // counts events and forwards them
   damper::observe::DependencyMetrics metrics(registry);
 
   damper::Dependency billing("billing", policy);
   billing.report_to(&events);
-  const auto shown = metrics.add(billing);  // for as long as `shown` lives
+  const auto shown = metrics.add(billing);  // until `shown` is destroyed
   // [/observe]
 
   for (int i = 0; i < 10; ++i) {  // An outage; the reserve pays for three retries.

@@ -1,4 +1,4 @@
-// Two dependencies under one budget of the process: a retry needs the word of both budgets.
+// Two dependencies under one budget of the process: a retry withdraws from both budgets.
 
 #include <iostream>
 

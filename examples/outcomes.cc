@@ -1,4 +1,4 @@
-// The ways in which an operation says how an attempt went, and what the caller then reads.
+// The ways in which an operation reports its outcome, and what the caller reads.
 
 #include <iostream>
 #include <string>
@@ -14,7 +14,7 @@ namespace {
 damper::Result<std::string> with_a_value(const damper::Attempt&) { return std::string("hello"); }
 
 damper::Result<std::string> with_a_status(const damper::Attempt&) {
-  return damper::failed_http(429, 2s);  // the server said when to come back: in 2 s
+  return damper::failed_http(429, 2s);  // Retry-After: 2 s
 }
 
 damper::Result<std::string> with_an_error_code(const damper::Attempt&) {
@@ -24,7 +24,7 @@ damper::Result<std::string> with_an_error_code(const damper::Attempt&) {
 damper::Outcome without_a_value(const damper::Attempt&) { return damper::Outcome::conflict; }
 
 damper::Result<damper::Done> with_an_exception(const damper::Attempt&) {
-  throw std::runtime_error("no such invoice");  // permanent; a std::system_error goes by its code
+  throw std::runtime_error("no such invoice");  // permanent; a std::system_error: by its code
 }
 // [/outcomes]
 

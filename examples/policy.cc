@@ -1,4 +1,4 @@
-// A policy file, read and put in force; and what its budget does in an outage.
+// A policy file is loaded and put in force; its budget bounds the retries of an outage.
 
 #include <iostream>
 
@@ -22,7 +22,7 @@ int main() {
   // [load]
   const auto file = damper::policy::load(kPolicy, "damper.yaml");  // or load_file(path)
   if (!file) {
-    std::cerr << to_string(file.error()) << '\n';  // FILE:LINE:COLUMN: what to do
+    std::cerr << to_string(file.error()) << '\n';  // FILE:LINE:COLUMN: the error
     return 1;
   }
   const damper::Policy policy = file->routes.front().settings.policy;

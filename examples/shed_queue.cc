@@ -1,4 +1,4 @@
-// A queue before work that gives up the right requests when there are too many.
+// A queue in front of the work that sheds the least critical requests under overload.
 
 #include <iostream>
 #include <string>

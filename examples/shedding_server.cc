@@ -1,4 +1,5 @@
-// A server that says no in time: deadlines, a limit with a queue that sheds, idempotency keys.
+// A server with admission control: deadlines, a concurrency limit with a shed queue, idempotency
+// keys.
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -20,7 +21,7 @@ namespace {
 
 namespace http = damper::http;
 
-// Stands for your clients: a request on a connection of its own, and its answer.
+// Stands for your clients: a request on its own connection, and its response.
 class Asked {
  public:
   Asked(std::uint16_t port, const std::string& line, const std::string& headers = "",
@@ -41,7 +42,7 @@ class Asked {
   Asked& operator=(const Asked&) = delete;
   ~Asked() { close(fd_); }
 
-  // The status, and what the server says about it.
+  // The status, and the server's reason.
   [[nodiscard]] std::string answer() const {
     std::string text;
     char byte = 0;
@@ -70,8 +71,8 @@ http::Response reply(int status) {
 http::GuardOptions options() {
   http::GuardOptions options;
   options.name = "shop";
-  options.admission.limit.kind = damper::admit::LimitKind::fixed;  // `gradient` finds it by itself
-  options.admission.limit.initial = 1;                             // one at a time: an example
+  options.admission.limit.kind = damper::admit::LimitKind::fixed;  // `gradient` adapts
+  options.admission.limit.initial = 1;                             // one at a time, for the example
   options.admission.queue.capacity = 1;
   return options;
 }
@@ -80,7 +81,7 @@ http::GuardOptions options() {
 }  // namespace
 
 int main() {
-  http::ExchangePtr slow;  // work that goes on for as long as we like
+  http::ExchangePtr slow;  // a request in progress until we answer it
   const http::Handler shop = [&](http::ExchangePtr exchange) {
     if (exchange->request().target == "/slow") {
       slow = std::move(exchange);
@@ -114,11 +115,12 @@ int main() {
   std::cout << "misused:  " << Asked(port, "POST /orders", key, "boots").answer() << '\n';
 
   const auto running = tally.requests(damper::Verdict::success);
-  const Asked first(port, "GET /slow");  // It has the only place.
+  const Asked first(port, "GET /slow");  // It holds the only slot.
   wait_until([&] { return tally.requests(damper::Verdict::success) > running; });
   const Asked report(port, "GET /report", "damper-criticality: sheddable\r\n");
-  wait_until([&] { return tally.depth == 1; });  // It waits.
-  const Asked checkout(port, "GET /checkout");   // More critical: it takes the place in the queue.
+  wait_until([&] { return tally.depth == 1; });  // It is in the queue.
+  const Asked checkout(port,
+                       "GET /checkout");  // More critical: evicts the report.
   std::cout << "report:   " << report.answer() << '\n';
   boost::asio::post(loop.context(), [&] { slow->respond(reply(200)); });
   std::cout << "slow:     " << first.answer() << '\n';

@@ -11,7 +11,7 @@ struct Deployment {
   int version = 0;
 };
 
-// Stands for an API server. Somebody else writes between our first read and our first write.
+// Stands for an API server. Another client writes between our first read and our first write.
 class Store {
  public:
   damper::Result<Deployment> read() {

@@ -1,4 +1,4 @@
-// The work queue on its own, with threads of one's own, and rate limiters.
+// The work queue without a controller, with its own threads and rate limiters.
 
 #include <iostream>
 #include <string>
@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 namespace {
 
 bool reconcile(const std::string& key, std::uint32_t failures) {
-  return key != "flaky" || failures == 2;  // The third time it goes well.
+  return key != "flaky" || failures == 2;  // The third run succeeds.
 }
 
 }  // namespace
@@ -26,18 +26,18 @@ int main() {
       queue::max_of<std::string>(queue::per_key<std::string>({.base = 1ms, .cap = 1min}),
                                  queue::bucket<std::string>({.rate_per_second = 50})));
   keys.add("web", {.group = "tenant-a"});
-  keys.add("web");              // merged: it waits already
+  keys.add("web");              // merged: it is already waiting
   keys.add_after("jobs", 1ms);  // the earliest time wins
   keys.add("flaky");
 
   const auto work = [&] {
-    while (auto item = keys.get()) {  // empty once it is shut down and empty
+    while (auto item = keys.get()) {  // empty after the shutdown, when no key is left
       if (reconcile(item.key(), keys.failures(item.key()))) {
         keys.forget(item.key());
       } else {
-        (void)item.done_rate_limited();  // or with a Report: Retry-After is heeded
+        (void)item.done_rate_limited();  // or with a Report: Retry-After is obeyed
       }
-    }  // done, at the latest when the item goes
+    }  // done, at the latest when the item is destroyed
   };
   // [/queue]
   std::vector<std::jthread> workers;
@@ -47,7 +47,7 @@ int main() {
     std::this_thread::sleep_for(1ms);
   }
   // [drain]
-  const auto drained = keys.drain(5s);  // no more adds; what is delayed is handed back
+  const auto drained = keys.drain(5s);  // no more adds; delayed keys are handed back
   std::cout << (drained.empty ? "empty" : "busy") << ", " << drained.unfinished.size()
             << " handed back\n";
   // [/drain]
