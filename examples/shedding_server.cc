@@ -119,8 +119,7 @@ int main() {
   wait_until([&] { return tally.requests(damper::Verdict::success) > running; });
   const Asked report(port, "GET /report", "damper-criticality: sheddable\r\n");
   wait_until([&] { return tally.depth == 1; });  // It is in the queue.
-  const Asked checkout(port,
-                       "GET /checkout");  // More critical: evicts the report.
+  const Asked checkout(port, "GET /checkout");   // More critical: it evicts the report.
   std::cout << "report:   " << report.answer() << '\n';
   boost::asio::post(loop.context(), [&] { slow->respond(reply(200)); });
   std::cout << "slow:     " << first.answer() << '\n';
