@@ -6,6 +6,7 @@ PREFIX       ?= /usr/local
 FUZZ_SECONDS ?= 60
 BENCH        ?= .
 SOAK_SECONDS ?= 600
+LINT         ?=
 
 # gcc's thread sanitizer does not start under some kernels' address randomisation: off, where we may.
 STEADY := $(shell setarch -R true 2>/dev/null && echo setarch -R)
@@ -52,9 +53,9 @@ fuzz: setup-fuzz configure-fuzz  ## Run each fuzzer for FUZZ_SECONDS=60; stop at
 	cmake --build build/fuzz -j $(JOBS)
 	tools/fuzz build/fuzz/bin $(FUZZ_SECONDS)
 
-lint: setup-lint configure-release  ## The tree's own rules, clang-format and clang-tidy
+lint: setup-lint configure-release  ## The tree's own rules, clang-format, clang-tidy of what changed; LINT=--full for all
 	tools/tidy
-	tools/lint --jobs $(JOBS) build/release
+	tools/lint --jobs $(JOBS) $(LINT) build/release
 
 format:  ## Format all C++ files in place
 	tools/lint --format

@@ -125,7 +125,7 @@ class DocsCheck(unittest.TestCase):
     def test_metrics_are_those_of_the_code(self):
         self.expect("damper_calls_total is not in", {"src/damper/observe/m.cc": "\n"})
         self.expect("damper_calls_total is exposed", {"docs/guide/metrics.md": "None.\n"})
-        for source in ("proxy/data/a.h", "proxy/admin/a.cc", "cli/proxy_a.cc"):
+        for source in ("proxy/data/a.h", "proxy/admin/a.cc", "queue/work_queue/a.cc"):
             self.expect("damper_new_total is exposed",
                         {f"src/damper/{source}": 'counter("damper_new_total");\n'})
 

@@ -40,7 +40,7 @@ TREE = {
 
 
 class ToCheck(unittest.TestCase):
-    def asked(self, tests=True):
+    def asked(self, tests=True, changed=None):
         with tempfile.TemporaryDirectory() as root:
             lint.ROOT, build = root, os.path.join(root, "build")
             files = dict(TREE)
@@ -54,7 +54,10 @@ class ToCheck(unittest.TestCase):
                 os.makedirs(os.path.dirname(path), exist_ok=True)
                 with open(path, "w", encoding="utf-8") as file:
                     file.write(text)
-            return [os.path.relpath(entry["file"], root) for entry in lint.to_check(build, tests)]
+            if changed is not None:
+                changed = {os.path.join(root, name) for name in changed}
+            return [os.path.relpath(entry["file"], root)
+                    for entry in lint.to_check(build, tests, changed)]
 
     def test_every_source_is_asked_once(self):
         asked = [name for name in self.asked() if name.startswith("src/")]
@@ -71,6 +74,15 @@ class ToCheck(unittest.TestCase):
                          ["src/damper/a/near.cc", "src/damper/a/named.cc"] +
                          [f"build/headers/damper/a/{name}.h.cc"
                           for name in ("tested", "timed", "alone", "named")])
+
+    def test_of_changed_files_sources_are_asked_and_headers_with_one_source(self):
+        self.assertEqual(self.asked(changed=["src/damper/a/near.cc"]), ["src/damper/a/near.cc"])
+        self.assertEqual(self.asked(changed=["src/damper/a/near.h"]), ["src/damper/a/near.cc"])
+        self.assertEqual(self.asked(changed=["src/damper/a/far.h", "src/damper/a/near.cc"]),
+                         ["src/damper/a/near.cc"])
+        self.assertEqual(self.asked(changed=["src/damper/a/alone.h"]),
+                         ["build/headers/damper/a/alone.h.cc"])
+        self.assertEqual(self.asked(changed=["README.md"]), [])
 
 
 if __name__ == "__main__":
