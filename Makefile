@@ -1,4 +1,4 @@
-# Every target does its own set-up: on a fresh Debian 12, `make test` or `make run` is all it takes.
+# Every target installs what it needs: on a fresh Debian 12, `make test` or `make run` is enough.
 # `make help` lists the targets.
 
 JOBS         ?= $(shell nproc 2>/dev/null || echo 2)
@@ -8,7 +8,8 @@ BENCH        ?= .
 SOAK_SECONDS ?= 600
 LINT         ?=
 
-# gcc's thread sanitizer does not start under some kernels' address randomisation: off, where we may.
+# gcc's thread sanitizer does not start under some kernels' address randomisation: disable it, if
+# permitted.
 STEADY := $(shell setarch -R true 2>/dev/null && echo setarch -R)
 
 export CTEST_PARALLEL_LEVEL := $(JOBS)
@@ -18,32 +19,32 @@ export UBSAN_OPTIONS ?= print_stacktrace=1
   package clean
 .DEFAULT_GOAL := help
 
-help:  ## This list
+help:  ## Print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-run: setup-build configure-release  ## Build, then show the proxy in four troubles: damper demo
+run: setup-build configure-release  ## Build, then demonstrate the proxy in four incidents: damper demo
 	@cmake --build build/release -j $(JOBS) --target damper_program_damper
 	@build/release/bin/damper demo
 
 build: setup-test configure-release  ## Build everything: build/release/bin/damper and the tests
 	cmake --build build/release -j $(JOBS)
 
-test: build  ## Build and run every test
+test: build  ## Build and run all tests
 	ctest --preset release
 
 bench: setup-bench configure-release  ## Run the benchmarks; BENCH=RetryBudget for some of them
 	cmake --build build/release -j $(JOBS) --target damper_bench
 	build/release/bin/damper_bench --benchmark_filter='$(BENCH)'
 
-compare: setup-compare configure-release  ## The proxy's cost beside nginx's and haproxy's
+compare: setup-compare configure-release  ## Compare the proxy's cost with nginx and haproxy
 	cmake --build build/release -j $(JOBS) --target damper_program_damper
 	bench/proxy/compare
 
-soak: setup-test configure-release  ## SOAK_SECONDS=600 of mixed load with faults through the proxy
+soak: setup-test configure-release  ## Run mixed load with faults through the proxy for SOAK_SECONDS=600
 	cmake --build build/release -j $(JOBS) --target damper_program_damper
 	DAMPER=build/release/bin/damper SOAK_SECONDS=$(SOAK_SECONDS) python3 tests/proxy/soak.py
 
-sanitize: asan tsan  ## The tests under address, undefined-behaviour and thread sanitizers
+sanitize: asan tsan  ## Run the tests under address, undefined-behaviour and thread sanitizers
 
 asan tsan: %: setup-sanitize configure-%
 	$(STEADY) cmake --build build/$* -j $(JOBS)
@@ -60,7 +61,7 @@ lint: setup-lint configure-release  ## The tree's own rules, clang-format, clang
 format:  ## Format all C++ files in place
 	tools/lint --format
 
-coverage: setup-coverage configure-coverage  ## Line coverage of src/, by file
+coverage: setup-coverage configure-coverage  ## Measure line coverage of src/, by file
 	cmake --build build/coverage -j $(JOBS)
 	find build/coverage -name '*.gcda' -delete
 	ctest --preset coverage
@@ -70,17 +71,17 @@ coverage: setup-coverage configure-coverage  ## Line coverage of src/, by file
 install: build  ## Install under PREFIX=/usr/local; DESTDIR is honoured
 	cmake --install build/release --prefix '$(PREFIX)'
 
-package: build  ## The .deb packages, in build/packages
+package: build  ## Build the .deb packages in build/packages
 	cpack --config build/release/CPackConfig.cmake -G DEB -B build/packages
 
-clean:  ## Remove everything that was built
+clean:  ## Remove all build output
 	rm -rf build
 
 .NOTPARALLEL:
 setup-%:
 	@tools/setup $*
 
-# Ninja configures again by itself when a CMake file changes; only the presets are not its own.
+# Ninja configures again when a CMake file changes, but not when the presets change.
 configure-%: build/%/build.ninja ;
 build/%/build.ninja: CMakePresets.json
 	cmake --preset $*

@@ -1,10 +1,10 @@
-# What a user of the installed library gets: libdamper.a, libdamper_policy.a, libdamper_http.a, the
+# The installed files: libdamper.a, libdamper_policy.a, libdamper_http.a, the
 # headers, a CMake package, a pkg-config file for each and the program.
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME dev)  # The program is `runtime`: see DamperPackage.
 
-# What a module may LINK and let reach users, as: target, CMake package, pkg-config module.
+# Libraries that a module may LINK publicly, as: target, CMake package, pkg-config module.
 set(DAMPER_PACKAGES
   "Threads::Threads|Threads|"
   "yaml-cpp|yaml-cpp|yaml-cpp"
@@ -17,8 +17,8 @@ set(DAMPER_PACKAGES
 
 # damper_library(NAME MODULES module... [DEPS library...])
 #
-# Joins the modules into one static library, damper::NAME. Modules that the tree does not have yet
-# are left out, and a library without modules is not made.
+# Joins the modules into one static library, damper::NAME. Modules that are not built are left out,
+# and a library without modules is not created.
 function(damper_library NAME)
   cmake_parse_arguments(ARG "" "" "MODULES;DEPS" ${ARGN})
   set(target damper_library_${NAME})
@@ -129,7 +129,7 @@ function(damper_install_library NAME)
     endif()
     if(NOT module)
       string(APPEND DAMPER_LIBS " -pthread")
-    elseif(NOT module STREQUAL "-")  # Headers alone, in the compiler's own path.
+    elseif(NOT module STREQUAL "-")  # Only headers, in the compiler's default path.
       list(APPEND DAMPER_REQUIRES ${module})
     endif()
   endforeach()

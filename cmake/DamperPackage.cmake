@@ -1,8 +1,8 @@
 # Debian packages through CPack: `damper` (program, units, configuration) and `damper-dev` (headers,
-# archives, CMake and pkg-config files). `cpack -G DEB -B DIR` in the build folder makes them.
+# archives, CMake and pkg-config files). `cpack -G DEB -B DIR` in the build folder builds them.
 #
-# What belongs to a machine rather than to a prefix (/etc, the units) is installed by the package
-# alone: EXCLUDE_FROM_ALL, so that `make install` writes nowhere but under its prefix.
+# Files outside a prefix (/etc, the units) are installed by the package only: EXCLUDE_FROM_ALL, so
+# that `make install` writes only under its prefix.
 if(NOT DAMPER_INSTALL)
   return()
 endif()
@@ -40,7 +40,7 @@ set(CPACK_DEBIAN_COMPRESSION_TYPE gzip)  # Takes a tenth of xz's time.
 
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_NAME damper)
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_SECTION net)
-set(CPACK_COMPONENT_RUNTIME_DESCRIPTION "A proxy, a linter of retry policies and a lab.
+set(CPACK_COMPONENT_RUNTIME_DESCRIPTION "A retry proxy, a linter and a simulator.
 The service is neither enabled nor started: edit /etc/damper/damper.yaml first.")
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_CONTROL_STRICT_PERMISSION ON)

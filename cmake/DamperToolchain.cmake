@@ -5,45 +5,45 @@ set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 
-# CMake's own RelWithDebInfo defines NDEBUG. Nothing of ours reads it (DAMPER_CHECK is always on),
-# and the libraries that do shall keep their assertions in our tests.
+# CMake's own RelWithDebInfo defines NDEBUG. None of our code reads it (DAMPER_CHECK is always
+# on), and libraries that do keep their assertions in our tests.
 set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g")
 
-# What one module's CMakeLists.txt finds, the programs that link the module see as well.
+# Packages found by one module's CMakeLists.txt are visible to the programs that link the module.
 set(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL ON)
 
 find_program(CCACHE ccache)
 mark_as_advanced(CCACHE)
 if(CCACHE)
-  # It takes a precompiled header (GoogleTest's) for what it was made of, if it is told to.
+  # ccache hashes the sources of a precompiled header (GoogleTest's) only with these options.
   set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE})
 endif()
 
-# A product and a sum are rounded apart everywhere: a machine that fuses them would otherwise give
-# other bits, and the lab another trace for the same seed.
+# No fused multiply-add: a product and a sum are rounded separately on every machine, so that the
+# lab produces the same trace for the same seed everywhere.
 add_compile_options(-ffp-contract=off)
 
-# Everything of ours links this; nothing of it reaches a consumer of the installed library.
+# All our targets link this; it does not propagate to users of the installed library.
 add_library(damper_flags INTERFACE)
 target_compile_options(damper_flags INTERFACE
   -Wall -Wextra -Werror -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor -Wold-style-cast
   -Wundef -fno-omit-frame-pointer -fno-semantic-interposition)
 
-# Instrumentation reaches everything that is linked together, so it is set for the whole build.
+# Instrumentation must be the same for everything linked together, so it is set for the whole build.
 set(DAMPER_INSTRUMENTED OFF)
 if(DAMPER_SANITIZE)
   set(DAMPER_INSTRUMENTED ON)
   add_compile_options(-fsanitize=${DAMPER_SANITIZE} -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${DAMPER_SANITIZE})
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    # gcc's guess at uninitialised values goes wrong on instrumented code; the plain builds ask it.
-    # Nor does it know there where the frame of a coroutine came from; asan does.
+    # gcc's warning about uninitialised values has false positives on instrumented code; the plain
+    # builds enable it. The same for the allocation of coroutine frames, which asan checks.
     target_compile_options(damper_flags INTERFACE -Wno-maybe-uninitialized
       -Wno-mismatched-new-delete)
   endif()
   if(DAMPER_SANITIZE MATCHES "thread")
-    # Asio has fences, which the thread sanitizer does not understand: some stand beside its mutexes
-    # and can go, one ends the life of what is counted.
+    # Asio has fences, which the thread sanitizer does not support: some are redundant with its
+    # mutexes and are disabled, one is in the destruction of a reference-counted object.
     target_compile_definitions(damper_flags INTERFACE BOOST_ASIO_DISABLE_FENCED_BLOCK)
     target_compile_options(damper_flags INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-tsan>)
   endif()

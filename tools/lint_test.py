@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What tools/lint asks clang-tidy about: everything once, and nothing twice."""
+"""Tests which files tools/lint passes to clang-tidy: each file once."""
 
 import importlib.machinery
 import importlib.util

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Which tests tools/threaded names, in a small tree."""
+"""Tests which tests tools/threaded selects, in a small tree."""
 
 import importlib.machinery
 import importlib.util

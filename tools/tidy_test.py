@@ -191,7 +191,7 @@ BREACHES = [
     ("to do", A, lambda text: text + "// TO" "DO: later\n", "do it now"),
     ("fix me", "tools/x.py", lambda _: "# FIX" "ME\n", "do it now"),
     ("exception not needed", "src/damper/base/check.cc",
-     lambda _: "int x;\n", "remove it from ALLOWED"),
+     lambda _: "int x;\n", "from ALLOWED"),
 ]
 
 
@@ -256,7 +256,7 @@ class Tidy(unittest.TestCase):
             run = subprocess.run([sys.executable, TIDY, root], capture_output=True, text=True,
                                  check=False)
             self.assertEqual((run.returncode, run.stdout), (
-                1, "x.md:1: trailing white space: remove it\ntidy: 1 to mend\n"))
+                1, "x.md:1: trailing white space: remove it\ntidy: 1 to fix\n"))
 
 
 if __name__ == "__main__":
