@@ -91,19 +91,19 @@ class DocsCheck(unittest.TestCase):
     def test_yaml_loads_or_is_refused_as_it_says(self):
         self.expect("does not load: it is bad", {"docs/yaml.md": "```yaml\nbad: 1\n```\n"})
         self.expect("loads although", {"docs/yaml.md": "<!-- refused -->\n```yaml\na: 1\n```\n"})
-        self.expect("should be what is said: it is bad", {
+        self.expect("should be the error: it is bad", {
             "docs/yaml.md": "<!-- refused -->\n```yaml\nbad: 1\n```\n```text\nit is good\n```\n"})
 
     def test_what_is_found_in_yaml_is_what_is_shown(self):
-        self.expect("should be what is found: it is risky", {
+        self.expect("should be the findings: it is risky", {
             "docs/yaml.md": "<!-- checked -->\n```yaml\na: 1\n```\n```text\nit is fine\n```\n"})
 
     def test_links_lead_somewhere(self):
-        self.expect("README.md:1: the link to docs/b.md leads nowhere",
+        self.expect("README.md:1: the link target docs/b.md does not exist",
                     {"README.md": "[a](docs/b.md)\n"})
         self.expect("docs/traps.md has no heading #none",
                     {"README.md": "[a](docs/traps.md#none)\n"})
-        self.expect("the link to x.svg leads nowhere", {"README.md": '<img src="x.svg">\n'})
+        self.expect("the link target x.svg does not exist", {"README.md": '<img src="x.svg">\n'})
 
     def test_the_map_stays_short(self):
         self.expect("ARCHITECTURE.md:200: 200 lines", {"ARCHITECTURE.md": "a\n" * 200})
@@ -115,7 +115,7 @@ class DocsCheck(unittest.TestCase):
         self.expect("there is no test Backoff.TrapJ1_Gone",
                     {"docs/traps.md": ROW.replace("ItIsSo", "Gone")})
         self.expect("trap J1 names no test", {"docs/traps.md": "| J1 | a | b | c |\n"})
-        self.expect("Backoff.TrapJ1_ItIsSo is tested and has no row", {"docs/traps.md": "None.\n"})
+        self.expect("Backoff.TrapJ1_ItIsSo has no row", {"docs/traps.md": "None.\n"})
 
     def test_names_of_the_code_are_explained(self):
         self.expect("`shed` of src/damper/base/verdict.h is not explained",
@@ -130,7 +130,7 @@ class DocsCheck(unittest.TestCase):
                         {f"src/damper/{source}": 'counter("damper_new_total");\n'})
 
     def test_the_reference_is_what_the_schema_says(self):
-        self.expect("is not what the schema says", {"docs/guide/policy-reference.md": "a\n"})
+        self.expect("differs from the schema", {"docs/guide/policy-reference.md": "a\n"})
 
 
 if __name__ == "__main__":
