@@ -8,12 +8,12 @@
 
 #include "damper/base/check.h"
 #include "damper/engine/call_script_testing.h"
-#include "damper/lab/world/callers.h"
+#include "damper/lab/world/simulated_calls.h"
 #include "tests/conformance/driver.h"
 
 namespace damper::conformance {
 
-// The lab's callers, in virtual time, with a wire that answers as the script says.
+// The lab's SimulatedCalls, in virtual time, with a transport that answers as the script does.
 class LabDriver final : public Driver {
  public:
   [[nodiscard]] std::string_view name() const override { return "lab"; }
@@ -37,11 +37,14 @@ class LabDriver final : public Driver {
  private:
   enum Kind : std::uint32_t { kWake, kAnswer };
 
-  class Laboratory final : private lab::Wire {
+  struct NoData {};
+  using Calls = lab::SimulatedCalls<NoData>;
+
+  class Laboratory final : private Calls::Transport {
    public:
     explicit Laboratory(const engine::Policy& policy)
         : dependency_("test", policy),
-          callers_(queue_, streams_, *this, kWake),
+          calls_(queue_, streams_, *this, kWake),
           base_(policy.call.backoff.base) {}
 
     [[nodiscard]] engine::Dependency& dependency() { return dependency_; }
@@ -51,10 +54,10 @@ class LabDriver final : public Driver {
       script_ = engine::parse_script(script);
       trace_ = {};
       least_wait_ = base_;
-      operation_ = callers_.prepare(dependency_, options);
-      callers_.start(operation_);
-      for (int i = 0; i < 1000 && callers_.size() > 0; ++i) next();
-      DAMPER_CHECK(callers_.size() == 0);  // Or the call does not end.
+      operation_ = calls_.prepare(dependency_, options, 0, {});
+      calls_.start(operation_);
+      for (int i = 0; i < 1000 && calls_.size() > 0; ++i) next();
+      DAMPER_CHECK(calls_.size() == 0);  // Or the call does not end.
       return trace_.text();
     }
 
@@ -62,16 +65,16 @@ class LabDriver final : public Driver {
     void next() {
       const auto due = queue_.pop();
       DAMPER_CHECK(due.has_value());
-      if (due->event.kind == kWake) return callers_.on_wake(due->event);
+      if (due->event.kind == kWake) return calls_.on_wake(due->event);
       const decide::Report& report = script_[due->event.subject - 1].report;
       const lab::Handle sent = lab::Handle::of(due->event.detail);
-      if (!callers_.is_wanted(operation_, sent)) return;
+      if (!calls_.is_wanted(operation_, sent)) return;
       last_end_ = queue_.now();
       if (report.server_said_when()) least_wait_ = std::max(least_wait_, report.retry_after);
-      DAMPER_CHECK(callers_.on_answer(operation_, sent, report));
+      DAMPER_CHECK(calls_.on_answer(operation_, sent, report));
     }
 
-    lab::Handle on_send(lab::Handle, lab::Operation&, const engine::Attempt& attempt) override {
+    lab::Handle on_send(lab::Handle, Calls::Operation&, const engine::Attempt& attempt) override {
       DAMPER_CHECK(attempt.number <= script_.size());
       if (attempt.number > 1 && !attempt.hedge) {
         const Duration waited = between(last_end_, queue_.now());
@@ -88,14 +91,14 @@ class LabDriver final : public Driver {
       trace_.cancelled(0);
       last_end_ = queue_.now();
     }
-    void on_over(const lab::Operation&, Verdict verdict) override {
+    void on_over(const Calls::Operation&, Verdict verdict) override {
       trace_.ended(damper::name(verdict));
     }
 
     timer::EventQueue queue_;
-    const lab::Streams streams_{1};
+    const lab::RandomStreams streams_{1};
     engine::Dependency dependency_;
-    lab::Callers callers_;
+    Calls calls_;
     const Duration base_;
     std::vector<engine::ScriptedAttempt> script_;
     lab::Handle operation_;

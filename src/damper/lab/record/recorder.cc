@@ -15,8 +15,8 @@ std::size_t buckets_of(Duration length, Duration bucket) {
 }  // namespace
 
 Recorder::Recorder(const Scenario& scenario, std::uint64_t seed, bool latency_over_time,
-                   const Levels& levels)
-    : levels_(levels), bucket_end_(scenario.bucket) {
+                   GaugeSource& gauges)
+    : gauges_(gauges), bucket_end_(scenario.bucket) {
   record_.title = scenario.title();
   record_.seed = seed;
   record_.length = scenario.length;
@@ -45,20 +45,20 @@ Recorder::Recorder(const Scenario& scenario, std::uint64_t seed, bool latency_ov
   }
 }
 
-void Recorder::read_levels(Instant now) {
+void Recorder::read_gauges(Instant now) {
   for (std::size_t i = 0; i < record_.services.size(); ++i) {
-    levels_.read(i, tick_of(record_.services[i]));
+    gauges_.read(i, tick_of(record_.services[i]));
   }
   for (std::size_t i = 0; i < record_.clients.size(); ++i) {
-    levels_.read(i, now, tick_of(record_.clients[i]));
+    gauges_.read(i, now, tick_of(record_.clients[i]));
   }
   for (std::size_t i = 0; i < record_.controllers.size(); ++i) {
-    levels_.read(i, now, tick_of(record_.controllers[i]));
+    gauges_.read(i, now, tick_of(record_.controllers[i]));
   }
 }
 
 void Recorder::close_bucket() {
-  read_levels(bucket_end_);
+  read_gauges(bucket_end_);
   const std::size_t buckets = buckets_of(record_.length, record_.bucket);
   if (at_ + 1 < buckets) {
     ++at_;
@@ -164,7 +164,7 @@ void Recorder::on_run_over(std::size_t controllers, bool succeeded,
 
 Record Recorder::finish(Instant end) {
   advance(end);
-  if (bucket_end_ != kNever) read_levels(end);  // The last one is not full, or the run was cut.
+  if (bucket_end_ != kNever) read_gauges(end);  // The last one is not full, or the run was cut.
   for (ClientsRecord& clients : record_.clients) {
     clients.unfinished = clients.requests - clients.succeeded - clients.failed;
   }

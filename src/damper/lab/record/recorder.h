@@ -13,14 +13,14 @@
 namespace damper::lab {
 
 // What a recorder reads at the end of each bucket.
-class Levels {
+class GaugeSource {
  public:
-  virtual void read(std::size_t service, ServiceTick& tick) const = 0;
-  virtual void read(std::size_t clients, Instant now, ClientsTick& tick) const = 0;
-  virtual void read(std::size_t controllers, Instant now, ControllersTick& tick) const = 0;
+  virtual void read(std::size_t service, ServiceTick& tick) = 0;
+  virtual void read(std::size_t clients, Instant now, ClientsTick& tick) = 0;
+  virtual void read(std::size_t controllers, Instant now, ControllersTick& tick) = 0;
 
  protected:
-  ~Levels() = default;
+  ~GaugeSource() = default;
 };
 
 // A Recorder fills the Record of a run: counts as they happen, levels at the end of each bucket.
@@ -29,7 +29,7 @@ class Levels {
 class Recorder {
  public:
   Recorder(const Scenario& scenario, std::uint64_t seed, bool latency_over_time,
-           const Levels& levels);
+           GaugeSource& gauges);
 
   // The time is `now`: buckets that are over get their levels. Before anything that happens then.
   void advance(Instant now) {
@@ -57,14 +57,14 @@ class Recorder {
   [[nodiscard]] Record& record() noexcept { return record_; }
 
  private:
-  void read_levels(Instant now);
+  void read_gauges(Instant now);
   void close_bucket();
   [[nodiscard]] ServiceTick& tick_of(ServiceRecord& service) { return service.ticks[at_]; }
   [[nodiscard]] ControllersTick& tick_of(ControllersRecord& all) { return all.ticks[at_]; }
   [[nodiscard]] ClientsTick& tick_of(ClientsRecord& clients) { return clients.ticks[at_]; }
 
   Record record_;
-  const Levels& levels_;
+  GaugeSource& gauges_;
   Instant now_{};
   Instant bucket_end_;
   std::size_t at_ = 0;  // the bucket

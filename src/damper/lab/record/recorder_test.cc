@@ -10,16 +10,16 @@ namespace {
 using namespace std::chrono_literals;
 
 // Levels that say how often they were read.
-class Counted final : public Levels {
+class Counted final : public GaugeSource {
  public:
-  void read(std::size_t, ServiceTick& tick) const override { tick.queued += ++services_read; }
-  void read(std::size_t, Instant now, ClientsTick& tick) const override {
+  void read(std::size_t, ServiceTick& tick) override { tick.queued += ++services_read; }
+  void read(std::size_t, Instant now, ClientsTick& tick) override {
     tick.in_flight += 1;
     last = now;
   }
-  void read(std::size_t, Instant, ControllersTick& tick) const override { tick.waiting += 1; }
-  mutable std::uint32_t services_read = 0;
-  mutable Instant last{};
+  void read(std::size_t, Instant, ControllersTick& tick) override { tick.waiting += 1; }
+  std::uint32_t services_read = 0;
+  Instant last{};
 };
 
 Scenario of_length(Duration length) {
@@ -29,8 +29,8 @@ Scenario of_length(Duration length) {
 }
 
 TEST(Recorder, CountsInTheBucketOfNow) {
-  const Counted levels;
-  Recorder recorder(of_length(1s), 7, false, levels);
+  Counted gauges;
+  Recorder recorder(of_length(1s), 7, false, gauges);
   recorder.advance(Instant{});
   recorder.on_request(0, false);
   recorder.advance(Instant{99'999'999ns});
@@ -69,8 +69,8 @@ TEST(Recorder, CountsInTheBucketOfNow) {
 }
 
 TEST(Recorder, TellsFirstTriesRetriesAndHedgesApart) {
-  const Counted levels;
-  Recorder recorder(of_length(1s), 1, false, levels);
+  Counted gauges;
+  Recorder recorder(of_length(1s), 1, false, gauges);
   recorder.on_arrival(0, true, false);
   recorder.on_arrival(0, false, false);
   recorder.on_arrival(0, false, false);
@@ -98,17 +98,17 @@ TEST(Recorder, TellsFirstTriesRetriesAndHedgesApart) {
 }
 
 TEST(Recorder, ReadsTheLevelsOnceAtTheEndOfEachBucket) {
-  const Counted levels;
-  Recorder recorder(of_length(1s), 1, false, levels);
+  Counted gauges;
+  Recorder recorder(of_length(1s), 1, false, gauges);
   recorder.advance(Instant{350ms});  // Three buckets are over at once.
-  EXPECT_EQ(levels.services_read, 3u);
-  EXPECT_EQ(levels.last, Instant{300ms});
+  EXPECT_EQ(gauges.services_read, 3u);
+  EXPECT_EQ(gauges.last, Instant{300ms});
   recorder.advance(Instant{400ms});
-  EXPECT_EQ(levels.services_read, 4u);
+  EXPECT_EQ(gauges.services_read, 4u);
   recorder.advance(Instant{1s});
   recorder.on_request(0, false);  // What happens at the very end counts in the last.
   const Record record = recorder.finish(Instant{1s});
-  EXPECT_EQ(levels.services_read, 10u);
+  EXPECT_EQ(gauges.services_read, 10u);
   for (std::uint32_t i = 0; i < 10; ++i) {
     EXPECT_EQ(record.services[0].ticks[i].queued, i + 1);
     EXPECT_EQ(record.clients[0].ticks[i].in_flight, 1u);
@@ -118,31 +118,31 @@ TEST(Recorder, ReadsTheLevelsOnceAtTheEndOfEachBucket) {
 }
 
 TEST(Recorder, TheLastBucketHasItsLevelsThoughItIsNotFull) {
-  const Counted levels;
-  Recorder recorder(of_length(250ms), 1, false, levels);
+  Counted gauges;
+  Recorder recorder(of_length(250ms), 1, false, gauges);
   recorder.advance(Instant{240ms});
   const Record record = recorder.finish(Instant{250ms});
   ASSERT_EQ(record.services[0].ticks.size(), 3u);
   EXPECT_EQ(record.services[0].ticks[2].queued, 3u);
-  EXPECT_EQ(levels.last, Instant{250ms});
+  EXPECT_EQ(gauges.last, Instant{250ms});
 }
 
 TEST(Recorder, ARunThatIsCutHasLevelsUpToThere) {
-  const Counted levels;
-  Recorder recorder(of_length(1s), 1, false, levels);
+  Counted gauges;
+  Recorder recorder(of_length(1s), 1, false, gauges);
   const Record record = recorder.finish(Instant{120ms});
   EXPECT_EQ(record.services[0].ticks[1].queued, 2u);
   EXPECT_EQ(record.services[0].ticks[2].queued, 0u);
-  EXPECT_EQ(levels.last, Instant{120ms});
+  EXPECT_EQ(gauges.last, Instant{120ms});
 }
 
 TEST(Recorder, CountsWhatControllersDo) {
-  const Counted levels;
+  Counted gauges;
   Scenario scenario = of_length(1s);
   ControllersSpec spec;
   spec.name = "pods";
   scenario.controllers = {spec};
-  Recorder recorder(scenario, 1, false, levels);
+  Recorder recorder(scenario, 1, false, gauges);
   recorder.advance(Instant{50ms});
   recorder.on_event(0, false);
   recorder.on_event(0, true);
@@ -172,8 +172,8 @@ TEST(Recorder, CountsWhatControllersDo) {
 }
 
 TEST(Recorder, LatenciesOverTimeAreKeptByTheEndOfTheRequest) {
-  const Counted levels;
-  Recorder recorder(of_length(25s), 1, true, levels);
+  Counted gauges;
+  Recorder recorder(of_length(25s), 1, true, gauges);
   recorder.advance(Instant{300ms});
   recorder.on_over(0, Verdict::success, Instant{});
   recorder.advance(Instant{25s});
@@ -184,13 +184,13 @@ TEST(Recorder, LatenciesOverTimeAreKeptByTheEndOfTheRequest) {
   ASSERT_EQ(ticks.size(), 125u);
   EXPECT_EQ(ticks[1].count(), 1);
   EXPECT_EQ(ticks[124].count(), 1);
-  Recorder without(of_length(25s), 1, false, levels);
+  Recorder without(of_length(25s), 1, false, gauges);
   EXPECT_TRUE(without.finish(Instant{25s}).clients[0].latency_ticks.empty());
 }
 
 TEST(Recorder, AShortRunHasALatencyBucketForEachBucket) {
-  const Counted levels;
-  Recorder recorder(of_length(1s), 1, true, levels);
+  Counted gauges;
+  Recorder recorder(of_length(1s), 1, true, gauges);
   EXPECT_EQ(recorder.record().latency_bucket, 100ms);
   EXPECT_EQ(recorder.finish(Instant{1s}).clients[0].latency_ticks.size(), 10u);
 }

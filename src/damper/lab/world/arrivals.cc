@@ -22,7 +22,7 @@ Duration exponential_gap(double rate_per_second, double draw) noexcept {
   return Duration{static_cast<std::int64_t>(ns < kMost ? ns + 0.5 : kMost)};
 }
 
-Arrivals::Arrivals(const ClientsSpec& spec, std::size_t group, const Streams& streams)
+Arrivals::Arrivals(const ClientsSpec& spec, std::size_t group, const RandomStreams& streams)
     : spec_(spec),
       group_(group),
       streams_(streams),

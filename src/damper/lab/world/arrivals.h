@@ -7,7 +7,7 @@
 #include "damper/base/instant.h"
 #include "damper/base/random.h"
 #include "damper/lab/scenario/scenario.h"
-#include "damper/lab/world/streams.h"
+#include "damper/lab/world/random_streams.h"
 
 namespace damper::lab {
 
@@ -25,7 +25,7 @@ namespace damper::lab {
 class Arrivals {
  public:
   // The spec outlives it. `group` is its position among the scenario's clients.
-  Arrivals(const ClientsSpec& spec, std::size_t group, const Streams& streams);
+  Arrivals(const ClientsSpec& spec, std::size_t group, const RandomStreams& streams);
 
   // How many sources there are: one, or one for each client.
   [[nodiscard]] std::uint32_t sources() const noexcept;
@@ -50,7 +50,7 @@ class Arrivals {
  private:
   const ClientsSpec& spec_;
   const std::uint64_t group_;
-  const Streams& streams_;
+  const RandomStreams& streams_;
   Random gaps_;
   Random choices_;
   double due_ = 0;  // metered: what has accumulated

@@ -13,7 +13,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-const Streams kStreams(1);
+const RandomStreams kStreams(1);
 
 ClientsSpec paced(Pattern pattern, std::int32_t count, Duration every) {
   ClientsSpec spec = poisson(0);

@@ -51,7 +51,7 @@ Replica::Admission Replica::on_arrival(Handle request, admit::Criticality critic
     return {Entry::waits};
   }
   if (queued() >= static_cast<std::size_t>(spec_.queue_bound)) return refuse();
-  return {.entry = Entry::waits, .place = line_.push(request)};
+  return {.entry = Entry::waits, .slot = line_.push(request)};
 }
 
 std::optional<Handle> Replica::take(Instant now) {
@@ -79,11 +79,11 @@ void Replica::on_abandoned() noexcept {
   if (limit_) limit_->release_ignored();
 }
 
-void Replica::on_withdrawn(WaitLine::Place place) noexcept {
+void Replica::on_withdrawn(WaitLine::Slot slot) noexcept {
   if (shed_) {
     ++withdrawn_;
   } else {
-    (void)line_.leave(place);
+    (void)line_.leave(slot);
   }
   if (limit_) limit_->release_ignored();
 }

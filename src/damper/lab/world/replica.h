@@ -40,7 +40,7 @@ class Replica {
   struct Admission {
     Entry entry = Entry::works;
     Duration retry_after = decide::Report::kUnsaid;  // what one that is refused is told
-    WaitLine::Place place = 0;                       // of one that waits
+    WaitLine::Slot slot = 0;                         // of one that waits
   };
   // A request arrives. What had to make room for it is in dropped().
   [[nodiscard]] Admission on_arrival(Handle request, admit::Criticality criticality,
@@ -55,9 +55,9 @@ class Replica {
   void on_done(Instant arrived, Instant now);
   // A worker is free again, and its request was not worked on to the end.
   void on_abandoned() noexcept;
-  // A request that waits at `place` was given up by its caller: it counts no more, though a shed
+  // A request that waits in `slot` was given up by its caller: it counts no more, though a shed
   // queue may still return its handle.
-  void on_withdrawn(WaitLine::Place place) noexcept;
+  void on_withdrawn(WaitLine::Slot slot) noexcept;
   // What take() returned had been withdrawn: its worker is free again.
   void on_withdrawn_taken() noexcept;
   // One of dropped() is gone; `withdrawn`: its caller had given it up before.

@@ -105,7 +105,7 @@ TEST(Replica, OneThatWasWithdrawnIsNeverTaken) {
     (void)arrive(replica, 0);
     const auto first = arrive(replica, 1);
     (void)arrive(replica, 2);
-    replica.on_withdrawn(first.place);
+    replica.on_withdrawn(first.slot);
     EXPECT_EQ(replica.queued(), 1u);
     EXPECT_EQ(arrive(replica, 3).entry, Entry::waits);  // It has made room.
     replica.on_done(at(0s), at(1s));
@@ -117,7 +117,7 @@ TEST(Replica, AShedQueueKeepsTheWithdrawnUntilItsTurn) {
   const ServiceSpec spec = server(1, 10, Discipline::shed);
   Replica replica(spec);
   (void)arrive(replica, 0);
-  replica.on_withdrawn(arrive(replica, 1).place);
+  replica.on_withdrawn(arrive(replica, 1).slot);
   EXPECT_EQ(replica.queued(), 0u);
   EXPECT_TRUE(replica.has_line());
   replica.on_done(at(0s), at(1ms));
@@ -230,7 +230,7 @@ TEST(Replica, EveryWayOutGivesThePlaceInTheLimitBack) {
     (void)arrive(replica, 2, 0s, kLow);
     EXPECT_EQ(arrive(replica, 3, 0s, kLow).entry, Entry::refused);
     EXPECT_TRUE(replica.is_balanced());
-    replica.on_withdrawn(withdrawn.place);
+    replica.on_withdrawn(withdrawn.slot);
     EXPECT_TRUE(replica.is_balanced());
     (void)arrive(replica, 4);
     for (const Handle dropped : replica.dropped()) replica.on_dropped(dropped == request(1));

@@ -13,7 +13,7 @@
 namespace damper::lab {
 
 // A Handle names one value in a Slab, for as long as that value is there; later it names nothing,
-// also when another value has taken the place.
+// also when another value has taken the cell.
 struct Handle {
   std::uint32_t index = UINT32_MAX;
   std::uint32_t generation = 0;
@@ -30,13 +30,13 @@ struct Handle {
 // A Slab holds values that come and go by the million, and never moves one.
 //
 // Why: what happens later refers to a call or a message that may be over by then. A pointer would
-// dangle; a map would cost a search. Model: chunks of places, a list of the free ones, last in
-// first out, and a generation for each place that grows when its value goes.
+// dangle; a map would cost a search. Model: chunks of cells, a list of the free ones, last in
+// first out, and a generation for each cell that grows when its value goes.
 // Invariants:
-//   (1) find() never returns a value other than the one the handle was made for (until one place
+//   (1) find() never returns a value other than the one the handle was made for (until one cell
 //       has been used four billion times).
 //   (2) The same operations give the same handles.
-// Thread safety: none. Cost: no allocation but for a chunk when all places are taken.
+// Thread safety: none. Cost: no allocation but for a chunk when all cells are taken.
 template <class T>
 class Slab {
  public:
@@ -45,8 +45,8 @@ class Slab {
   Slab& operator=(const Slab&) = delete;
   ~Slab() {
     for (std::size_t i = 0; i < chunks_.size() * kChunk; ++i) {
-      Place& place = at(static_cast<std::uint32_t>(i));
-      if (place.alive) value(place)->~T();
+      Cell& cell = at(static_cast<std::uint32_t>(i));
+      if (cell.alive) value(cell)->~T();
     }
   }
 
@@ -54,40 +54,40 @@ class Slab {
   Handle insert(Arguments&&... arguments) {
     if (free_ == kNone) grow();
     const std::uint32_t index = free_;
-    Place& place = at(index);
-    free_ = place.next_free;
-    new (place.bytes) T(std::forward<Arguments>(arguments)...);
-    place.alive = true;
+    Cell& cell = at(index);
+    free_ = cell.next_free;
+    new (cell.bytes) T(std::forward<Arguments>(arguments)...);
+    cell.alive = true;
     ++size_;
-    return {index, place.generation};
+    return {index, cell.generation};
   }
 
   // Null when it is gone.
   [[nodiscard]] T* find(Handle handle) noexcept {
     if (handle.index >= chunks_.size() * kChunk) return nullptr;
-    Place& place = at(handle.index);
-    return place.alive && place.generation == handle.generation ? value(place) : nullptr;
+    Cell& cell = at(handle.index);
+    return cell.alive && cell.generation == handle.generation ? value(cell) : nullptr;
   }
 
   // REQUIRES: it is there.
   void erase(Handle handle) noexcept {
     DAMPER_CHECK(find(handle) != nullptr);
-    Place& place = at(handle.index);
-    value(place)->~T();
-    place.alive = false;
-    ++place.generation;
-    place.next_free = free_;
+    Cell& cell = at(handle.index);
+    value(cell)->~T();
+    cell.alive = false;
+    ++cell.generation;
+    cell.next_free = free_;
     free_ = handle.index;
     --size_;
   }
 
-  // Calls visit(handle, value) for each, in the order of their places. It must not insert or erase.
+  // Calls visit(handle, value) for each, in the order of their cells. It must not insert or erase.
   template <class Visit>
   void for_each(Visit visit) {
     for (std::size_t i = 0; i < chunks_.size() * kChunk; ++i) {
       const auto index = static_cast<std::uint32_t>(i);
-      Place& place = at(index);
-      if (place.alive) visit(Handle{index, place.generation}, *value(place));
+      Cell& cell = at(index);
+      if (cell.alive) visit(Handle{index, cell.generation}, *value(cell));
     }
   }
 
@@ -97,29 +97,29 @@ class Slab {
   static constexpr std::uint32_t kNone = UINT32_MAX;
   static constexpr std::size_t kChunk = 1024;
 
-  struct Place {
+  struct Cell {
     alignas(T) std::byte bytes[sizeof(T)];
     std::uint32_t generation = 0;
     std::uint32_t next_free = kNone;
     bool alive = false;
   };
 
-  [[nodiscard]] Place& at(std::uint32_t index) noexcept {
+  [[nodiscard]] Cell& at(std::uint32_t index) noexcept {
     return chunks_[index / kChunk][index % kChunk];
   }
-  static T* value(Place& place) noexcept { return std::launder(reinterpret_cast<T*>(place.bytes)); }
+  static T* value(Cell& cell) noexcept { return std::launder(reinterpret_cast<T*>(cell.bytes)); }
 
   void grow() {
     DAMPER_CHECK((chunks_.size() + 1) * kChunk < kNone);
     const auto first = static_cast<std::uint32_t>(chunks_.size() * kChunk);
-    chunks_.push_back(std::make_unique<Place[]>(kChunk));
+    chunks_.push_back(std::make_unique<Cell[]>(kChunk));
     for (std::uint32_t i = kChunk; i-- > 0;) {
       at(first + i).next_free = free_;
       free_ = first + i;
     }
   }
 
-  std::vector<std::unique_ptr<Place[]>> chunks_;
+  std::vector<std::unique_ptr<Cell[]>> chunks_;
   std::uint32_t free_ = kNone;
   std::size_t size_ = 0;
 };

@@ -14,42 +14,42 @@ namespace damper::lab {
 //
 // Why: a std::deque would keep those who have left until their turn comes, which under overload is
 // most of them, for ever, and it allocates and frees as the line moves on.
-// Model: a doubly linked list in an array of places; place 0 is its end, before the first and after
-// the last. Free places are linked as well, the last one freed first.
+// Model: a doubly linked list in an array of slots; slot 0 is its end, before the first and after
+// the last. Free slots are linked as well, the last one freed first.
 // Thread safety: none. Cost: O(1); 16 bytes for each of the most that ever waited at once, and an
 // allocation only when there are more than ever.
 class WaitLine {
  public:
-  using Place = std::uint32_t;
+  using Slot = std::uint32_t;
 
-  // Joins at the end. The place is theirs until they leave.
-  Place push(Handle who) {
+  // Joins at the end. The slot is theirs until they leave.
+  Slot push(Handle who) {
     if (free_ == kEnd) {
-      places_.push_back({});
-      free_ = static_cast<Place>(places_.size() - 1);
+      slots_.push_back({});
+      free_ = static_cast<Slot>(slots_.size() - 1);
     }
-    const Place place = free_;
-    free_ = places_[place].next;
-    const Place last = places_[kEnd].previous;
-    places_[place] = {who, last, kEnd};
-    places_[last].next = place;
-    places_[kEnd].previous = place;
+    const Slot slot = free_;
+    free_ = slots_[slot].next;
+    const Slot last = slots_[kEnd].previous;
+    slots_[slot] = {who, last, kEnd};
+    slots_[last].next = slot;
+    slots_[kEnd].previous = slot;
     ++size_;
-    return place;
+    return slot;
   }
 
   // REQUIRES: !empty().
-  Handle pop_oldest() noexcept { return leave(places_[kEnd].next); }
-  Handle pop_newest() noexcept { return leave(places_[kEnd].previous); }
+  Handle pop_oldest() noexcept { return leave(slots_[kEnd].next); }
+  Handle pop_newest() noexcept { return leave(slots_[kEnd].previous); }
 
-  // Whoever has the place leaves. REQUIRES: somebody has.
-  Handle leave(Place place) noexcept {
-    DAMPER_CHECK(place != kEnd && places_[place].previous != kNobody);
-    const Waiting waiting = places_[place];
-    places_[waiting.previous].next = waiting.next;
-    places_[waiting.next].previous = waiting.previous;
-    places_[place] = {{}, kNobody, free_};
-    free_ = place;
+  // Whoever has the slot leaves. REQUIRES: somebody has.
+  Handle leave(Slot slot) noexcept {
+    DAMPER_CHECK(slot != kEnd && slots_[slot].previous != kNobody);
+    const Waiting waiting = slots_[slot];
+    slots_[waiting.previous].next = waiting.next;
+    slots_[waiting.next].previous = waiting.previous;
+    slots_[slot] = {{}, kNobody, free_};
+    free_ = slot;
     --size_;
     return waiting.who;
   }
@@ -58,17 +58,17 @@ class WaitLine {
   [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
 
  private:
-  static constexpr Place kEnd = 0;
-  static constexpr Place kNobody = UINT32_MAX;
+  static constexpr Slot kEnd = 0;
+  static constexpr Slot kNobody = UINT32_MAX;
 
   struct Waiting {
     Handle who{};
-    Place previous = kEnd;  // kNobody: the place is free
-    Place next = kEnd;      // of a free place: the next free one
+    Slot previous = kEnd;  // kNobody: the slot is free
+    Slot next = kEnd;      // of a free slot: the next free one
   };
 
-  std::vector<Waiting> places_{Waiting{}};
-  Place free_ = kEnd;  // kEnd: none
+  std::vector<Waiting> slots_{Waiting{}};
+  Slot free_ = kEnd;  // kEnd: none
   std::size_t size_ = 0;
 };
 

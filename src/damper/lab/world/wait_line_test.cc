@@ -62,7 +62,7 @@ TEST(WaitLine, KeepsTheOrderWhateverHappens) {
     SCOPED_TRACE(seed);
     Random random(seed);
     WaitLine line;
-    std::vector<std::pair<WaitLine::Place, Handle>> model;
+    std::vector<std::pair<WaitLine::Slot, Handle>> model;
     for (std::uint32_t i = 0; i < 2000; ++i) {
       const double what = random.draw();
       if (model.empty() || what < 0.5) {

@@ -1,192 +1,192 @@
 #include "damper/lab/world/world.h"
 
 #include <algorithm>
-#include <string>
-#include <utility>
+#include <vector>
 
 #include "damper/base/check.h"
-#include "damper/lab/world/world_parts.h"
+#include "damper/base/trace_hash.h"
+#include "damper/lab/world/client_groups.h"
+#include "damper/lab/world/controller_groups.h"
+#include "damper/lab/world/network.h"
+#include "damper/lab/world/services.h"
+#include "damper/lab/world/simulation.h"
 
 namespace damper::lab {
-
 namespace {
 
-Dependencies make_dependencies(const Scenario& scenario, const std::string& service,
-                               std::size_t count) {
-  const engine::Policy policy = scenario.policy_for(service);
-  Dependencies all;
-  for (std::size_t i = 0; i < count; ++i) {
-    all.push_back(std::make_unique<engine::Dependency>(service, policy));
-  }
-  return all;
-}
+// A World is one run: it owns the parts, runs the event loop, and connects calls with messages.
+class World final : private Calls::Transport, private GaugeSource {
+ public:
+  World(const Scenario& scenario, const PlayOptions& options)
+      : options_(options),
+        sim_(scenario, options.seed, options.latency_over_time, *this, *this),
+        network_(sim_),
+        services_(sim_, network_),
+        clients_(sim_),
+        controllers_(sim_) {}
 
-}  // namespace
+  Record play();
 
-World::World(const Scenario& scenario, const PlayOptions& options)
-    : scenario_(scenario),
-      options_(options),
-      streams_(options.seed),
-      weather_(scenario),
-      callers_(queue_, streams_, *this, Kind::wake),
-      recorder_(scenario, options.seed, options.latency_over_time, *this) {
-  const auto position = [&scenario](const std::string& name) {
-    return static_cast<std::uint32_t>(scenario.find_service(name).value());
-  };
-  for (const ServiceSpec& spec : scenario.services) {
-    Service& service = services_.emplace_back();
-    service.spec = &spec;
-    service.first_replica = static_cast<std::uint32_t>(replicas_.size());
-    const auto replicas = static_cast<std::size_t>(spec.replicas);
-    for (std::size_t i = 0; i < replicas; ++i) {
-      replicas_.emplace_back(spec);
-      service_of_.push_back(static_cast<std::uint32_t>(services_.size() - 1));
-    }
-    for (const CallSpec& call : spec.calls) {
-      service.calls.push_back(position(call.service));
-      service.dependencies.push_back(make_dependencies(scenario, call.service, replicas));
-    }
+ private:
+  void dispatch(const timer::TimedEvent& event);
+  void on_answer(Handle handle);
+  void turn_fault(std::size_t fault, bool on);
+  void check();
+
+  Handle on_send(Handle handle, Calls::Operation& call, const engine::Attempt& attempt) override;
+  void on_give_up(Handle sent) override { services_.on_give_up(sent); }
+  void on_over(const Calls::Operation& call, Verdict verdict) override;
+
+  void read(std::size_t service, ServiceTick& tick) override { services_.read(service, tick); }
+  void read(std::size_t clients, Instant now, ClientsTick& tick) override {
+    clients_.read(clients, now, tick);
   }
-  for (std::size_t i = 0; i < scenario.faults.size(); ++i) {
-    const FaultSpec& fault = scenario.faults[i];
-    queue_.schedule(Instant{fault.at}, {Kind::fault_on, static_cast<std::uint32_t>(i), 0});
-    if (fault.requests > 0) continue;
-    queue_.schedule(Instant{fault.end()}, {Kind::fault_off, static_cast<std::uint32_t>(i), 0});
+  void read(std::size_t controllers, Instant now, ControllersTick& tick) override {
+    controllers_.read(controllers, now, tick);
   }
-  for (std::size_t i = 0; i < scenario.clients.size(); ++i) {
-    const ClientsSpec& spec = scenario.clients[i];
-    const auto processes = static_cast<std::size_t>(spec.processes);
-    groups_.push_back(
-        {.spec = &spec,
-         .service = position(spec.calls),
-         .dependencies = make_dependencies(scenario, spec.calls, processes),
-         .patience = std::vector<Patience>(processes, Patience{.tokens = spec.bucket})});
-    Arrivals& arrivals = arrivals_.emplace_back(spec, i, streams_);
-    for (std::uint32_t source = 0; source < arrivals.sources(); ++source) {
-      queue_.schedule(arrivals.first(source), {Kind::begin, static_cast<std::uint32_t>(i), source});
-    }
-  }
-  for (std::size_t i = 0; i < scenario.controllers.size(); ++i) {
-    add_controllers(scenario.controllers[i], static_cast<std::uint32_t>(i));
-  }
-}
+
+  const PlayOptions options_;
+  Simulation sim_;
+  Network network_;
+  Services services_;
+  ClientGroups clients_;
+  ControllerGroups controllers_;
+};
 
 Record World::play() {
-  const Instant end{scenario_.length};
-  const Instant last = end - Duration{1};  // What is due at the end is not part of the run.
+  const Instant end{sim_.scenario.length};
+  const Instant last = end - Duration{1};  // Events at the end are not part of the run.
+  TraceHash hash;
   std::uint64_t events = 0;
   bool cut_short = false;
-  while (const auto due = queue_.pop(last)) {
-    recorder_.advance(due->at);
-    hash_.add(static_cast<std::uint64_t>(due->at.time_since_epoch().count()));
-    hash_.add(std::uint64_t{due->event.kind} << 32 | due->event.subject);
-    hash_.add(due->event.detail);
+  while (const auto due = sim_.queue.pop(last)) {
+    sim_.recorder.advance(due->at);
+    hash.add(static_cast<std::uint64_t>(due->at.time_since_epoch().count()));
+    hash.add(std::uint64_t{due->event.kind} << 32 | due->event.subject);
+    hash.add(due->event.detail);
     dispatch(due->event);
     if ((++events & 1023U) != 0) continue;
     const bool stopped = options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed);
-    if (stopped ||
-        std::max({callers_.size(), messages_.size(), waiting_keys()}) > options_.most_in_flight) {
+    if (stopped || std::max({sim_.calls.size(), network_.size(), controllers_.waiting()}) >
+                       options_.most_in_flight) {
       cut_short = true;
       break;
     }
   }
   check();
-  Record record = recorder_.finish(cut_short ? queue_.now() : end);
+  Record record = sim_.recorder.finish(cut_short ? sim_.now() : end);
   record.events = events;
-  record.trace_hash = hash_.value();
+  record.trace_hash = hash.value();
   record.cut_short = cut_short;
   return record;
 }
 
 void World::dispatch(const timer::TimedEvent& event) {
-  switch (static_cast<Kind::Word>(event.kind)) {
-    case Kind::begin:
-      return on_begin(event.subject, event.detail);
-    case Kind::wake:
-      return callers_.on_wake(event);
-    case Kind::deliver:
-      return on_deliver(Handle::of(event.detail));
-    case Kind::done:
-      return on_done(Handle::of(event.detail));
-    case Kind::take:
-      return take(event.subject, 1);
-    case Kind::answer:
+  const auto controller = static_cast<std::uint32_t>(event.detail);
+  switch (static_cast<EventKind::Word>(event.kind)) {
+    case EventKind::begin:
+      return clients_.on_begin(event.subject, event.detail);
+    case EventKind::wake:
+      return sim_.calls.on_wake(event);
+    case EventKind::deliver:
+      return services_.on_deliver(Handle::of(event.detail));
+    case EventKind::done:
+      return services_.on_done(Handle::of(event.detail));
+    case EventKind::take:
+      return services_.on_take(event.subject);
+    case EventKind::answer:
       return on_answer(Handle::of(event.detail));
-    case Kind::fault_on:
+    case EventKind::fault_on:
       return turn_fault(event.subject, true);
-    case Kind::fault_off:
+    case EventKind::fault_off:
       return turn_fault(event.subject, false);
-    case Kind::event:
-      return on_event(event.subject, static_cast<std::uint32_t>(event.detail));
-    case Kind::resync:
-      return on_resync(event.subject, static_cast<std::uint32_t>(event.detail));
-    case Kind::queue:
-      return on_queue(event.subject, static_cast<std::uint32_t>(event.detail));
+    case EventKind::event:
+      return controllers_.on_event(event.subject, controller);
+    case EventKind::resync:
+      return controllers_.on_resync(event.subject, controller);
+    case EventKind::queue:
+      return controllers_.on_queue(event.subject, controller);
   }
 }
 
-void World::read(std::size_t index, ServiceTick& tick) const {
-  const Service& service = services_[index];
-  for (std::uint32_t i = 0; i < static_cast<std::uint32_t>(service.spec->replicas); ++i) {
-    const Replica& replica = replicas_[service.first_replica + i];
-    tick.queued += static_cast<std::uint32_t>(replica.queued());
-    tick.working += static_cast<std::uint32_t>(replica.working());
-    tick.limit += static_cast<std::uint32_t>(replica.limit());
+Handle World::on_send(Handle handle, Calls::Operation& call, const engine::Attempt& attempt) {
+  CallData& data = call.data;
+  Message message{.caller = handle,
+                  .number = call.number,
+                  .deadline = attempt.deadline,
+                  .service = data.service,
+                  .attempt = attempt.number,
+                  .hedge = attempt.hedge,
+                  .criticality = data.criticality};
+  services_.choose_replica(message, data);
+  if (data.sender == Sender::client) sim_.recorder.on_attempt(data.group, data.in_fault);
+  if (data.sender == Sender::controller) controllers_.on_send(data, message);
+  if (sim_.scenario.ownership) {
+    message.owned_above = data.owned_above || call.call.owns_retries();
+    message.unsent_owned_above =
+        data.owned_above || data.unsent_owned_above || call.call.owns_unsent();
+  }
+  return network_.send(message);
+}
+
+void World::on_answer(Handle handle) {
+  Message* const message = network_.on_arrival(handle, EventKind::answer);
+  if (message == nullptr) return;
+  if (sim_.calls.is_wanted(message->caller, handle)) {
+    decide::Report report = message->report;
+    const bool succeeded = report.outcome == decide::Outcome::success;
+    if (succeeded && !message->has_read && sim_.scenario.services[message->service].optimistic) {
+      message->has_read = true;
+      return network_.travel(handle, *message, Network::Leg::write);
+    }
+    Calls::Operation& call = *sim_.calls.find(message->caller);
+    call.data.report = report;
+    if (!succeeded && call.data.sender == Sender::client &&
+        clients_.gives_up(call, message->attempt)) {
+      report.do_not_retry = true;
+    }
+    (void)sim_.calls.on_answer(message->caller, handle, report);
+    if (succeeded) sim_.recorder.on_good(message->service);
+  }
+  network_.erase(handle);
+}
+
+void World::on_over(const Calls::Operation& call, Verdict verdict) {
+  switch (call.data.sender) {
+    case Sender::client:
+      return clients_.on_over(call, verdict);
+    case Sender::service:
+      return services_.on_call_over(call, verdict);
+    case Sender::controller:
+      return controllers_.on_over(call, verdict);
   }
 }
 
-void World::read(std::size_t clients, Instant now, ClientsTick& tick) const {
-  const Group& group = groups_[clients];
-  tick.in_flight = group.in_flight;
-  // The mean of up to a hundred processes, evenly chosen.
-  const std::size_t stride = (group.dependencies.size() + 99) / 100;
-  double sum = 0;
-  std::size_t count = 0;
-  for (std::size_t i = 0; i < group.dependencies.size(); i += stride, ++count) {
-    sum += group.dependencies[i]->budget().balance(now);
-  }
-  tick.budget = static_cast<float>(sum / static_cast<double>(count));
+void World::turn_fault(std::size_t fault, bool on) {
+  sim_.faults.turn(fault, on);
+  const FaultSpec& spec = sim_.scenario.faults[fault];
+  if (spec.kind == FaultKind::capacity) services_.on_capacity(sim_.position(spec.on));
 }
 
+// Invariant 4 of play().
 void World::check() {
-  std::vector<std::size_t> working(replicas_.size());
-  std::vector<std::size_t> queued(replicas_.size());
+  std::vector<std::size_t> requests(sim_.scenario.clients.size());
+  std::vector<std::size_t> runs(sim_.scenario.controllers.size());
   std::size_t calls = 0;
-  messages_.for_each([&](Handle, const Message& message) {
-    if (message.stage == Message::Stage::works) ++working[message.replica];
-    if (message.stage == Message::Stage::waits) ++queued[message.replica];
-    calls += message.calls;
-  });
-  for (std::size_t i = 0; i < replicas_.size(); ++i) {
-    DAMPER_CHECK(replicas_[i].working() == working[i]);
-    DAMPER_CHECK(replicas_[i].queued() == queued[i]);
-    DAMPER_CHECK(replicas_[i].is_balanced());
-  }
-  std::vector<std::size_t> in_flight(groups_.size());
-  std::vector<std::size_t> runs(controllers_.size());
-  callers_.for_each([&](Handle, const Operation& operation) {
-    switch (operation.sender) {
-      case Sender::client:
-        ++in_flight[operation.process];
-        break;
-      case Sender::controller:
-        DAMPER_CHECK(runs_.find(Handle::of(operation.origin)) != nullptr);
-        ++runs[operation.process];
-        break;
-      case Sender::service:
-        DAMPER_CHECK(messages_.find(Handle::of(operation.origin)) != nullptr);
-        --calls;
+  sim_.calls.for_each([&](Handle, const Calls::Operation& call) {
+    if (call.data.sender == Sender::client) ++requests[call.data.group];
+    if (call.data.sender == Sender::controller) ++runs[call.data.group];
+    if (call.data.sender == Sender::service) {
+      DAMPER_CHECK(network_.find(Handle::of(call.data.origin)) != nullptr);
+      ++calls;
     }
   });
-  DAMPER_CHECK(calls == 0);
-  for (std::size_t i = 0; i < groups_.size(); ++i) {
-    DAMPER_CHECK(groups_[i].in_flight == in_flight[i]);
-  }
-  for (std::size_t i = 0; i < controllers_.size(); ++i) {
-    DAMPER_CHECK(controllers_[i].fleet->running() == runs[i]);
-    DAMPER_CHECK(controllers_[i].fleet->is_balanced(queue_.now()));
-  }
+  services_.check(calls);
+  clients_.check(requests);
+  controllers_.check(runs);
 }
+
+}  // namespace
 
 Record play(const Scenario& scenario, const PlayOptions& options) {
   return World(scenario, options).play();

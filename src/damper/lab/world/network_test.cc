@@ -1,6 +1,7 @@
+#include "damper/lab/world/network.h"
+
 #include <gtest/gtest.h>
 
-#include "damper/lab/world/world_parts.h"
 #include "damper/lab/world/world_testing.h"
 
 namespace damper::lab {
@@ -16,7 +17,7 @@ Record play_under(const engine::Policy& policy, std::vector<ServiceSpec> service
   return played(scenario);
 }
 
-TEST(WorldMessages, TheNetworkTakesItsTimeEachWay) {
+TEST(Network, TheNetworkTakesItsTimeEachWay) {
   ServiceSpec db = service("db", takes(1s));
   db.network = takes(30ms);
   const Record record = play_under(eager(1), {db}, {at_once(1)});
@@ -24,7 +25,7 @@ TEST(WorldMessages, TheNetworkTakesItsTimeEachWay) {
   EXPECT_EQ(record.services[0].ticks[10].served, 1u);
 }
 
-TEST(WorldMessages, WhatIsLostIsNeverAnswered) {
+TEST(Network, WhatIsLostIsNeverAnswered) {
   ServiceSpec db = service("db");
   db.loss = 0.5;
   const Record record = play_under(eager(1, 1s), {db}, {at_once(10'000)});
@@ -35,7 +36,7 @@ TEST(WorldMessages, WhatIsLostIsNeverAnswered) {
   EXPECT_EQ(record.last_end, 1s);
 }
 
-TEST(WorldMessages, EachLegToAnOptimisticRowMayBeLost) {
+TEST(Network, EachLegToAnOptimisticRowMayBeLost) {
   ServiceSpec db = service("db");
   db.optimistic = true;
   db.loss = 0.5;
@@ -46,7 +47,7 @@ TEST(WorldMessages, EachLegToAnOptimisticRowMayBeLost) {
   EXPECT_NEAR(static_cast<double>(record.clients[0].succeeded), 1000, 95);   // The fourth.
 }
 
-TEST(WorldMessages, WhatIsHeldArrivesWhenTheLastHoldEnds) {
+TEST(Network, WhatIsHeldArrivesWhenTheLastHoldEnds) {
   const Record record =
       play_under(eager(1), {service("db")}, {at_once(3)},
                  {fault(FaultKind::held, 0s, 2s), fault(FaultKind::held, 1s, 2s)});
@@ -55,21 +56,21 @@ TEST(WorldMessages, WhatIsHeldArrivesWhenTheLastHoldEnds) {
   EXPECT_EQ(record.services[0].ticks[30].first_tries, 3u);
 }
 
-TEST(WorldMessages, AnAnswerIsHeldAsWell) {
+TEST(Network, AnAnswerIsHeldAsWell) {
   const Record record = play_under(eager(1), {service("db", takes(1s))}, {at_once(1)},
                                    {fault(FaultKind::held, 500ms, 2500ms)});
   EXPECT_EQ(record.services[0].ticks[10].served, 1u);
   EXPECT_EQ(record.last_end, 3s);
 }
 
-TEST(WorldMessages, AHoldUpToTheEndOfTheRunLetsNothingThroughBefore) {
+TEST(Network, AHoldUpToTheEndOfTheRunLetsNothingThroughBefore) {
   const Record record =
       play_under(eager(1), {service("db")}, {at_once(1)}, {fault(FaultKind::held, 0s, 20s)});
   EXPECT_EQ(record.clients[0].unfinished, 1u);
   EXPECT_EQ(record.services[0].attempts, 0u);
 }
 
-TEST(WorldMessages, WhatArrivesWhileALossIsOnIsGone) {
+TEST(Network, WhatArrivesWhileALossIsOnIsGone) {
   const Record record = play_under(eager(2, 1s), {service("db", takes(300ms))}, {at_once(1)},
                                    {fault(FaultKind::lost, 200ms, 200ms)});
   EXPECT_EQ(record.services[0].attempts, 2u);
@@ -77,7 +78,7 @@ TEST(WorldMessages, WhatArrivesWhileALossIsOnIsGone) {
   EXPECT_EQ(record.last_end, 1300ms + 1ns);
 }
 
-TEST(WorldMessages, AnAnswerThatComesTooLateIsNotGood) {
+TEST(Network, AnAnswerThatComesTooLateIsNotGood) {
   const Record record = play_under(eager(1, 100ms), {service("db", takes(200ms))}, {at_once(1)});
   EXPECT_EQ(record.services[0].served, 1u);
   EXPECT_EQ(record.services[0].good, 0u);
@@ -97,14 +98,14 @@ FaultSpec first_replica_down() {
   return down;
 }
 
-TEST(WorldMessages, RotationTakesAllInTurnAndAnotherOneForARetry) {
+TEST(Network, RotationTakesAllInTurnAndAnotherOneForARetry) {
   const Record record = play_under(eager(2), {three_replicas(Balance::rotate)}, {at_once(300)},
                                    {first_replica_down()});
   EXPECT_EQ(record.clients[0].succeeded, 300u);
   EXPECT_EQ(record.clients[0].attempts, 400u);
 }
 
-TEST(WorldMessages, AShardIsWhereItIs) {
+TEST(Network, AShardIsWhereItIs) {
   const Record record = play_under(eager(3), {three_replicas(Balance::keyed)}, {at_once(3000)},
                                    {first_replica_down()});
   const double failed = static_cast<double>(record.clients[0].failed);
@@ -112,14 +113,14 @@ TEST(WorldMessages, AShardIsWhereItIs) {
   EXPECT_EQ(record.clients[0].attempts, 3000u + 2 * record.clients[0].failed);
 }
 
-TEST(WorldMessages, SpreadIsByChanceEachTime) {
+TEST(Network, SpreadIsByChanceEachTime) {
   const Record record = play_under(eager(2), {three_replicas(Balance::spread)}, {at_once(9000)},
                                    {first_replica_down()});
   EXPECT_NEAR(static_cast<double>(record.clients[0].attempts), 12'000, 135);
   EXPECT_NEAR(static_cast<double>(record.clients[0].failed), 1000, 90);  // A ninth.
 }
 
-TEST(WorldMessages, AHedgeGoesToAnotherReplica) {
+TEST(Network, AHedgeGoesToAnotherReplica) {
   ServiceSpec db = three_replicas(Balance::rotate);
   db.service_time = takes(10ms);
   FaultSpec slow = fault(FaultKind::slow, 5s, 5s, 100);
@@ -146,7 +147,7 @@ Scenario layers(bool ownership) {
   return scenario;
 }
 
-TEST(WorldMessages, WithoutOwnershipLayersMultiply) {
+TEST(Network, WithoutOwnershipLayersMultiply) {
   const Record record = played(layers(false));
   EXPECT_EQ(record.services[0].attempts, 300u);
   EXPECT_EQ(record.services[1].attempts, 900u);
@@ -154,14 +155,14 @@ TEST(WorldMessages, WithoutOwnershipLayersMultiply) {
   EXPECT_EQ(record.services[2].first_tries, 900u);
 }
 
-TEST(WorldMessages, WithOwnershipOneLayerRetries) {
+TEST(Network, WithOwnershipOneLayerRetries) {
   const Record record = played(layers(true));
   EXPECT_EQ(record.services[0].attempts, 300u);
   EXPECT_EQ(record.services[2].attempts, 300u);
   EXPECT_EQ(count(record, Verdict::attempts_spent), 100u);
 }
 
-TEST(WorldMessages, ALayerThatDoesNotRetryOwnsNothing) {
+TEST(Network, ALayerThatDoesNotRetryOwnsNothing) {
   Scenario scenario = layers(true);
   scenario.policy.routes.clear();
   set_policy(scenario, "web", eager(1));
@@ -173,7 +174,7 @@ TEST(WorldMessages, ALayerThatDoesNotRetryOwnsNothing) {
 }
 
 // The client may repeat only what never left; what is not repeated in between stays its own.
-TEST(WorldMessages, WhoOwnsTheUnsentIsKnownAllTheWayDown) {
+TEST(Network, WhoOwnsTheUnsentIsKnownAllTheWayDown) {
   Scenario scenario = layers(true);
   scenario.clients[0].idempotent = false;
   scenario.faults[0].answer = Outcome::unavailable;

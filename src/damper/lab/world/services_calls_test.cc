@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 using decide::Outcome;
 
 // The request to web is given up at 1 s, while web waits for two calls to db.
-TEST(WorldCalls, WhatWasCalledForOneWhoIsGivenUpIsGivenUpAsWell) {
+TEST(ServicesCalls, WhatWasCalledForOneWhoIsGivenUpIsGivenUpAsWell) {
   for (const bool heeds : {false, true}) {
     ServiceSpec web = service("web", {}, 1);
     web.calls = {{.service = "db", .times = 2}};
@@ -31,7 +31,7 @@ TEST(WorldCalls, WhatWasCalledForOneWhoIsGivenUpIsGivenUpAsWell) {
 }
 
 // Of three calls two are over when the request is given up, in any order: the third one goes.
-TEST(WorldCalls, WhicheverCallIsLeftIsGivenUp) {
+TEST(ServicesCalls, WhicheverCallIsLeftIsGivenUp) {
   std::array<Duration, 3> times = {10ms, 20ms, 4s};
   do {
     ServiceSpec web = service("web");
@@ -57,7 +57,7 @@ TEST(WorldCalls, WhicheverCallIsLeftIsGivenUp) {
 }
 
 // Both read version 0 at 10 ms, both write at 30 ms; who loses reads again.
-TEST(WorldCalls, AnOptimisticRowIsWrittenByWhoeverReadItLast) {
+TEST(ServicesCalls, AnOptimisticRowIsWrittenByWhoeverReadItLast) {
   ServiceSpec db = service("db");
   db.optimistic = true;
   db.network = takes(10ms);
@@ -74,7 +74,7 @@ TEST(WorldCalls, AnOptimisticRowIsWrittenByWhoeverReadItLast) {
   EXPECT_EQ(record.services[0].good, 2u);
 }
 
-TEST(WorldCalls, AReadAndItsWriteDrawApart) {
+TEST(ServicesCalls, AReadAndItsWriteDrawApart) {
   ServiceSpec db = service("db", Distribution::exponential(1s));
   db.optimistic = true;
   db.errors = 0.5;
@@ -92,7 +92,7 @@ TEST(WorldCalls, AReadAndItsWriteDrawApart) {
   EXPECT_EQ(record.services[0].served, record.services[0].attempts);
 }
 
-TEST(WorldCalls, AReadTakesItsOwnTime) {
+TEST(ServicesCalls, AReadTakesItsOwnTime) {
   ServiceSpec db = service("db", Distribution::mix(0s, 1s, Percent(50)));
   db.optimistic = true;
   Scenario scenario = tried_once({db}, {closed(1)});
@@ -106,7 +106,7 @@ TEST(WorldCalls, AReadTakesItsOwnTime) {
 }
 
 // The answer to the read comes at 20 ms; nobody waits for it.
-TEST(WorldCalls, OneWhoIsGivenUpAfterItsReadDoesNotWrite) {
+TEST(ServicesCalls, OneWhoIsGivenUpAfterItsReadDoesNotWrite) {
   ServiceSpec db = service("db");
   db.optimistic = true;
   db.network = takes(10ms);
@@ -114,7 +114,7 @@ TEST(WorldCalls, OneWhoIsGivenUpAfterItsReadDoesNotWrite) {
   EXPECT_EQ(played(tried_once({db}, {one_at(0s, "a", 25ms)})).services[0].attempts, 1u);
 }
 
-TEST(WorldCalls, AServiceReadsAgainAfterAConflictAsWell) {
+TEST(ServicesCalls, AServiceReadsAgainAfterAConflictAsWell) {
   ServiceSpec web = service("web");
   web.calls = {{.service = "db"}};
   ServiceSpec db = service("db");
@@ -128,7 +128,7 @@ TEST(WorldCalls, AServiceReadsAgainAfterAConflictAsWell) {
   EXPECT_EQ(record.services[1].attempts, 3u);
 }
 
-TEST(WorldCalls, CallsTakeTheReplicasInTurn) {
+TEST(ServicesCalls, CallsTakeTheReplicasInTurn) {
   ServiceSpec web = service("web");
   web.calls = {{.service = "db", .times = 4}};
   ServiceSpec db = service("db", takes(1s), 1);
@@ -139,7 +139,7 @@ TEST(WorldCalls, CallsTakeTheReplicasInTurn) {
   EXPECT_EQ(played(tried_once({web, db}, {at_once(5, "web")})).last_end, 2s);
 }
 
-TEST(WorldCalls, AServiceAnswersWhenTheLastOfItsCallsIsOver) {
+TEST(ServicesCalls, AServiceAnswersWhenTheLastOfItsCallsIsOver) {
   ServiceSpec web = service("web", takes(100ms), 1);
   web.calls = {{.service = "db", .times = 3}, {.service = "log"}};
   const Record record = played(tried_once(
@@ -151,7 +151,7 @@ TEST(WorldCalls, AServiceAnswersWhenTheLastOfItsCallsIsOver) {
 }
 
 // Every call is refused before it is sent: too little time is left.
-TEST(WorldCalls, CallsThatAreOverAtOnceEndTheRequest) {
+TEST(ServicesCalls, CallsThatAreOverAtOnceEndTheRequest) {
   ServiceSpec web = service("web", {}, 1);
   web.calls = {{.service = "db", .times = 3}};
   Scenario scenario = world_of({web, service("db")}, {at_once(2, "web")});
@@ -167,7 +167,7 @@ TEST(WorldCalls, CallsThatAreOverAtOnceEndTheRequest) {
   EXPECT_EQ(record.last_end, 0s);
 }
 
-TEST(WorldCalls, OneCallThatFailsFailsTheRequest) {
+TEST(ServicesCalls, OneCallThatFailsFailsTheRequest) {
   ServiceSpec web = service("web");
   web.calls = {{.service = "db", .times = 2}, {.service = "log"}};
   FaultSpec down = fault(FaultKind::down, 0s, 1s, 1, "log");
@@ -179,7 +179,7 @@ TEST(WorldCalls, OneCallThatFailsFailsTheRequest) {
   EXPECT_EQ(record.services[1].good, 2u);
 }
 
-TEST(WorldCalls, ADeadlineTravelsWithTheCalls) {
+TEST(ServicesCalls, ADeadlineTravelsWithTheCalls) {
   for (const bool travels : {false, true}) {
     ServiceSpec web = service("web");
     web.calls = {{.service = "db"}};
@@ -191,7 +191,7 @@ TEST(WorldCalls, ADeadlineTravelsWithTheCalls) {
 }
 
 // Who came in on behalf of somebody sheddable makes room for somebody critical.
-TEST(WorldCalls, CriticalityTravelsWithTheCalls) {
+TEST(ServicesCalls, CriticalityTravelsWithTheCalls) {
   ServiceSpec web = service("web");
   web.calls = {{.service = "db"}};
   ServiceSpec db = service("db", takes(1s), 1);

@@ -1,5 +1,5 @@
-#ifndef DAMPER_LAB_WORLD_WEATHER_H_
-#define DAMPER_LAB_WORLD_WEATHER_H_
+#ifndef DAMPER_LAB_WORLD_ACTIVE_FAULTS_H_
+#define DAMPER_LAB_WORLD_ACTIVE_FAULTS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -10,32 +10,32 @@
 
 namespace damper::lab {
 
-// The Weather is which faults are on.
+// ActiveFaults are the faults that are on, and their effect on a service, a replica or clients.
 //
-// Model: World turns each fault on and off at its time; here one asks what it means for a service,
-// a replica or clients. Faults of one kind that overlap: the slowdowns and spikes multiply, of the
-// capacities the smallest counts, of `down` and `errors` the one that is first in the scenario, of
-// `held` the one that ends last.
-// Thread safety: none. Cost: a look at the faults that are on, of which there are few.
-class Weather {
+// Model: the world turns each fault on and off at its time. Of overlapping faults of one kind:
+// slowdowns and spikes multiply, the smallest capacity counts, `down` and `errors` are those of the
+// first in the scenario, and `held` lasts until the last ends.
+// Thread safety: none. Cost: a scan of the active faults, which are few.
+class ActiveFaults {
  public:
   // The scenario outlives it, and has no error.
-  explicit Weather(const Scenario& scenario);
+  explicit ActiveFaults(const Scenario& scenario);
 
-  // Fault number `fault` of the scenario begins or ends. Ending one that is over is harmless.
+  // Fault number `fault` of the scenario begins or ends. Ending one that is over has no effect.
   void turn(std::size_t fault, bool on);
   [[nodiscard]] bool any() const noexcept { return !on_.empty(); }
   [[nodiscard]] bool is_on(std::size_t fault) const noexcept;
 
-  // The first fault of the kind that is on for a replica; null when none is.
+  // The first active fault of the kind at the replica; null if there is none.
   [[nodiscard]] const FaultSpec* find(FaultKind kind, std::size_t service,
                                       std::size_t replica) const noexcept;
-  // When what is sent to the replica now arrives: at the end of the last `held`; kNever if `lost`.
+  // When a message to or from the replica passes: now, at the end of the last `held`, or kNever
+  // (`lost`).
   [[nodiscard]] Instant passes_at(std::size_t service, std::size_t replica,
                                   Instant now) const noexcept;
-  // How many times as long a request takes that begins to be served now.
+  // The factor of the service time of a request that a worker starts now.
   [[nodiscard]] double slowness(std::size_t service, std::size_t replica) const noexcept;
-  // The same of a fault that is over after so many requests: asked once for each that arrives.
+  // The same for faults that end after a number of requests. Call once for each that arrives.
   [[nodiscard]] double cost_of_next(std::size_t service, std::size_t replica);
   [[nodiscard]] double capacity(std::size_t service, std::size_t replica) const noexcept;
   [[nodiscard]] double spike(std::size_t clients) const noexcept;
@@ -55,4 +55,4 @@ class Weather {
 
 }  // namespace damper::lab
 
-#endif  // DAMPER_LAB_WORLD_WEATHER_H_
+#endif  // DAMPER_LAB_WORLD_ACTIVE_FAULTS_H_

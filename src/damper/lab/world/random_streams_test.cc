@@ -1,4 +1,4 @@
-#include "damper/lab/world/streams.h"
+#include "damper/lab/world/random_streams.h"
 
 #include <cstdint>
 #include <limits>
@@ -28,17 +28,17 @@ std::vector<double> draws(Random random, int n) {
   return out;
 }
 
-TEST(Streams, AreTheSameOnEveryMachine) {  // Invariant 1: these numbers never change.
-  const Streams streams(42);
+TEST(RandomStreams, AreTheSameOnEveryMachine) {  // Invariant 1: these numbers never change.
+  const RandomStreams streams(42);
   EXPECT_EQ(streams.bits(Purpose::arrivals, 0, 0), 0xc16129ecd0dc5b93U);
   EXPECT_EQ(streams.bits(Purpose::service, 17, 1), 0x8c9c5ea41abb3b41U);
   EXPECT_EQ(streams.bits(Purpose::clients, kMost, kMost), 0x687e8fb0a988dba0U);
-  EXPECT_EQ(Streams(43).bits(Purpose::arrivals, 0, 0), 0x7c15e27c53336e6fU);
+  EXPECT_EQ(RandomStreams(43).bits(Purpose::arrivals, 0, 0), 0x7c15e27c53336e6fU);
 }
 
-TEST(Streams, ADrawByNumberIsThatOfTheStream) {  // Invariant 2.
+TEST(RandomStreams, ADrawByNumberIsThatOfTheStream) {  // Invariant 2.
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
-    const Streams streams(seed);
+    const RandomStreams streams(seed);
     for (std::size_t p = 0; p < kPurposes; ++p) {
       const Purpose purpose = static_cast<Purpose>(p);
       for (const std::uint64_t entity : {std::uint64_t{0}, std::uint64_t{1}, kMost}) {
@@ -53,10 +53,10 @@ TEST(Streams, ADrawByNumberIsThatOfTheStream) {  // Invariant 2.
   }
 }
 
-TEST(Streams, EverySeedPurposeEntityAndNumberHasADrawOfItsOwn) {  // Invariant 3.
+TEST(RandomStreams, EverySeedPurposeEntityAndNumberHasADrawOfItsOwn) {  // Invariant 3.
   std::set<std::uint64_t> seen;
   for (std::uint64_t seed = 0; seed < 10; ++seed) {
-    const Streams streams(seed);
+    const RandomStreams streams(seed);
     for (std::size_t p = 0; p < kPurposes; ++p) {
       for (std::uint64_t entity = 0; entity < 50; ++entity) {
         for (std::uint64_t number = 0; number < 20; ++number) {
@@ -68,14 +68,15 @@ TEST(Streams, EverySeedPurposeEntityAndNumberHasADrawOfItsOwn) {  // Invariant 3
   EXPECT_EQ(seen.size(), 10 * kPurposes * 50 * 20);
 }
 
-TEST(Streams, NeighboursAreNotCorrelated) {  // Invariant 3.
+TEST(RandomStreams, NeighboursAreNotCorrelated) {  // Invariant 3.
   constexpr int kDraws = 10'000;
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
-    const Streams streams(seed);
+    const RandomStreams streams(seed);
     const std::vector<double> one = draws(streams.stream(Purpose::service, 7), kDraws);
     const std::vector<double> entity = draws(streams.stream(Purpose::service, 8), kDraws);
     const std::vector<double> purpose = draws(streams.stream(Purpose::network, 7), kDraws);
-    const std::vector<double> run = draws(Streams(seed + 1).stream(Purpose::service, 7), kDraws);
+    const std::vector<double> run =
+        draws(RandomStreams(seed + 1).stream(Purpose::service, 7), kDraws);
     // P(over 20) is under 1e-5 for each: a normal variable, squared.
     EXPECT_LT(dependence(one, entity), 20) << seed;
     EXPECT_LT(dependence(one, purpose), 20) << seed;

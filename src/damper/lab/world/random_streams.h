@@ -1,5 +1,5 @@
-#ifndef DAMPER_LAB_WORLD_STREAMS_H_
-#define DAMPER_LAB_WORLD_STREAMS_H_
+#ifndef DAMPER_LAB_WORLD_RANDOM_STREAMS_H_
+#define DAMPER_LAB_WORLD_RANDOM_STREAMS_H_
 
 #include <array>
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace damper::lab {
 
-// What a draw is for. New ones go at the end: the place in this list is part of every seed's trace.
+// What a draw is for. Append new ones: the position in this list is part of every seed's trace.
 enum class Purpose : std::uint8_t {
   arrivals,  // when a client begins an operation
   service,   // how long a server works on a request
@@ -24,24 +24,29 @@ enum class Purpose : std::uint8_t {
 };
 inline constexpr std::size_t kPurposes = 10;
 
-// Streams are the random numbers of one run: a stream of draws for each purpose and entity.
+// RandomStreams are the random numbers of one run: a stream of draws for each purpose and entity.
 //
 // Why: with one stream for all, a policy that draws one number more shifts every number after it,
-// and two policies are compared under different weather. With a stream for each purpose, both see
-// the same arrivals, service times and faults (common random numbers).
-// Model: the state that a stream begins with is a mix of seed, purpose and entity (SplitMix64's, by
-// Random). An entity is whatever has draws of its own: a client, a server, a request.
-// draw(purpose, entity, i) is the draw number i, from 0, of that stream, without the stream: the
-// service time of attempt 1 of request 17 is the same whatever else happened before.
+// and two policies are compared under different arrivals and faults. With a stream for each
+// purpose, both see the same arrivals, service times and faults (common random numbers).
+// Model: the first state of a stream is a mix of seed, purpose and entity (SplitMix64, by Random).
+// An entity is what has draws of its own: a client, a server, a request. draw(purpose, entity, i)
+// computes draw i of that stream, from 0, without the stream: the service time of attempt 1 of
+// request 17 does not depend on the draws before it.
 // Invariants:
 //   (1) A draw depends on seed, purpose, entity and its number in the stream alone.
-//   (2) draw(p, e, i) is what the i-th call of stream(p, e).draw() returns, from 0.
+//   (2) draw(p, e, i) is what call i, from 0, of stream(p, e).draw() returns.
 //   (3) Streams of different seeds, purposes or entities are independent for all that a simulation
 //       needs; runs are numbered by consecutive seeds.
 // Thread safety: const; may be shared. Cost: a stream is one mix, a draw by number two (2 ns).
-class Streams {
+class RandomStreams {
  public:
-  explicit Streams(std::uint64_t seed) noexcept;
+  // The seed is mixed once before the purposes are separated: otherwise the streams of neighbouring
+  // seeds, which are neighbouring runs, would overlap.
+  explicit RandomStreams(std::uint64_t seed) noexcept {
+    Random random(Random(seed).bits());
+    for (std::uint64_t& root : roots_) root = random.bits();
+  }
 
   [[nodiscard]] Random stream(Purpose purpose, std::uint64_t entity = 0) const noexcept {
     return Random(first_state(purpose, entity));
@@ -64,9 +69,9 @@ class Streams {
     return Random(roots_[static_cast<std::size_t>(purpose)] ^ entity).bits();
   }
 
-  std::array<std::uint64_t, kPurposes> roots_;
+  std::array<std::uint64_t, kPurposes> roots_{};
 };
 
 }  // namespace damper::lab
 
-#endif  // DAMPER_LAB_WORLD_STREAMS_H_
+#endif  // DAMPER_LAB_WORLD_RANDOM_STREAMS_H_

@@ -1,6 +1,7 @@
+#include "damper/lab/world/client_groups.h"
+
 #include <gtest/gtest.h>
 
-#include "damper/lab/world/world_parts.h"
 #include "damper/lab/world/world_testing.h"
 
 namespace damper::lab {
@@ -15,7 +16,7 @@ Scenario under(const engine::Policy& policy, const ServiceSpec& db, const Client
   return scenario;
 }
 
-TEST(WorldClients, AClosedLoopHasOneRequestAtATimeForEachClient) {
+TEST(ClientGroups, AClosedLoopHasOneRequestAtATimeForEachClient) {
   const Record record =
       played(under(eager(1), service("db", takes(300ms)), closed(4, takes(700ms))));
   EXPECT_EQ(record.clients[0].requests, 4u * 10);  // At 0 s, 1 s, ... 9 s; not at the end.
@@ -25,12 +26,12 @@ TEST(WorldClients, AClosedLoopHasOneRequestAtATimeForEachClient) {
   EXPECT_EQ(record.clients[0].ticks[5].in_flight, 0u);
 }
 
-TEST(WorldClients, AClosedLoopWithoutThinkingGoesOnAtOnce) {
+TEST(ClientGroups, AClosedLoopWithoutThinkingGoesOnAtOnce) {
   EXPECT_EQ(played(under(eager(1), service("db", takes(100ms)), closed(1))).clients[0].requests,
             100u);
 }
 
-TEST(WorldClients, RequestsOfOneClientDiffer) {
+TEST(ClientGroups, RequestsOfOneClientDiffer) {
   const Record record =
       played(under(eager(1), service("db", Distribution::exponential(20ms)), closed(1)));
   const LatencySketch& latency = record.clients[0].latency;
@@ -38,7 +39,7 @@ TEST(WorldClients, RequestsOfOneClientDiffer) {
   EXPECT_LT(*latency.quantile(Percent(20)), *latency.quantile(Percent(80)) / 4);
 }
 
-TEST(WorldClients, AClosedLoopGoesOnAfterAFailure) {
+TEST(ClientGroups, AClosedLoopGoesOnAfterAFailure) {
   const Record record = played(under(eager(1), service("db", takes(300ms)), closed(1, takes(700ms)),
                                      {fault(FaultKind::errors, 0s, 5s, 1)}));
   EXPECT_EQ(record.clients[0].failed, 5u);
@@ -46,7 +47,7 @@ TEST(WorldClients, AClosedLoopGoesOnAfterAFailure) {
 }
 
 // A request that is over in no time: nothing takes any, or it is refused before it is sent.
-TEST(WorldClients, AClosedLoopWithoutAnyTimeDoesNotStopTheClock) {
+TEST(ClientGroups, AClosedLoopWithoutAnyTimeDoesNotStopTheClock) {
   const Record record = played(under(eager(1), service("db"), closed(2)));
   EXPECT_EQ(record.clients[0].succeeded, 2u * 10'000);
   engine::Policy policy = eager(1);
@@ -57,7 +58,7 @@ TEST(WorldClients, AClosedLoopWithoutAnyTimeDoesNotStopTheClock) {
             2u * 10'000);
 }
 
-TEST(WorldClients, NothingBeginsAfterUntil) {
+TEST(ClientGroups, NothingBeginsAfterUntil) {
   ClientsSpec users = closed(1, takes(700ms));
   users.until = 3s;
   EXPECT_EQ(played(under(eager(1), service("db", takes(300ms)), users)).clients[0].requests, 4u);
@@ -68,13 +69,13 @@ TEST(WorldClients, NothingBeginsAfterUntil) {
   for (std::size_t i = 30; i < 100; ++i) ASSERT_EQ(record.clients[0].ticks[i].requests, 0u);
 }
 
-TEST(WorldClients, PoissonArrivalsComeAtTheirRate) {
+TEST(ClientGroups, PoissonArrivalsComeAtTheirRate) {
   const Record record = played(under(eager(1), service("db"), poisson(1000)));
   EXPECT_NEAR(static_cast<double>(record.clients[0].requests), 10'000, 300);
   EXPECT_EQ(record.clients[0].succeeded, record.clients[0].requests);
 }
 
-TEST(WorldClients, ASpikeIsSoManyTimesAsMany) {
+TEST(ClientGroups, ASpikeIsSoManyTimesAsMany) {
   for (const Pattern pattern : {Pattern::poisson, Pattern::metered}) {
     ClientsSpec users = poisson(1000);
     users.arrivals = pattern;
@@ -88,7 +89,7 @@ TEST(WorldClients, ASpikeIsSoManyTimesAsMany) {
   }
 }
 
-TEST(WorldClients, BurstsAndStepsAreExact) {
+TEST(ClientGroups, BurstsAndStepsAreExact) {
   ClientsSpec users = poisson(0);
   users.count = 10;
   users.arrivals = Pattern::bursts;
@@ -105,7 +106,7 @@ TEST(WorldClients, BurstsAndStepsAreExact) {
   for (std::size_t i = 0; i < 99; ++i) ASSERT_EQ(record.clients[0].ticks[i].requests, 1u);
 }
 
-TEST(WorldClients, LevelsAreThoseAtTheEndOfTheBucket) {
+TEST(ClientGroups, LevelsAreThoseAtTheEndOfTheBucket) {
   ClientsSpec users = at_once(5);
   const Record record = played(under(eager(1), service("db", takes(1s), 1), users));
   for (std::size_t i = 0; i < 50; ++i) {
@@ -115,7 +116,7 @@ TEST(WorldClients, LevelsAreThoseAtTheEndOfTheBucket) {
 }
 
 // A process may spend 10 retries, and each of its clients would take two.
-TEST(WorldClients, ClientsOfOneProcessShareItsBudget) {
+TEST(ClientGroups, ClientsOfOneProcessShareItsBudget) {
   for (const std::int32_t processes : {1, 4, 20}) {
     engine::Policy policy = eager(3);
     policy.budget = {.percent = Percent(0), .reserve = 10};
@@ -129,7 +130,7 @@ TEST(WorldClients, ClientsOfOneProcessShareItsBudget) {
   }
 }
 
-TEST(WorldClients, RequestsThatBeganInAFaultAreCountedApart) {
+TEST(ClientGroups, RequestsThatBeganInAFaultAreCountedApart) {
   ClientsSpec users = poisson(0);
   users.arrivals = Pattern::constant;
   users.every = 100ms;
@@ -141,7 +142,7 @@ TEST(WorldClients, RequestsThatBeganInAFaultAreCountedApart) {
   EXPECT_EQ(record.clients[0].attempts, 120u);
 }
 
-TEST(WorldClients, OneThatIsNotIdempotentIsNotRepeated) {
+TEST(ClientGroups, OneThatIsNotIdempotentIsNotRepeated) {
   ClientsSpec users = at_once(10);
   users.idempotent = false;
   const Record record =
@@ -151,7 +152,7 @@ TEST(WorldClients, OneThatIsNotIdempotentIsNotRepeated) {
 
 const std::vector<FaultSpec> kAllFail = {fault(FaultKind::down, 0s, 20s)};
 
-TEST(WorldClients, SomeGoAwayAfterEachFailure) {
+TEST(ClientGroups, SomeGoAwayAfterEachFailure) {
   ClientsSpec users = at_once(10'000);
   users.gives_up = 0.5;
   const Record record = played(under(eager(3), service("db"), users, kAllFail));
@@ -160,7 +161,7 @@ TEST(WorldClients, SomeGoAwayAfterEachFailure) {
   EXPECT_NEAR(static_cast<double>(count(record, Verdict::pushed_back)), 8750, 100);
 }
 
-TEST(WorldClients, ATokenBucketOfTheirOwnRunsDry) {
+TEST(ClientGroups, ATokenBucketOfTheirOwnRunsDry) {
   ClientsSpec users = at_once(100);
   users.bucket = 10;
   users.bucket_refill = 0;
@@ -176,7 +177,7 @@ TEST(WorldClients, ATokenBucketOfTheirOwnRunsDry) {
             4 * 3u + 6 * 2);  // Each failure takes one: 10 8 6 4 2, then one retry each.
 }
 
-TEST(WorldClients, ABreakerOfTheirOwnStopsAllRetries) {
+TEST(ClientGroups, ABreakerOfTheirOwnStopsAllRetries) {
   ClientsSpec users = poisson(0);
   users.arrivals = Pattern::constant;
   users.every = 1s;

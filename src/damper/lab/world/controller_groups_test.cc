@@ -46,7 +46,7 @@ void check_balance(const ControllersRecord& record) {
   EXPECT_LE(record.ticks.back().failing, record.ticks.back().waiting);
 }
 
-TEST(WorldControllers, EachRunIsOneRequest) {
+TEST(ControllerGroups, EachRunIsOneRequest) {
   const Record record = played(controlled(pods()));
   const ControllersRecord& all = record.controllers[0];
   check_balance(all);
@@ -60,7 +60,7 @@ TEST(WorldControllers, EachRunIsOneRequest) {
   EXPECT_EQ(all.settled.quantile(Percent(50)), all.settled.quantile(Percent(10)));  // 5 ms
 }
 
-TEST(WorldControllers, ARunOfAKeyThatFailedArrivesAsARetry) {
+TEST(ControllerGroups, ARunOfAKeyThatFailedArrivesAsARetry) {
   ControllersSpec spec = pods();
   spec.retries.backoff = {.jitter = schedule::Jitter::none, .base = 100ms, .cap = 100ms};
   spec.retries.budget.min_per_second = 10'000;
@@ -79,7 +79,7 @@ TEST(WorldControllers, ARunOfAKeyThatFailedArrivesAsARetry) {
 }
 
 // The queue retries, and nobody else: neither the call of the run nor the service below.
-TEST(WorldControllers, TheQueueOwnsTheRetries) {
+TEST(ControllerGroups, TheQueueOwnsTheRetries) {
   ServiceSpec front = service("db");
   front.calls = {{.service = "disk"}};
   ServiceSpec disk = service("disk");
@@ -95,7 +95,7 @@ TEST(WorldControllers, TheQueueOwnsTheRetries) {
   EXPECT_GT(record.services[1].attempts, 2 * record.controllers[0].runs);
 }
 
-TEST(WorldControllers, ARunThatIsNotAnsweredInTimeHasFailed) {
+TEST(ControllerGroups, ARunThatIsNotAnsweredInTimeHasFailed) {
   ControllersSpec spec = pods(1);
   spec.retries.timeout = 20ms;
   const Record record = played(controlled(spec, service("db", takes(30ms))));
@@ -106,7 +106,7 @@ TEST(WorldControllers, ARunThatIsNotAnsweredInTimeHasFailed) {
   EXPECT_EQ(all.settled.count(), 0);
 }
 
-TEST(WorldControllers, ABrokenKeyFailsUntilItIsGivenUp) {
+TEST(ControllerGroups, ABrokenKeyFailsUntilItIsGivenUp) {
   ControllersSpec spec = pods(0);
   spec.keys = 10;
   spec.resync = 1h;  // Each key once.
@@ -132,7 +132,7 @@ TEST(WorldControllers, ABrokenKeyFailsUntilItIsGivenUp) {
   EXPECT_EQ(played(scenario).controllers[0].failed, 2u);
 }
 
-TEST(WorldControllers, EachKeyIsAddedAgainEverySoOften) {
+TEST(ControllerGroups, EachKeyIsAddedAgainEverySoOften) {
   ControllersSpec spec = pods(0);
   spec.count = 3;
   spec.keys = 10;
@@ -142,7 +142,7 @@ TEST(WorldControllers, EachKeyIsAddedAgainEverySoOften) {
   EXPECT_EQ(record.controllers[0].runs, 150u);
 }
 
-TEST(WorldControllers, EventsOfOneKeyAreCoalescedOrNot) {
+TEST(ControllerGroups, EventsOfOneKeyAreCoalescedOrNot) {
   ControllersSpec spec = pods(100);
   spec.keys = 1;
   const ServiceSpec slow = service("db", takes(100ms));
@@ -155,7 +155,7 @@ TEST(WorldControllers, EventsOfOneKeyAreCoalescedOrNot) {
   EXPECT_GT(each.controllers[0].ticks.back().waiting, 500u);
 }
 
-TEST(WorldControllers, ControllersAndClientsShareAService) {
+TEST(ControllerGroups, ControllersAndClientsShareAService) {
   Scenario scenario = controlled(pods());
   scenario.clients = {poisson(30)};
   const Record record = played(scenario);
@@ -165,7 +165,7 @@ TEST(WorldControllers, ControllersAndClientsShareAService) {
 
 // ---- The same seed, the same trace -------------------------------------------------------------
 
-Scenario fleet_in_trouble() {
+Scenario controllers_in_trouble() {
   ControllersSpec spec = pods(10);
   spec.count = 20;
   spec.hot_keys = 2;
@@ -181,24 +181,24 @@ Scenario fleet_in_trouble() {
   return scenario;
 }
 
-TEST(WorldControllers, TheSameSeedGivesTheSameTraceOnEveryMachine) {
-  const Record record = played(fleet_in_trouble(), 42);
-  EXPECT_EQ(record.trace_hash, played(fleet_in_trouble(), 42).trace_hash);
-  EXPECT_NE(record.trace_hash, played(fleet_in_trouble(), 43).trace_hash);
+TEST(ControllerGroups, TheSameSeedGivesTheSameTraceOnEveryMachine) {
+  const Record record = played(controllers_in_trouble(), 42);
+  EXPECT_EQ(record.trace_hash, played(controllers_in_trouble(), 42).trace_hash);
+  EXPECT_NE(record.trace_hash, played(controllers_in_trouble(), 43).trace_hash);
   EXPECT_GT(record.controllers[0].succeeded, 1000u);
   EXPECT_GT(record.controllers[0].retries, 100u);
 }
 
 // To look is not to touch.
-TEST(WorldControllers, TheBucketDoesNotChangeTheTrace) {
-  Scenario scenario = fleet_in_trouble();
+TEST(ControllerGroups, TheBucketDoesNotChangeTheTrace) {
+  Scenario scenario = controllers_in_trouble();
   const std::uint64_t hash = played(scenario).trace_hash;
   scenario.bucket = 7ms;
   EXPECT_EQ(played(scenario).trace_hash, hash);
 }
 
-TEST(WorldControllers, TwoPoliciesSeeTheSameEvents) {
-  const Scenario scenario = fleet_in_trouble();
+TEST(ControllerGroups, TwoPoliciesSeeTheSameEvents) {
+  const Scenario scenario = controllers_in_trouble();
   Scenario other = scenario;
   other.controllers[0].coalesce = false;
   other.controllers[0].retries.max_attempts = 1;
@@ -211,7 +211,7 @@ TEST(WorldControllers, TwoPoliciesSeeTheSameEvents) {
 }
 
 // Each run checks its own books as well, queues included.
-TEST(WorldControllers, EveryWorldBalances) {
+TEST(ControllerGroups, EveryWorldBalances) {
   std::uint64_t succeeded = 0;
   std::uint64_t parked = 0;
   for (std::uint64_t seed = 1; seed <= 150; ++seed) {
@@ -234,7 +234,7 @@ TEST(WorldControllers, EveryWorldBalances) {
   EXPECT_GT(parked, 10u);
 }
 
-TEST(WorldControllers, TooManyWaitingKeysCutItShort) {
+TEST(ControllerGroups, TooManyWaitingKeysCutItShort) {
   ControllersSpec spec = pods(2000);
   spec.coalesce = false;
   const Scenario scenario = controlled(spec, service("db", takes(1s)));
@@ -258,7 +258,7 @@ double queued_p99(std::int32_t broken_keys, std::uint64_t seed,
   return find_measure("queued_p99")->of(scenario, played(scenario, seed));
 }
 
-TEST(WorldControllers, ABrokenKeyDoesNotHoldUpTheHealthyOnes) {
+TEST(ControllerGroups, ABrokenKeyDoesNotHoldUpTheHealthyOnes) {
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {
     const double without = queued_p99(0, seed);
     EXPECT_GT(without, 10) << seed;  // ms: there is a queue.

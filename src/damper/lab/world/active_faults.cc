@@ -1,4 +1,4 @@
-#include "damper/lab/world/weather.h"
+#include "damper/lab/world/active_faults.h"
 
 #include <algorithm>
 
@@ -6,7 +6,7 @@
 
 namespace damper::lab {
 
-Weather::Weather(const Scenario& scenario) {
+ActiveFaults::ActiveFaults(const Scenario& scenario) {
   for (const FaultSpec& spec : scenario.faults) {
     const auto on = spec.kind == FaultKind::spike ? scenario.find_clients(spec.on)
                                                   : scenario.find_service(spec.on);
@@ -15,34 +15,35 @@ Weather::Weather(const Scenario& scenario) {
   }
 }
 
-void Weather::turn(std::size_t fault, bool on) {
+void ActiveFaults::turn(std::size_t fault, bool on) {
   const auto place = std::lower_bound(on_.begin(), on_.end(), fault);
   const bool is_there = place != on_.end() && *place == fault;
   if (on && !is_there) on_.insert(place, fault);
   if (!on && is_there) on_.erase(place);
 }
 
-bool Weather::is_on(std::size_t fault) const noexcept {
+bool ActiveFaults::is_on(std::size_t fault) const noexcept {
   return std::binary_search(on_.begin(), on_.end(), fault);
 }
 
-bool Weather::covers(const Fault& fault, FaultKind kind, std::size_t service,
-                     std::size_t replica) noexcept {
+bool ActiveFaults::covers(const Fault& fault, FaultKind kind, std::size_t service,
+                          std::size_t replica) noexcept {
   if (fault.spec->kind != kind || fault.on != service) return false;
   const auto& replicas = fault.spec->replicas;
   return replicas.empty() || std::find(replicas.begin(), replicas.end(),
                                        static_cast<std::int32_t>(replica)) != replicas.end();
 }
 
-const FaultSpec* Weather::find(FaultKind kind, std::size_t service,
-                               std::size_t replica) const noexcept {
+const FaultSpec* ActiveFaults::find(FaultKind kind, std::size_t service,
+                                    std::size_t replica) const noexcept {
   for (const std::size_t i : on_) {
     if (covers(all_[i], kind, service, replica)) return all_[i].spec;
   }
   return nullptr;
 }
 
-Instant Weather::passes_at(std::size_t service, std::size_t replica, Instant now) const noexcept {
+Instant ActiveFaults::passes_at(std::size_t service, std::size_t replica,
+                                Instant now) const noexcept {
   Instant passes = now;
   for (const std::size_t i : on_) {
     if (covers(all_[i], FaultKind::lost, service, replica)) return kNever;
@@ -53,7 +54,7 @@ Instant Weather::passes_at(std::size_t service, std::size_t replica, Instant now
   return passes;
 }
 
-double Weather::slowness(std::size_t service, std::size_t replica) const noexcept {
+double ActiveFaults::slowness(std::size_t service, std::size_t replica) const noexcept {
   double factor = 1;
   for (const std::size_t i : on_) {
     if (all_[i].spec->requests == 0 && covers(all_[i], FaultKind::slow, service, replica)) {
@@ -63,7 +64,7 @@ double Weather::slowness(std::size_t service, std::size_t replica) const noexcep
   return factor;
 }
 
-double Weather::cost_of_next(std::size_t service, std::size_t replica) {
+double ActiveFaults::cost_of_next(std::size_t service, std::size_t replica) {
   double factor = 1;
   for (const std::size_t i : on_) {
     if (all_[i].requests == 0 || !covers(all_[i], FaultKind::slow, service, replica)) continue;
@@ -75,7 +76,7 @@ double Weather::cost_of_next(std::size_t service, std::size_t replica) {
   return factor;
 }
 
-double Weather::capacity(std::size_t service, std::size_t replica) const noexcept {
+double ActiveFaults::capacity(std::size_t service, std::size_t replica) const noexcept {
   double share = 1;
   for (const std::size_t i : on_) {
     if (covers(all_[i], FaultKind::capacity, service, replica)) {
@@ -85,7 +86,7 @@ double Weather::capacity(std::size_t service, std::size_t replica) const noexcep
   return share;
 }
 
-double Weather::spike(std::size_t clients) const noexcept {
+double ActiveFaults::spike(std::size_t clients) const noexcept {
   double factor = 1;
   for (const std::size_t i : on_) {
     if (all_[i].spec->kind == FaultKind::spike && all_[i].on == clients) {

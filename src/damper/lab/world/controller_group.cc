@@ -1,4 +1,4 @@
-#include "damper/lab/world/fleet.h"
+#include "damper/lab/world/controller_group.h"
 
 #include <algorithm>
 
@@ -20,7 +20,8 @@ std::uint32_t object_of(std::uint64_t key) noexcept { return static_cast<std::ui
 
 }  // namespace
 
-Fleet::Fleet(const ControllersSpec& spec, std::size_t group, const Streams& streams)
+ControllerGroup::ControllerGroup(const ControllersSpec& spec, std::size_t group,
+                                 const RandomStreams& streams)
     : spec_(spec), group_(group), streams_(streams) {
   const queue::ControllerCoreOptions options = core_options(spec);
   for (std::uint32_t i = 0; i < static_cast<std::uint32_t>(spec.count); ++i) {
@@ -29,12 +30,12 @@ Fleet::Fleet(const ControllersSpec& spec, std::size_t group, const Streams& stre
   objects_.resize(controllers_.size() * static_cast<std::size_t>(spec.keys));
 }
 
-Instant Fleet::next_event(std::uint32_t controller, Instant now) {
+Instant ControllerGroup::next_event(std::uint32_t controller, Instant now) {
   if (spec_.events <= 0) return kNever;
   return add(now, exponential_gap(spec_.events, controllers_[controller].events.draw()));
 }
 
-std::uint32_t Fleet::next_object(std::uint32_t controller) {
+std::uint32_t ControllerGroup::next_object(std::uint32_t controller) {
   Random& random = controllers_[controller].events;
   const bool hot = random.draw() < spec_.hot_share;
   const double place = random.draw();
@@ -43,14 +44,14 @@ std::uint32_t Fleet::next_object(std::uint32_t controller) {
   return static_cast<std::uint32_t>(spec_.hot_keys + static_cast<std::int32_t>(place * cold));
 }
 
-Instant Fleet::first_resync(std::uint32_t controller) const {
+Instant ControllerGroup::first_resync(std::uint32_t controller) const {
   if (spec_.resync <= Duration{0}) return kNever;
   const double share = streams_.draw(Purpose::events, ~entity(controller), ~std::uint64_t{0});
   return Instant{
       Duration{static_cast<std::int64_t>(share * static_cast<double>(spec_.resync.count()))}};
 }
 
-void Fleet::on_event(std::uint32_t controller, std::uint32_t index, Instant now) {
+void ControllerGroup::on_event(std::uint32_t controller, std::uint32_t index, Instant now) {
   Controller& at = controllers_[controller];
   Object& changed = object(controller, index);
   changed.since = std::min(changed.since, now);
@@ -63,7 +64,7 @@ void Fleet::on_event(std::uint32_t controller, std::uint32_t index, Instant now)
   --parked_;
 }
 
-Fleet::Next Fleet::next(std::uint32_t controller, Instant now) {
+ControllerGroup::Next ControllerGroup::next(std::uint32_t controller, Instant now) {
   Controller& at = controllers_[controller];
   if (at.running >= spec_.workers) return {};
   const Core::Next next = at.core.next(now, draw(controller));
@@ -89,7 +90,8 @@ Fleet::Next Fleet::next(std::uint32_t controller, Instant now) {
   return {run, kNever};
 }
 
-std::optional<Duration> Fleet::finish(const Run& run, const decide::Report& report, Instant now) {
+std::optional<Duration> ControllerGroup::finish(const Run& run, const decide::Report& report,
+                                                Instant now) {
   Controller& at = controllers_[run.controller];
   const bool well = report.outcome == decide::Outcome::success;
   const Finish how{.how = well ? Finish::How::done : Finish::How::failed, .report = report};
@@ -114,7 +116,7 @@ std::optional<Duration> Fleet::finish(const Run& run, const decide::Report& repo
   return std::nullopt;
 }
 
-double Fleet::budget(Instant now) {
+double ControllerGroup::budget(Instant now) {
   const std::size_t stride = (controllers_.size() + 99) / 100;
   double sum = 0;
   std::size_t count = 0;
@@ -124,7 +126,7 @@ double Fleet::budget(Instant now) {
   return sum / static_cast<double>(count);
 }
 
-bool Fleet::is_balanced(Instant now) {
+bool ControllerGroup::is_balanced(Instant now) {
   std::size_t waiting = 0;
   std::size_t running = 0;
   std::size_t parked = 0;

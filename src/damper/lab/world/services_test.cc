@@ -1,6 +1,7 @@
+#include "damper/lab/world/services.h"
+
 #include <gtest/gtest.h>
 
-#include "damper/lab/world/world_parts.h"
 #include "damper/lab/world/world_testing.h"
 
 namespace damper::lab {
@@ -9,7 +10,7 @@ namespace {
 using namespace std::chrono_literals;
 using decide::Outcome;
 
-TEST(WorldServices, OneWorkerTakesOneAfterTheOther) {
+TEST(Services, OneWorkerTakesOneAfterTheOther) {
   const Record record = played(tried_once({service("db", takes(1s), 1)}, {at_once(5)}));
   const ClientsRecord& users = record.clients[0];
   EXPECT_EQ(users.succeeded, 5u);
@@ -23,7 +24,7 @@ TEST(WorldServices, OneWorkerTakesOneAfterTheOther) {
   EXPECT_EQ(record.services[0].ticks[15].working, 1u);
 }
 
-TEST(WorldServices, WhoeverFindsNoRoomIsRefused) {
+TEST(Services, WhoeverFindsNoRoomIsRefused) {
   ServiceSpec db = service("db", takes(1s), 1);
   db.queue_bound = 2;
   const Record record = played(tried_once({db}, {at_once(5)}));
@@ -33,14 +34,14 @@ TEST(WorldServices, WhoeverFindsNoRoomIsRefused) {
   EXPECT_EQ(record.services[0].attempts, 5u);
 }
 
-TEST(WorldServices, ARefusalIsToldInTheWordsOfTheService) {
+TEST(Services, ARefusalIsToldInTheWordsOfTheService) {
   ServiceSpec db = service("db", takes(1s), 1);
   db.queue_bound = 0;
   db.refusal = Outcome::permanent;
   EXPECT_EQ(count(played(tried_once({db}, {at_once(5)})), Verdict::permanent), 4u);
 }
 
-TEST(WorldServices, ALimitRefusesAsWell) {
+TEST(Services, ALimitRefusesAsWell) {
   ServiceSpec db = service("db", takes(1s), 1);
   db.limit = admit::ConcurrencyLimitOptions{.kind = admit::LimitKind::fixed, .initial = 3};
   const Record record = played(tried_once({db}, {at_once(5), one_at(3500ms, "late")}));
@@ -50,7 +51,7 @@ TEST(WorldServices, ALimitRefusesAsWell) {
 }
 
 // A worker does A until 2 s. B waits and is given up at 1.1 s. C comes at 3 s, to a free worker.
-TEST(WorldServices, NobodyWaitsBehindOneWhoHasLeft) {
+TEST(Services, NobodyWaitsBehindOneWhoHasLeft) {
   for (const auto discipline : {Discipline::fifo, Discipline::lifo, Discipline::shed}) {
     SCOPED_TRACE(kDisciplineNames[static_cast<std::size_t>(discipline)]);
     ServiceSpec db = service("db", takes(2s), 1);
@@ -64,7 +65,7 @@ TEST(WorldServices, NobodyWaitsBehindOneWhoHasLeft) {
   }
 }
 
-TEST(WorldServices, AHandoverDelaysThoseWhoWait) {
+TEST(Services, AHandoverDelaysThoseWhoWait) {
   ServiceSpec db = service("db", takes(100ms), 1);
   db.handover = 10ms;
   const Record record = played(tried_once({db}, {at_once(3)}));
@@ -74,7 +75,7 @@ TEST(WorldServices, AHandoverDelaysThoseWhoWait) {
 }
 
 // A is done at 100 ms; B waits, and C comes while the worker is on its way to B.
-TEST(WorldServices, DuringAHandoverTheNewcomerIsFirst) {
+TEST(Services, DuringAHandoverTheNewcomerIsFirst) {
   ServiceSpec db = service("db", takes(100ms), 1);
   db.handover = 10ms;
   const Record record =
@@ -84,7 +85,7 @@ TEST(WorldServices, DuringAHandoverTheNewcomerIsFirst) {
 }
 
 // A and B are done at 100 and 105 ms; each worker takes one of the two that wait, 10 ms later.
-TEST(WorldServices, EachHandoverIsOneWorkers) {
+TEST(Services, EachHandoverIsOneWorkers) {
   ServiceSpec db = service("db", takes(100ms), 2);
   db.handover = 10ms;
   ClientsSpec two = at_once(2);
@@ -95,7 +96,7 @@ TEST(WorldServices, EachHandoverIsOneWorkers) {
 }
 
 // A is done at 1 s. B, who waited in the only place, was given up: it makes room for D.
-TEST(WorldServices, AHandoverClearsTheLineOfThoseWhoHaveLeft) {
+TEST(Services, AHandoverClearsTheLineOfThoseWhoHaveLeft) {
   ServiceSpec db = service("db", takes(1s), 1);
   db.handover = 1ms;
   db.heeds_cancel = true;
@@ -107,7 +108,7 @@ TEST(WorldServices, AHandoverClearsTheLineOfThoseWhoHaveLeft) {
   EXPECT_EQ(record.clients[3].latency.max(), 900ms + 1ms + 1s);
 }
 
-TEST(WorldServices, ACapacityCutEndsForAllWorkersAtOnce) {
+TEST(Services, ACapacityCutEndsForAllWorkersAtOnce) {
   for (const Duration handover : {0ms, 1ms}) {
     ServiceSpec db = service("db", takes(1s), 5);
     db.handover = handover;
@@ -122,7 +123,7 @@ TEST(WorldServices, ACapacityCutEndsForAllWorkersAtOnce) {
   }
 }
 
-TEST(WorldServices, OfTwoCutsTheSmallerCapacityCounts) {
+TEST(Services, OfTwoCutsTheSmallerCapacityCounts) {
   const ServiceSpec db = service("db", takes(1s), 4);
   const Record record = played(tried_once(
       {db}, {at_once(12)},
@@ -136,7 +137,7 @@ TEST(WorldServices, OfTwoCutsTheSmallerCapacityCounts) {
   EXPECT_EQ(record.clients[0].succeeded, 12u);
 }
 
-TEST(WorldServices, OneWhoseTimeIsUpIsNotWorkedOnIfTheServiceHeedsIt) {
+TEST(Services, OneWhoseTimeIsUpIsNotWorkedOnIfTheServiceHeedsIt) {
   for (const bool heeds : {false, true}) {
     ServiceSpec db = service("db", takes(2s), 1);
     db.heeds_deadline = heeds;
@@ -150,7 +151,7 @@ TEST(WorldServices, OneWhoseTimeIsUpIsNotWorkedOnIfTheServiceHeedsIt) {
   }
 }
 
-TEST(WorldServices, NorIsItByAFreeWorker) {
+TEST(Services, NorIsItByAFreeWorker) {
   for (const bool heeds : {false, true}) {
     ServiceSpec db = service("db", takes(2s), 1);
     db.heeds_deadline = heeds;
@@ -162,7 +163,7 @@ TEST(WorldServices, NorIsItByAFreeWorker) {
   }
 }
 
-TEST(WorldServices, OneWhoIsGivenUpFreesItsWorkerIfTheServiceHeedsIt) {
+TEST(Services, OneWhoIsGivenUpFreesItsWorkerIfTheServiceHeedsIt) {
   for (const bool heeds : {false, true}) {
     ServiceSpec db = service("db", takes(4s), 1);
     db.heeds_cancel = heeds;
@@ -172,7 +173,7 @@ TEST(WorldServices, OneWhoIsGivenUpFreesItsWorkerIfTheServiceHeedsIt) {
   }
 }
 
-TEST(WorldServices, OneWhoIsGivenUpOnTheWayIsNotWorkedOnEither) {
+TEST(Services, OneWhoIsGivenUpOnTheWayIsNotWorkedOnEither) {
   for (const bool heeds : {false, true}) {
     ServiceSpec db = service("db", takes(1s), 1);
     db.heeds_cancel = heeds;
@@ -184,7 +185,7 @@ TEST(WorldServices, OneWhoIsGivenUpOnTheWayIsNotWorkedOnEither) {
 }
 
 // What was not worked on to the end says nothing about how long it takes.
-TEST(WorldServices, TheLimitLearnsNothingFromThoseWhoLeave) {
+TEST(Services, TheLimitLearnsNothingFromThoseWhoLeave) {
   ServiceSpec db = service("db", takes(1s), 50);
   db.limit = admit::ConcurrencyLimitOptions{.kind = admit::LimitKind::gradient};
   db.heeds_cancel = true;
@@ -204,7 +205,7 @@ TEST(WorldServices, TheLimitLearnsNothingFromThoseWhoLeave) {
   EXPECT_TRUE(unmoved(played(tried_once({db}, {users}, {fault(FaultKind::capacity, 0s, 5s, 0)}))));
 }
 
-TEST(WorldServices, AServiceThatIsDownAnswersAtOnce) {
+TEST(Services, AServiceThatIsDownAnswersAtOnce) {
   FaultSpec down = fault(FaultKind::down, 0s, 10s);
   down.answer = Outcome::permanent;
   ServiceSpec db = service("db", takes(1s), 1);
@@ -217,7 +218,7 @@ TEST(WorldServices, AServiceThatIsDownAnswersAtOnce) {
   EXPECT_EQ(record.services[0].attempts, 3u);
 }
 
-TEST(WorldServices, AFaultIsOnFromItsBeginningToItsEnd) {
+TEST(Services, AFaultIsOnFromItsBeginningToItsEnd) {
   const ServiceSpec db = service("db");
   const auto failed_at = [&db](Duration time) {
     const Record record =
@@ -231,7 +232,7 @@ TEST(WorldServices, AFaultIsOnFromItsBeginningToItsEnd) {
   EXPECT_FALSE(failed_at(2s));
 }
 
-TEST(WorldServices, ErrorsComeAfterTheServiceTime) {
+TEST(Services, ErrorsComeAfterTheServiceTime) {
   const ServiceSpec db = service("db", takes(10ms));
   const Record all = played(tried_once({db}, {at_once(5)}, {fault(FaultKind::errors, 0s, 1s, 1)}));
   EXPECT_EQ(all.clients[0].failed, 5u);
@@ -247,7 +248,7 @@ TEST(WorldServices, ErrorsComeAfterTheServiceTime) {
             some.clients[0].failed);  // The same draws.
 }
 
-TEST(WorldServices, SlowIsSoManyTimesAsLong) {
+TEST(Services, SlowIsSoManyTimesAsLong) {
   const ServiceSpec db = service("db", takes(100ms), 1);
   const Record record =
       played(tried_once({db}, {at_once(1)}, {fault(FaultKind::slow, 0s, 1s, 2.5)}));
@@ -257,7 +258,7 @@ TEST(WorldServices, SlowIsSoManyTimesAsLong) {
   EXPECT_EQ(played(tried_once({db}, {at_once(4)}, {first_two})).last_end, 2200ms);
 }
 
-TEST(WorldServices, ServiceTimesMayGrowWithTheLoadAndHaveAGrain) {
+TEST(Services, ServiceTimesMayGrowWithTheLoadAndHaveAGrain) {
   ServiceSpec db = service("db", takes(57ms));
   db.grain = 10ms;
   db.per_request = 1ms;
@@ -267,13 +268,13 @@ TEST(WorldServices, ServiceTimesMayGrowWithTheLoadAndHaveAGrain) {
   EXPECT_EQ(record.clients[0].latency.max(), 53ms);
 }
 
-TEST(WorldServices, AnAnswerMayComeTooLateToBeGood) {
+TEST(Services, AnAnswerMayComeTooLateToBeGood) {
   ServiceSpec db = service("db", takes(1s), 1);
   db.fails_after = 3s;
   EXPECT_EQ(played(tried_once({db}, {at_once(5)})).clients[0].succeeded, 2u);
 }
 
-TEST(WorldServices, CorrelatedReplicasTakeEquallyLong) {
+TEST(Services, CorrelatedReplicasTakeEquallyLong) {
   const auto succeeded = [](double correlation) {
     ServiceSpec db = service("db", Distribution::mix(0s, 10s, Percent(50)));
     db.correlation = correlation;
