@@ -51,18 +51,21 @@ std::optional<std::string> find_error(const CircuitBreakerOptions& o) {
       .error();
 }
 
-CircuitBreaker::Hot CircuitBreaker::hot(const CircuitBreakerOptions& options) noexcept {
-  DAMPER_CHECK(!find_error(options));
+template <Footprint kFootprint>
+auto BasicCircuitBreaker<kFootprint>::hot(const CircuitBreakerOptions& options) noexcept -> Hot {
+  DAMPER_CHECK(!find_error(options) && options.probes <= kMostProbes);
   const bool slow_counts = options.slow_call_duration > Duration(0);
-  return {SlotClock(options.window / SlotRing<>::kLiveSlots),
+  return {SlotClock(options.window / Ring::kLiveSlots),
           slow_counts ? options.slow_call_duration : kForever};
 }
 
-CircuitBreaker::CircuitBreaker(const CircuitBreakerOptions& options)
+template <Footprint kFootprint>
+BasicCircuitBreaker<kFootprint>::BasicCircuitBreaker(const CircuitBreakerOptions& options)
     : hot_(hot(options)), options_(options) {}
 
-CircuitBreaker::Permit CircuitBreaker::try_admit_rarely(State state, Instant now,
-                                                        double draw) noexcept {
+template <Footprint kFootprint>
+auto BasicCircuitBreaker<kFootprint>::try_admit_general(State state, Instant now,
+                                                        double draw) noexcept -> Permit {
   if (state.phase == Phase::ramping) {
     if (!ramp_over(state, now)) {
       const auto elapsed =
@@ -86,7 +89,8 @@ CircuitBreaker::Permit CircuitBreaker::try_admit_rarely(State state, Instant now
   return permit;
 }
 
-CircuitBreaker::Permit CircuitBreaker::try_probe(State state, Instant now) noexcept {
+template <Footprint kFootprint>
+auto BasicCircuitBreaker<kFootprint>::try_probe(State state, Instant now) noexcept -> Permit {
   const CircuitBreakerOptions options = options_.load();
   const Duration stagger = options.probe_lease / options.probes;
   const std::int64_t passed = std::max(between(mark(state), now), Duration(0)) / stagger;
@@ -117,7 +121,8 @@ CircuitBreaker::Permit CircuitBreaker::try_probe(State state, Instant now) noexc
 }
 
 // Whether the lease was still the permit's and had not ended.
-bool CircuitBreaker::return_lease(Permit permit, Instant now) noexcept {
+template <Footprint kFootprint>
+bool BasicCircuitBreaker<kFootprint>::return_lease(Permit permit, Instant now) noexcept {
   std::atomic<std::uint64_t>& place = leases_[permit.probe - 1U];
   std::uint64_t seen = place.load(std::memory_order_relaxed);
   if (lease_number(seen) != permit.lease) return false;
@@ -125,12 +130,14 @@ bool CircuitBreaker::return_lease(Permit permit, Instant now) noexcept {
   return place.compare_exchange_strong(seen, seen & ~kOut, std::memory_order_acq_rel) && in_time;
 }
 
-void CircuitBreaker::on_cancel(Permit permit, Instant now) noexcept {
+template <Footprint kFootprint>
+void BasicCircuitBreaker<kFootprint>::on_cancel(Permit permit, Instant now) noexcept {
   if (permit.probe != 0) return_lease(permit, now);
 }
 
-Transition CircuitBreaker::on_result(Permit permit, bool failed, Duration latency, Instant now,
-                                     double draw) noexcept {
+template <Footprint kFootprint>
+Transition BasicCircuitBreaker<kFootprint>::on_result(Permit permit, bool failed, Duration latency,
+                                                      Instant now, double draw) noexcept {
   const Hot hot = hot_.load();
   const bool slow = latency > hot.slow_after;
   if (permit.probe != 0) return on_probe_result(permit, failed || slow, now, draw);
@@ -160,8 +167,9 @@ Transition CircuitBreaker::on_result(Permit permit, bool failed, Duration latenc
   return trips ? try_open(state, now, draw) : Transition::none;
 }
 
-Transition CircuitBreaker::on_probe_result(Permit permit, bool failed, Instant now,
-                                           double draw) noexcept {
+template <Footprint kFootprint>
+Transition BasicCircuitBreaker<kFootprint>::on_probe_result(Permit permit, bool failed, Instant now,
+                                                            double draw) noexcept {
   if (!return_lease(permit, now)) return Transition::none;
   for (;;) {
     State state = load();
@@ -176,13 +184,15 @@ Transition CircuitBreaker::on_probe_result(Permit permit, bool failed, Instant n
   }
 }
 
-bool CircuitBreaker::ramp_over(State state, Instant now) const noexcept {
+template <Footprint kFootprint>
+bool BasicCircuitBreaker<kFootprint>::ramp_over(State state, Instant now) const noexcept {
   return between(mark(state), now) >= options_.load().ramp;
 }
 
 // The next generation is claimed, then made ready, then published. Whoever does not get it goes
 // on with the old state; nobody waits.
-bool CircuitBreaker::try_move(State from, State to, Instant mark) noexcept {
+template <Footprint kFootprint>
+bool BasicCircuitBreaker<kFootprint>::try_move(State from, State to, Instant mark) noexcept {
   std::uint32_t generation = from.generation;
   if (!claimed_.compare_exchange_strong(generation, to.generation, std::memory_order_acq_rel)) {
     return false;
@@ -192,7 +202,9 @@ bool CircuitBreaker::try_move(State from, State to, Instant mark) noexcept {
   return true;
 }
 
-Transition CircuitBreaker::try_open(State from, Instant now, double draw) noexcept {
+template <Footprint kFootprint>
+Transition BasicCircuitBreaker<kFootprint>::try_open(State from, Instant now,
+                                                     double draw) noexcept {
   const CircuitBreakerOptions options = options_.load();
   if (from.phase == Phase::ramping && ramp_over(from, now)) from.trips = 0;
   const Duration d =
@@ -202,45 +214,53 @@ Transition CircuitBreaker::try_open(State from, Instant now, double draw) noexce
   return try_move(from, open, add(now, jittered(d, draw))) ? Transition::opened : Transition::none;
 }
 
-Transition CircuitBreaker::try_close(State from, Instant now) noexcept {
+template <Footprint kFootprint>
+Transition BasicCircuitBreaker<kFootprint>::try_close(State from, Instant now) noexcept {
   const bool ramp = options_.load().ramp > Duration(0);
   const State closed = ramp ? State{from.generation + 1, Phase::ramping, from.trips, 0}
                             : State{from.generation + 1, Phase::closed, 0, 0};
   return try_move(from, closed, now) ? Transition::closed : Transition::none;
 }
 
-Transition CircuitBreaker::trip(Instant now, double draw) noexcept {
+template <Footprint kFootprint>
+Transition BasicCircuitBreaker<kFootprint>::trip(Instant now, double draw) noexcept {
   const State state = load();
   if (state.phase == Phase::open || state.phase == Phase::half_open) return Transition::none;
   return try_open(state, now, draw);
 }
 
-Transition CircuitBreaker::close(Instant now) noexcept {
+template <Footprint kFootprint>
+Transition BasicCircuitBreaker<kFootprint>::close(Instant now) noexcept {
   const State state = load();
   if (state.phase != Phase::open && state.phase != Phase::half_open) return Transition::none;
   const State closed{state.generation + 1, Phase::closed, 0, 0};
   return try_move(state, closed, now) ? Transition::closed : Transition::none;
 }
 
-BreakerState CircuitBreaker::state(Instant now) const noexcept {
+template <Footprint kFootprint>
+BreakerState BasicCircuitBreaker<kFootprint>::state(Instant now) const noexcept {
   const State state = load();
   if (state.phase == Phase::half_open) return BreakerState::half_open;
   if (state.phase != Phase::open) return BreakerState::closed;
   return now < mark(state) ? BreakerState::open : BreakerState::half_open;
 }
 
-bool CircuitBreaker::calm(Instant now) const noexcept {
+template <Footprint kFootprint>
+bool BasicCircuitBreaker<kFootprint>::calm(Instant now) const noexcept {
   const State state = load();
   return state.phase == Phase::closed || (state.phase == Phase::ramping && ramp_over(state, now));
 }
 
-Duration CircuitBreaker::open_for(Instant now) const noexcept {
+template <Footprint kFootprint>
+Duration BasicCircuitBreaker<kFootprint>::open_for(Instant now) const noexcept {
   const State state = load();
   if (state.phase != Phase::open) return Duration(0);
   return std::max(between(now, mark(state)), Duration(0));
 }
 
-void CircuitBreaker::reload(const CircuitBreakerOptions& options, Instant now) noexcept {
+template <Footprint kFootprint>
+void BasicCircuitBreaker<kFootprint>::reload(const CircuitBreakerOptions& options,
+                                             Instant now) noexcept {
   const Hot old = hot_.load();
   Hot next = hot(options);
   if (next.clock.width() == old.clock.width()) {
@@ -257,5 +277,8 @@ void CircuitBreaker::reload(const CircuitBreakerOptions& options, Instant now) n
   hot_.store(next);
   options_.store(options);
 }
+
+template class BasicCircuitBreaker<Footprint::large>;
+template class BasicCircuitBreaker<Footprint::small>;
 
 }  // namespace damper::admit

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include "damper/base/bounds.h"
 #include "damper/base/enum_names.h"
@@ -56,6 +57,16 @@ inline constexpr EnumNames<BreakerState::half_open> kBreakerStateNames = {"close
 // What a report did to the breaker. Of all calls that could have, one alone is told.
 enum class Transition : std::uint8_t { none, opened, closed };
 
+// A BreakerPermit is the answer of try_admit(), passed back with the result. Default: refused.
+struct BreakerPermit {
+  std::uint32_t generation = 0;
+  std::uint16_t lease = 0;  // number of the lease in its cell
+  std::uint8_t probe = 0;   // 0: not a probe, else the cell + 1
+  bool admitted : 1 = false;
+  bool half_opened : 1 = false;  // this call turned the breaker half-open; admitted or not
+};
+static_assert(sizeof(BreakerPermit) == 8);
+
 // A CircuitBreaker stops calls to a dependency that fails, and lets them back in carefully.
 //
 // Why: a call that will fail costs the caller its time and the dependency its recovery. The hard
@@ -75,26 +86,22 @@ enum class Transition : std::uint8_t { none, opened, closed };
 //   (2) A lease ends after probe_lease (to the microsecond); its late result is ignored.
 //   (3) A cancelled probe returns its lease and is no verdict.
 //   (4) A result counts only in the generation that admitted its call.
-//   (5) The open time is under d and at least d/2: no two breakers share an instant, at the cap
-//   too. (6) Each transition is reported by one call. (7) A reload keeps the state, the counts
-//   within the window, the open time and the leases.
+//   (5) The open time is under d and at least d/2, at the cap too: breakers that opened together do
+//       not probe together.
+//   (6) Each transition is reported by one call.
+//   (7) A reload keeps the state, the counts within the window, the open time and the leases.
 // Thread safety: all methods may be called concurrently, reload() with all but itself; lock-free.
 // No call waits for another: while one thread makes a transition the others find the old state.
 // Cost: no allocation. Closed: try_admit is one load; on_success is a few loads and one
 // compare-and-swap. Open: try_admit is two loads.
-class CircuitBreaker {
+template <Footprint kFootprint>
+class BasicCircuitBreaker {
  public:
-  // What try_admit() said; handed back with the result. Default: refused.
-  struct Permit {
-    std::uint32_t generation = 0;
-    std::uint16_t lease = 0;  // which lease of the place; leases are numbered
-    std::uint8_t probe = 0;   // 0: not a probe, else the place + 1
-    bool admitted : 1 = false;
-    bool half_opened : 1 = false;  // this very call turned the breaker half-open; admitted or not
-  };
+  using Permit = BreakerPermit;
+  static constexpr std::int32_t kMostProbes = kFootprint == Footprint::large ? 16 : 4;
 
   // REQUIRES: !find_error(options).
-  explicit CircuitBreaker(const CircuitBreakerOptions& options);
+  explicit BasicCircuitBreaker(const CircuitBreakerOptions& options);
 
   // Whether a call may go now. Each admitted call ends in exactly one of on_success, on_failure and
   // on_cancel. `draw` is for the ramp.
@@ -103,7 +110,7 @@ class CircuitBreaker {
     if (state.phase == Phase::closed) [[likely]]
       return admit(state);
     if (state.phase == Phase::open && now < mark(state)) return {};
-    return try_admit_rarely(state, now, draw);
+    return try_admit_general(state, now, draw);
   }
 
   // `draw` is for the open time, should this result trip the breaker.
@@ -143,7 +150,8 @@ class CircuitBreaker {
   void reload(const CircuitBreakerOptions& options, Instant now) noexcept;
 
  private:
-  static constexpr int kMostProbes = 16;
+  using Ring = RingOf<kFootprint>;
+  using Calls = std::conditional_t<kFootprint == Footprint::large, ShardedSlotRing<>, Ring>;
 
   enum class Phase : std::uint8_t { closed, ramping, open, half_open };
   // The published state, packed in one word.
@@ -185,7 +193,7 @@ class CircuitBreaker {
   }
   static Hot hot(const CircuitBreakerOptions& options) noexcept;
 
-  Permit try_admit_rarely(State state, Instant now, double draw) noexcept;
+  Permit try_admit_general(State state, Instant now, double draw) noexcept;
   Permit try_probe(State state, Instant now) noexcept;
   bool return_lease(Permit permit, Instant now) noexcept;
   Transition on_result(Permit permit, bool failed, Duration latency, Instant now,
@@ -199,16 +207,20 @@ class CircuitBreaker {
   std::atomic<std::uint64_t> state_{pack(State{})};
   std::array<std::atomic<std::int64_t>, 2> marks_{};
   Seqlock<Hot> hot_;
-  ShardedSlotRing<> calls_;
-  SlotRing<> failures_;
-  SlotRing<> slow_calls_;
+  Calls calls_;
+  Ring failures_;
+  Ring slow_calls_;
   TaggedCount streak_;                                      // failures in a row, by generation
   std::atomic<std::uint32_t> claimed_{State{}.generation};  // who may publish it is decided here
   Seqlock<CircuitBreakerOptions> options_;
-  std::array<std::atomic<std::uint64_t>, kMostProbes> leases_{};
+  std::array<std::atomic<std::uint64_t>, std::size_t{kMostProbes}> leases_{};
 };
 
-static_assert(sizeof(CircuitBreaker::Permit) == 8);
+using CircuitBreaker = BasicCircuitBreaker<Footprint::large>;
+using SmallCircuitBreaker = BasicCircuitBreaker<Footprint::small>;
+
+extern template class BasicCircuitBreaker<Footprint::large>;
+extern template class BasicCircuitBreaker<Footprint::small>;
 
 }  // namespace damper::admit
 

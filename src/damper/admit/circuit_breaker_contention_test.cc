@@ -17,16 +17,16 @@ namespace {
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using Permit = CircuitBreaker::Permit;
+using Permit = BreakerPermit;
 
 // A walk over all that can happen, in one thread, against the numbered invariants.
-TEST(CircuitBreaker, KeepsItsInvariantsOverManySeeds) {  // Invariants (1) to (6)
+TYPED_TEST(AnyCircuitBreaker, KeepsItsInvariantsOverManySeeds) {  // Invariants (1) to (6)
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     Random random(seed);
     CircuitBreakerOptions options = hasty();
     options.probes = 1 + static_cast<std::int32_t>(random.bits() % 4);
     options.consecutive_failures = 2;
-    CircuitBreaker breaker(options);
+    TypeParam breaker(options);
     struct Out {
       Permit permit;
       Instant since;
@@ -79,12 +79,12 @@ TEST(CircuitBreaker, KeepsItsInvariantsOverManySeeds) {  // Invariants (1) to (6
   }
 }
 
-TEST(CircuitBreaker, EachTripIsReportedOnceUnderContention) {  // Invariants (1) and (6)
+TYPED_TEST(AnyCircuitBreaker, EachTripIsReportedOnceUnderContention) {  // Invariants (1) and (6)
   CircuitBreakerOptions options = hasty();
   options.open_base = options.open_cap = milliseconds(1);
   options.probes = 2;
   options.ramp = Duration(0);
-  CircuitBreaker breaker(options);
+  TypeParam breaker(options);
   std::atomic<std::int64_t> time{kStart.time_since_epoch().count()};
   std::atomic<int> opened{0}, half_opened{0}, closed{0}, probes_out{0}, most_out{0};
   {
@@ -127,9 +127,10 @@ TEST(CircuitBreaker, EachTripIsReportedOnceUnderContention) {  // Invariants (1)
   EXPECT_LE(closed, half_opened);
 }
 
-TEST(CircuitBreaker, OneOfManyFailuresAtOnceReportsTheTripAndOneOfManyCallsTheHalfOpening) {
+TYPED_TEST(AnyCircuitBreaker,
+           OneOfManyFailuresAtOnceReportsTheTripAndOneOfManyCallsTheHalfOpening) {
   for (int round = 0; round < 50; ++round) {  // Invariant (6)
-    CircuitBreaker breaker(hasty());
+    TypeParam breaker(hasty());
     std::vector<Permit> permits;
     for (int t = 0; t < 4; ++t) permits.push_back(admitted(breaker, kStart));
     std::atomic<int> ready{0}, opened{0}, half_opened{0}, probes{0};

@@ -12,10 +12,11 @@ namespace {
 using std::chrono::hours;
 using std::chrono::microseconds;
 using std::chrono::seconds;
-using Permit = CircuitBreaker::Permit;
+using Permit = BreakerPermit;
 
-TEST(CircuitBreaker, TheFirstCallAfterTheOpenTimeTurnsItHalfOpenAndSaysSo) {  // Invariant (6)
-  CircuitBreaker breaker(hasty());
+TYPED_TEST(AnyCircuitBreaker,
+           TheFirstCallAfterTheOpenTimeTurnsItHalfOpenAndSaysSo) {  // Invariant (6)
+  TypeParam breaker(hasty());
   const Instant half_open = trip(breaker, kStart);
   const Permit early = breaker.try_admit(half_open - Duration(1), 0);
   EXPECT_FALSE(early.admitted || early.half_opened);
@@ -27,8 +28,8 @@ TEST(CircuitBreaker, TheFirstCallAfterTheOpenTimeTurnsItHalfOpenAndSaysSo) {  //
   EXPECT_FALSE(breaker.calm(half_open + hours(1)));
 }
 
-TEST(CircuitBreaker, TrapC3_HalfOpenAdmitsOneProbeThenOneMoreForEachStepOfTheStagger) {
-  CircuitBreaker breaker(hasty());  // Invariant (1): 3 places, one every 6 s / 3.
+TYPED_TEST(AnyCircuitBreaker, TrapC3_HalfOpenAdmitsOneProbeThenOneMoreForEachStepOfTheStagger) {
+  TypeParam breaker(hasty());  // Invariant (1): 3 places, one every 6 s / 3.
   const Instant half_open = trip(breaker, kStart);
   int admitted = 0;
   const auto ask = [&](Instant now) {
@@ -42,8 +43,8 @@ TEST(CircuitBreaker, TrapC3_HalfOpenAdmitsOneProbeThenOneMoreForEachStepOfTheSta
   EXPECT_EQ(ask(half_open + seconds(6) - microseconds(1)), 3);
 }
 
-TEST(CircuitBreaker, EachSuccessOpensOneMorePlaceAndTheLastOneCloses) {
-  CircuitBreaker breaker(hasty());
+TYPED_TEST(AnyCircuitBreaker, EachSuccessOpensOneMorePlaceAndTheLastOneCloses) {
+  TypeParam breaker(hasty());
   const Instant now = trip(breaker, kStart);
   EXPECT_EQ(succeed(breaker, now), Transition::none);
   const Permit second = admitted(breaker, now);
@@ -54,10 +55,10 @@ TEST(CircuitBreaker, EachSuccessOpensOneMorePlaceAndTheLastOneCloses) {
   EXPECT_EQ(breaker.state(now), BreakerState::closed);
 }
 
-TEST(CircuitBreaker, TrapC1_AHungProbeGivesItsPlaceBackAndItsLateResultIsIgnored) {
+TYPED_TEST(AnyCircuitBreaker, TrapC1_AHungProbeGivesItsPlaceBackAndItsLateResultIsIgnored) {
   CircuitBreakerOptions options = hasty();  // Invariant (2)
   options.probes = 1;
-  CircuitBreaker breaker(options);
+  TypeParam breaker(options);
   const Instant half_open = trip(breaker, kStart);
   const Permit hung = admitted(breaker, half_open);
   EXPECT_FALSE(breaker.try_admit(half_open + seconds(6) - microseconds(1), 0).admitted);
@@ -72,10 +73,10 @@ TEST(CircuitBreaker, TrapC1_AHungProbeGivesItsPlaceBackAndItsLateResultIsIgnored
   EXPECT_EQ(breaker.on_success(second, Duration(1), later, 0), Transition::closed);
 }
 
-TEST(CircuitBreaker, AResultAtTheEndOfTheLeaseIsTooLateEvenWhenNobodyTookThePlace) {
+TYPED_TEST(AnyCircuitBreaker, AResultAtTheEndOfTheLeaseIsTooLateEvenWhenNobodyTookThePlace) {
   CircuitBreakerOptions options = hasty();  // Invariant (2)
   options.probes = 1;
-  CircuitBreaker breaker(options);
+  TypeParam breaker(options);
   const Instant half_open = trip(breaker, kStart);
   const Permit late = admitted(breaker, half_open);
   EXPECT_EQ(breaker.on_success(late, seconds(6), half_open + seconds(6), 0), Transition::none);
@@ -84,10 +85,11 @@ TEST(CircuitBreaker, AResultAtTheEndOfTheLeaseIsTooLateEvenWhenNobodyTookThePlac
             Transition::closed);
 }
 
-TEST(CircuitBreaker, TrapC2_ACancelledProbeReturnsItsLeaseWithoutAVerdict) {  // Invariant (3)
+TYPED_TEST(AnyCircuitBreaker,
+           TrapC2_ACancelledProbeReturnsItsLeaseWithoutAVerdict) {  // Invariant (3)
   CircuitBreakerOptions options = hasty();
   options.probes = 1;
-  CircuitBreaker breaker(options);
+  TypeParam breaker(options);
   const Instant now = trip(breaker, kStart);
   for (int i = 0; i < 5; ++i) {
     const Permit probe = admitted(breaker, now);
@@ -99,26 +101,26 @@ TEST(CircuitBreaker, TrapC2_ACancelledProbeReturnsItsLeaseWithoutAVerdict) {  //
   EXPECT_EQ(succeed(breaker, now), Transition::closed);
 }
 
-TEST(CircuitBreaker, OneFailedProbeOpensItAgainForTwiceAsLong) {
-  CircuitBreaker breaker(hasty());
+TYPED_TEST(AnyCircuitBreaker, OneFailedProbeOpensItAgainForTwiceAsLong) {
+  TypeParam breaker(hasty());
   const Instant now = trip(breaker, kStart);
   EXPECT_EQ(succeed(breaker, now), Transition::none);
   EXPECT_EQ(fail(breaker, now), Transition::opened);
   EXPECT_EQ(breaker.open_for(now), seconds(1));
 }
 
-TEST(CircuitBreaker, ASlowProbeIsAFailedOne) {
+TYPED_TEST(AnyCircuitBreaker, ASlowProbeIsAFailedOne) {
   CircuitBreakerOptions options = hasty();
   options.slow_call_duration = seconds(1);
-  CircuitBreaker breaker(options);
+  TypeParam breaker(options);
   const Instant now = trip(breaker, kStart);
   EXPECT_EQ(succeed(breaker, now, seconds(1) + Duration(1)), Transition::opened);
 }
 
-TEST(CircuitBreaker, AProbeOfAnEarlierHalfOpenTimeKeepsItsPlaceButHasNoVerdict) {
+TYPED_TEST(AnyCircuitBreaker, AProbeOfAnEarlierHalfOpenTimeKeepsItsPlaceButHasNoVerdict) {
   CircuitBreakerOptions options = hasty();  // Invariants (1) and (4)
   options.probes = 2;                       // Staggered by 3 s.
-  CircuitBreaker breaker(options);
+  TypeParam breaker(options);
   const Instant first = trip(breaker, kStart);
   const Permit hung = admitted(breaker, first);
   EXPECT_EQ(fail(breaker, first + seconds(3)), Transition::opened);  // Open for 1 s.

@@ -16,7 +16,7 @@ using std::chrono::hours;
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using Permit = CircuitBreaker::Permit;
+using Permit = BreakerPermit;
 
 CircuitBreakerOptions rates() {  // 50 % of at least 4 calls in 10 s.
   CircuitBreakerOptions options = hasty();
@@ -26,7 +26,7 @@ CircuitBreakerOptions rates() {  // 50 % of at least 4 calls in 10 s.
 }
 
 // Trips it, lets it recover with three probes; returns when it closed.
-Instant trip_and_close(CircuitBreaker& breaker, Instant now) {
+Instant trip_and_close(auto& breaker, Instant now) {
   const Instant half_open = trip(breaker, now);
   EXPECT_EQ(succeed(breaker, half_open), Transition::none);
   EXPECT_EQ(succeed(breaker, half_open), Transition::none);
@@ -34,16 +34,16 @@ Instant trip_and_close(CircuitBreaker& breaker, Instant now) {
   return half_open;
 }
 
-TEST(CircuitBreaker, ANewOneIsClosedAndCalm) {
-  CircuitBreaker breaker{CircuitBreakerOptions{}};
+TYPED_TEST(AnyCircuitBreaker, ANewOneIsClosedAndCalm) {
+  TypeParam breaker{CircuitBreakerOptions{}};
   EXPECT_EQ(breaker.state(kStart), BreakerState::closed);
   EXPECT_TRUE(breaker.calm(kStart));
   EXPECT_EQ(breaker.open_for(kStart), Duration(0));
   EXPECT_TRUE(breaker.try_admit(kStart, kLargestDraw).admitted);
 }
 
-TEST(CircuitBreaker, TripsWhenTheWindowReachesTheFailureRateAtTheMinimumVolume) {
-  CircuitBreaker breaker(rates());
+TYPED_TEST(AnyCircuitBreaker, TripsWhenTheWindowReachesTheFailureRateAtTheMinimumVolume) {
+  TypeParam breaker(rates());
   EXPECT_EQ(succeed(breaker, kStart), Transition::none);  // 0 of 1
   EXPECT_EQ(succeed(breaker, kStart), Transition::none);  // 0 of 2
   EXPECT_EQ(fail(breaker, kStart), Transition::none);     // 1 of 3
@@ -53,86 +53,87 @@ TEST(CircuitBreaker, TripsWhenTheWindowReachesTheFailureRateAtTheMinimumVolume) 
   EXPECT_FALSE(breaker.try_admit(kStart, 0).admitted);
 }
 
-TEST(CircuitBreaker, DoesNotTripUnderTheMinimumVolumeNorUnderTheRate) {
-  CircuitBreaker breaker(rates());
+TYPED_TEST(AnyCircuitBreaker, DoesNotTripUnderTheMinimumVolumeNorUnderTheRate) {
+  TypeParam breaker(rates());
   for (int i = 0; i < 3; ++i) EXPECT_EQ(fail(breaker, kStart), Transition::none);  // 3 of 3
   CircuitBreakerOptions options = rates();
   options.failure_rate = Percent::from_hundredths(5001);
-  CircuitBreaker picky(options);
+  TypeParam picky(options);
   for (int i = 0; i < 2; ++i) EXPECT_EQ(succeed(picky, kStart), Transition::none);
   for (int i = 0; i < 2; ++i) EXPECT_EQ(fail(picky, kStart), Transition::none);  // 2 of 4: 50 %
   EXPECT_EQ(fail(picky, kStart), Transition::opened);                            // 3 of 5
 }
 
-TEST(CircuitBreaker, AFastSuccessNeverTrips) {
-  CircuitBreaker breaker(rates());
+TYPED_TEST(AnyCircuitBreaker, AFastSuccessNeverTrips) {
+  TypeParam breaker(rates());
   for (int i = 0; i < 3; ++i) EXPECT_EQ(fail(breaker, kStart), Transition::none);
   EXPECT_EQ(succeed(breaker, kStart), Transition::none);  // 3 of 4
   EXPECT_EQ(breaker.state(kStart), BreakerState::closed);
   EXPECT_EQ(fail(breaker, kStart), Transition::opened);
 }
 
-TEST(CircuitBreaker, ForgetsWhatIsOlderThanTheWindow) {
-  CircuitBreaker breaker(rates());
+TYPED_TEST(AnyCircuitBreaker, ForgetsWhatIsOlderThanTheWindow) {
+  TypeParam breaker(rates());
   for (int i = 0; i < 3; ++i) EXPECT_EQ(fail(breaker, kStart), Transition::none);
   EXPECT_EQ(fail(breaker, kStart + seconds(10)), Transition::none);  // Alone in the window.
-  CircuitBreaker other(rates());
+  TypeParam other(rates());
   for (int i = 0; i < 3; ++i) EXPECT_EQ(fail(other, kStart), Transition::none);
   EXPECT_EQ(fail(other, kStart + seconds(10) - Duration(1)), Transition::opened);
 }
 
-TEST(CircuitBreaker, TripsAtSoManyFailuresInARowAndASuccessBreaksTheRow) {
+TYPED_TEST(AnyCircuitBreaker, TripsAtSoManyFailuresInARowAndASuccessBreaksTheRow) {
   CircuitBreakerOptions options = hasty();
   options.consecutive_failures = 3;
-  CircuitBreaker breaker(options);
+  TypeParam breaker(options);
   for (int i = 0; i < 2; ++i) EXPECT_EQ(fail(breaker, kStart), Transition::none);
   EXPECT_EQ(succeed(breaker, kStart), Transition::none);
   for (int i = 0; i < 2; ++i) EXPECT_EQ(fail(breaker, kStart + hours(1)), Transition::none);
   EXPECT_EQ(fail(breaker, kStart + hours(2)), Transition::opened);
 }
 
-TEST(CircuitBreaker, ASlowSuccessBreaksTheRowOfFailuresToo) {
+TYPED_TEST(AnyCircuitBreaker, ASlowSuccessBreaksTheRowOfFailuresToo) {
   CircuitBreakerOptions options = hasty();
   options.consecutive_failures = 2;
   options.slow_call_duration = seconds(1);
-  CircuitBreaker breaker(options);
+  TypeParam breaker(options);
   EXPECT_EQ(fail(breaker, kStart), Transition::none);
   EXPECT_EQ(succeed(breaker, kStart, seconds(2)), Transition::none);
   EXPECT_EQ(fail(breaker, kStart), Transition::none);
   EXPECT_EQ(fail(breaker, kStart), Transition::opened);
 }
 
-TEST(CircuitBreaker, TripsOnTheRateOfCallsOverTheSlowDuration) {
+TYPED_TEST(AnyCircuitBreaker, TripsOnTheRateOfCallsOverTheSlowDuration) {
   CircuitBreakerOptions options = rates();
   options.slow_call_duration = seconds(1);
   options.slow_call_rate = Percent(75);
-  CircuitBreaker breaker(options);
+  TypeParam breaker(options);
   EXPECT_EQ(succeed(breaker, kStart, seconds(1)), Transition::none);  // Not over it.
   EXPECT_EQ(succeed(breaker, kStart, seconds(1) + Duration(1)), Transition::none);
   EXPECT_EQ(succeed(breaker, kStart, seconds(2)), Transition::none);
   EXPECT_EQ(succeed(breaker, kStart, seconds(2)), Transition::opened);  // 3 of 4
 }
 
-TEST(CircuitBreaker, ASlowFailureCountsAsBoth) {
+TYPED_TEST(AnyCircuitBreaker, ASlowFailureCountsAsBoth) {
   CircuitBreakerOptions options = rates();
   options.failure_rate = Percent(100);
   options.slow_call_duration = seconds(1);
   options.slow_call_rate = Percent(50);
-  CircuitBreaker breaker(options);
+  TypeParam breaker(options);
   for (int i = 0; i < 2; ++i) EXPECT_EQ(succeed(breaker, kStart), Transition::none);
   EXPECT_EQ(succeed(breaker, kStart, seconds(2)), Transition::none);
   EXPECT_EQ(breaker.on_failure(admitted(breaker, kStart), seconds(2), kStart, 0),
             Transition::opened);  // 2 slow of 4, 1 failed.
 }
 
-TEST(CircuitBreaker, CallsAreNeverSlowByDefault) {
-  CircuitBreaker breaker(rates());
+TYPED_TEST(AnyCircuitBreaker, CallsAreNeverSlowByDefault) {
+  TypeParam breaker(rates());
   for (int i = 0; i < 20; ++i) EXPECT_EQ(succeed(breaker, kStart, kForever), Transition::none);
 }
 
-TEST(CircuitBreaker, TrapC4_TheOpenTimeIsJitteredGrowsAndHasNoAtomAtTheCap) {  // Invariant (5)
+TYPED_TEST(AnyCircuitBreaker,
+           TrapC4_TheOpenTimeIsJitteredGrowsAndHasNoAtomAtTheCap) {  // Invariant (5)
   for (const double draw : {0.0, 0.5, kLargestDraw}) {
-    CircuitBreaker breaker(hasty());
+    TypeParam breaker(hasty());
     Instant now = kStart;
     for (const std::int64_t d : {1, 2, 4, 4, 4}) {  // Seconds: doubled, then held at the cap.
       EXPECT_EQ(fail(breaker, now, draw), Transition::opened);
@@ -150,11 +151,11 @@ TEST(CircuitBreaker, TrapC4_TheOpenTimeIsJitteredGrowsAndHasNoAtomAtTheCap) {  /
   }
 }
 
-TEST(CircuitBreaker, TheOpenTimeSaturatesAtAnyNumberOfTripsAndAnyDraw) {
+TYPED_TEST(AnyCircuitBreaker, TheOpenTimeSaturatesAtAnyNumberOfTripsAndAnyDraw) {
   CircuitBreakerOptions options = hasty();
   options.open_base = milliseconds(1);
   options.open_cap = kLongest;
-  CircuitBreaker breaker(options);
+  TypeParam breaker(options);
   Instant now = kStart;
   for (int trips = 0; trips < 100; ++trips) {
     EXPECT_EQ(fail(breaker, now, kLargestDraw), Transition::opened);
@@ -166,16 +167,16 @@ TEST(CircuitBreaker, TheOpenTimeSaturatesAtAnyNumberOfTripsAndAnyDraw) {
   EXPECT_EQ(breaker.open_for(now), kLongest / 2);  // A draw that is none counts as 0.
 }
 
-TEST(CircuitBreaker, ACancelledCallCountsForNothingWhileClosed) {
+TYPED_TEST(AnyCircuitBreaker, ACancelledCallCountsForNothingWhileClosed) {
   CircuitBreakerOptions options = rates();
-  CircuitBreaker breaker(options);
+  TypeParam breaker(options);
   for (int i = 0; i < 3; ++i) EXPECT_EQ(fail(breaker, kStart), Transition::none);
   for (int i = 0; i < 9; ++i) breaker.on_cancel(admitted(breaker, kStart), kStart);
   EXPECT_EQ(fail(breaker, kStart), Transition::opened);  // 4 of 4
 }
 
-TEST(CircuitBreaker, TrapC5_ResultsFromBeforeTheTripAreIgnored) {  // Invariant (4)
-  CircuitBreaker breaker(hasty());
+TYPED_TEST(AnyCircuitBreaker, TrapC5_ResultsFromBeforeTheTripAreIgnored) {  // Invariant (4)
+  TypeParam breaker(hasty());
   std::vector<Permit> old;
   for (int i = 0; i < 8; ++i) old.push_back(admitted(breaker, kStart));
   const Instant half_open = trip(breaker, kStart);
@@ -197,8 +198,8 @@ TEST(CircuitBreaker, TrapC5_ResultsFromBeforeTheTripAreIgnored) {  // Invariant 
   EXPECT_EQ(breaker.state(half_open), BreakerState::closed);
 }
 
-TEST(CircuitBreaker, TheWindowStartsEmptyAfterClosing) {  // Invariant (4)
-  CircuitBreaker breaker(rates());
+TYPED_TEST(AnyCircuitBreaker, TheWindowStartsEmptyAfterClosing) {  // Invariant (4)
+  TypeParam breaker(rates());
   for (int i = 0; i < 3; ++i) EXPECT_EQ(fail(breaker, kStart), Transition::none);
   const Instant now = trip_and_close(breaker, kStart);
   EXPECT_LT(now, kStart + seconds(1));  // The same slot of the window.
@@ -206,8 +207,8 @@ TEST(CircuitBreaker, TheWindowStartsEmptyAfterClosing) {  // Invariant (4)
   EXPECT_EQ(fail(breaker, now), Transition::opened);
 }
 
-TEST(CircuitBreaker, TrapC6_AfterClosingTrafficGrowsLinearlyFromATenth) {
-  CircuitBreaker breaker(hasty());
+TYPED_TEST(AnyCircuitBreaker, TrapC6_AfterClosingTrafficGrowsLinearlyFromATenth) {
+  TypeParam breaker(hasty());
   const Instant closed = trip_and_close(breaker, kStart);
   const auto admits = [&](Duration after, double draw) {
     return breaker.try_admit(closed + after, draw).admitted;
@@ -225,10 +226,10 @@ TEST(CircuitBreaker, TrapC6_AfterClosingTrafficGrowsLinearlyFromATenth) {
   EXPECT_EQ(breaker.state(closed), BreakerState::closed);
 }
 
-TEST(CircuitBreaker, WithoutARampAllTrafficComesBackAtOnce) {
+TYPED_TEST(AnyCircuitBreaker, WithoutARampAllTrafficComesBackAtOnce) {
   CircuitBreakerOptions options = hasty();
   options.ramp = Duration(0);
-  CircuitBreaker breaker(options);
+  TypeParam breaker(options);
   const Instant closed = trip_and_close(breaker, kStart);
   EXPECT_TRUE(breaker.calm(closed));
   EXPECT_TRUE(breaker.try_admit(closed, kLargestDraw).admitted);
@@ -236,36 +237,36 @@ TEST(CircuitBreaker, WithoutARampAllTrafficComesBackAtOnce) {
   EXPECT_EQ(breaker.open_for(closed), milliseconds(500));
 }
 
-TEST(CircuitBreaker, ATripDuringTheRampIsInARowAndOneAfterItIsNot) {
-  CircuitBreaker breaker(hasty());
+TYPED_TEST(AnyCircuitBreaker, ATripDuringTheRampIsInARowAndOneAfterItIsNot) {
+  TypeParam breaker(hasty());
   Instant closed = trip_and_close(breaker, kStart);
   Instant now = closed + seconds(10) - Duration(1);
   EXPECT_EQ(fail(breaker, now), Transition::opened);
   EXPECT_EQ(breaker.open_for(now), seconds(1));  // The second in a row.
 
-  CircuitBreaker other(hasty());
+  TypeParam other(hasty());
   closed = trip_and_close(other, kStart);
   now = closed + seconds(10);
   EXPECT_EQ(fail(other, now), Transition::opened);
   EXPECT_EQ(other.open_for(now), milliseconds(500));  // The first again.
 
-  CircuitBreaker quiet(hasty());  // Nobody asked after the ramp, but an old call fails.
+  TypeParam quiet(hasty());  // Nobody asked after the ramp, but an old call fails.
   closed = trip_and_close(quiet, kStart);
   const Permit during = admitted(quiet, closed);
   EXPECT_EQ(quiet.on_failure(during, Duration(1), closed + seconds(10), 0), Transition::opened);
   EXPECT_EQ(quiet.open_for(closed + seconds(10)), milliseconds(500));
 }
 
-TEST(CircuitBreaker, ARefusedPermitIsHarmless) {
-  CircuitBreaker breaker(hasty());
+TYPED_TEST(AnyCircuitBreaker, ARefusedPermitIsHarmless) {
+  TypeParam breaker(hasty());
   EXPECT_EQ(breaker.on_failure(Permit{}, Duration(1), kStart, 0), Transition::none);
   EXPECT_EQ(breaker.on_success(Permit{}, Duration(1), kStart, 0), Transition::none);
   breaker.on_cancel(Permit{}, kStart);
   EXPECT_EQ(breaker.state(kStart), BreakerState::closed);
 }
 
-TEST(CircuitBreaker, AReloadKeepsTheOpenTimeTheTripsAndTheLeases) {  // Invariant (7)
-  CircuitBreaker breaker(hasty());
+TYPED_TEST(AnyCircuitBreaker, AReloadKeepsTheOpenTimeTheTripsAndTheLeases) {  // Invariant (7)
+  TypeParam breaker(hasty());
   const Instant half_open = trip(breaker, kStart);
   CircuitBreakerOptions options = hasty();
   options.open_base = seconds(2);
@@ -279,11 +280,11 @@ TEST(CircuitBreaker, AReloadKeepsTheOpenTimeTheTripsAndTheLeases) {  // Invarian
   EXPECT_EQ(breaker.open_for(half_open), seconds(1));  // The second in a row.
 }
 
-TEST(CircuitBreaker, AReloadKeepsTheCountsAndTheStreak) {  // Invariant (7)
+TYPED_TEST(AnyCircuitBreaker, AReloadKeepsTheCountsAndTheStreak) {  // Invariant (7)
   for (const Duration window : {seconds(10), seconds(1), seconds(3600)}) {
     // Slot 112 of 1 s and slot 0 of 360 s lie in the same word of the ring.
     const Instant now = at(seconds(112));
-    CircuitBreaker breaker(rates());
+    TypeParam breaker(rates());
     for (int i = 0; i < 3; ++i) EXPECT_EQ(fail(breaker, now), Transition::none);
     CircuitBreakerOptions options = rates();
     options.window = window;
@@ -293,15 +294,15 @@ TEST(CircuitBreaker, AReloadKeepsTheCountsAndTheStreak) {  // Invariant (7)
   CircuitBreakerOptions options = hasty();
   options.consecutive_failures = 10'000;
   options.minimum_volume = 1000;
-  CircuitBreaker breaker(options);
+  TypeParam breaker(options);
   for (int i = 0; i < 3; ++i) EXPECT_EQ(fail(breaker, kStart), Transition::none);
   options.consecutive_failures = 4;
   breaker.reload(options, kStart);
   EXPECT_EQ(fail(breaker, kStart), Transition::opened);
 }
 
-TEST(CircuitBreaker, AShorterWindowAfterAReloadForgetsWhatIsOlder) {
-  CircuitBreaker breaker(rates());
+TYPED_TEST(AnyCircuitBreaker, AShorterWindowAfterAReloadForgetsWhatIsOlder) {
+  TypeParam breaker(rates());
   for (int i = 0; i < 3; ++i) EXPECT_EQ(fail(breaker, kStart), Transition::none);
   CircuitBreakerOptions options = rates();
   options.window = seconds(2);
@@ -311,9 +312,9 @@ TEST(CircuitBreaker, AShorterWindowAfterAReloadForgetsWhatIsOlder) {
   EXPECT_EQ(fail(breaker, kStart + seconds(7)), Transition::none);  // 2 s later: 2 are left.
 }
 
-TEST(CircuitBreaker, TimeAtItsEndsAndBackwardsIsHarmless) {
+TYPED_TEST(AnyCircuitBreaker, TimeAtItsEndsAndBackwardsIsHarmless) {
   for (const Instant strange : {Instant::min(), at(Duration(-1)), at(Duration(0)), kNever}) {
-    CircuitBreaker breaker(hasty());
+    TypeParam breaker(hasty());
     EXPECT_EQ(succeed(breaker, strange), Transition::none);
     EXPECT_EQ(fail(breaker, strange), Transition::opened);
     (void)breaker.try_admit(strange, 0);
@@ -364,8 +365,8 @@ TEST(CircuitBreaker, BadOptionsAreNamedWithTheirBound) {
       "check failed");
 }
 
-TEST(CircuitBreaker, ATripOpensOneThatIsClosedAndGrowsInARow) {
-  CircuitBreaker breaker({.probes = 1});
+TYPED_TEST(AnyCircuitBreaker, ATripOpensOneThatIsClosedAndGrowsInARow) {
+  TypeParam breaker({.probes = 1});
   EXPECT_EQ(breaker.trip(kStart, 0), Transition::opened);
   EXPECT_EQ(breaker.state(kStart), BreakerState::open);
   EXPECT_EQ(breaker.open_for(kStart), std::chrono::milliseconds(500));
@@ -379,8 +380,8 @@ TEST(CircuitBreaker, ATripOpensOneThatIsClosedAndGrowsInARow) {
   EXPECT_EQ(breaker.open_for(later), std::chrono::seconds(1));
 }
 
-TEST(CircuitBreaker, ACloseForgetsTheTripsAndHasNoRamp) {
-  CircuitBreaker breaker(hasty());
+TYPED_TEST(AnyCircuitBreaker, ACloseForgetsTheTripsAndHasNoRamp) {
+  TypeParam breaker(hasty());
   EXPECT_EQ(breaker.close(kStart), Transition::none);
   EXPECT_EQ(breaker.trip(kStart, 0), Transition::opened);
   EXPECT_EQ(breaker.close(kStart), Transition::closed);

@@ -9,6 +9,11 @@ namespace damper::admit {
 
 // What the breaker's tests have in common.
 
+template <class Breaker>
+class AnyCircuitBreaker : public testing::Test {};
+using Breakers = testing::Types<CircuitBreaker, SmallCircuitBreaker>;
+TYPED_TEST_SUITE(AnyCircuitBreaker, Breakers);
+
 [[nodiscard]] constexpr Instant at(Duration since_epoch) { return Instant{since_epoch}; }
 inline constexpr Instant kStart = at(std::chrono::seconds(100));
 
@@ -24,22 +29,21 @@ inline constexpr Instant kStart = at(std::chrono::seconds(100));
   return options;
 }
 
-[[nodiscard]] inline CircuitBreaker::Permit admitted(CircuitBreaker& breaker, Instant now,
-                                                     double draw = 0) {
-  const CircuitBreaker::Permit permit = breaker.try_admit(now, draw);
+[[nodiscard]] inline BreakerPermit admitted(auto& breaker, Instant now, double draw = 0) {
+  const BreakerPermit permit = breaker.try_admit(now, draw);
   EXPECT_TRUE(permit.admitted);
   return permit;
 }
 
-inline Transition fail(CircuitBreaker& breaker, Instant now, double draw = 0) {
+inline Transition fail(auto& breaker, Instant now, double draw = 0) {
   return breaker.on_failure(admitted(breaker, now), Duration(1), now, draw);
 }
-inline Transition succeed(CircuitBreaker& breaker, Instant now, Duration latency = Duration(1)) {
+inline Transition succeed(auto& breaker, Instant now, Duration latency = Duration(1)) {
   return breaker.on_success(admitted(breaker, now), latency, now, 0);
 }
 
 // Trips it and lets its open time pass; returns the instant at which it will be half-open.
-inline Instant trip(CircuitBreaker& breaker, Instant now) {
+inline Instant trip(auto& breaker, Instant now) {
   EXPECT_EQ(fail(breaker, now), Transition::opened);
   return now + breaker.open_for(now);
 }

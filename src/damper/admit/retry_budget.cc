@@ -17,30 +17,35 @@ std::optional<std::string> find_error(const RetryBudgetOptions& options) {
       .error();
 }
 
-RetryBudget::RetryBudget(const RetryBudgetOptions& options, RetryBudget* parent) noexcept
+template <Footprint kFootprint>
+BasicRetryBudget<kFootprint>::BasicRetryBudget(const RetryBudgetOptions& options,
+                                               Parent* parent) noexcept
     : parent_(parent) {
   reload(options, Instant{});
-  Gate gate = unpack(gate_.load(std::memory_order_relaxed));
-  gate.reserve = static_cast<std::uint32_t>(options.reserve);
-  gate_.store(pack(gate), std::memory_order_relaxed);
+  Packed packed = unpack(packed_.load(std::memory_order_relaxed));
+  packed.reserve = static_cast<std::uint32_t>(options.reserve);
+  packed_.store(pack(packed), std::memory_order_relaxed);
 }
 
 // Begins a new slot: what passed in the gate's old one is written down before anybody can pass in
 // the new one, so no sum ever misses it. A thread that comes late with an older count lowers
 // nothing. Returns the gate as it is then.
-std::uint64_t RetryBudget::enter_slot(std::uint64_t gate, std::uint32_t slot) noexcept {
-  const Gate old = unpack(gate);
+template <Footprint kFootprint>
+std::uint64_t BasicRetryBudget<kFootprint>::enter_slot(std::uint64_t word,
+                                                       std::uint32_t slot) noexcept {
+  const Packed old = unpack(word);
   withdrawals_.raise(old.slot, old.passed);
   const std::uint64_t entered = pack({.slot = slot, .reserve = old.reserve, .passed = 0});
-  if (gate_.compare_exchange_strong(gate, entered, std::memory_order_acq_rel,
-                                    std::memory_order_acquire)) {
+  if (packed_.compare_exchange_strong(word, entered, std::memory_order_acq_rel,
+                                      std::memory_order_acquire)) {
     return entered;
   }
-  return gate;
+  return word;
 }
 
 // Sums the slots before `slot`, once for each slot.
-RetryBudget::Past RetryBudget::look_back(std::uint32_t slot) noexcept {
+template <Footprint kFootprint>
+auto BasicRetryBudget<kFootprint>::look_back(std::uint32_t slot) noexcept -> Past {
   const Terms terms = terms_.load();
   const auto deposits = static_cast<std::int64_t>(deposits_.sum_without(slot));
   const auto withdrawals = static_cast<std::int64_t>(withdrawals_.sum_without(slot));
@@ -52,49 +57,51 @@ RetryBudget::Past RetryBudget::look_back(std::uint32_t slot) noexcept {
   return past;
 }
 
-RetryBudget::Grant RetryBudget::try_withdraw_here(Instant now) noexcept {
+template <Footprint kFootprint>
+auto BasicRetryBudget<kFootprint>::try_withdraw_here(Instant now) noexcept -> Grant {
   const SlotClock clock = clock_.load();
   const std::uint32_t slot_now = clock.slot(now);
-  std::uint64_t word = gate_.load(std::memory_order_acquire);
+  std::uint64_t word = packed_.load(std::memory_order_acquire);
   for (;;) {
-    Gate gate = unpack(word);
-    if (static_cast<std::int32_t>(slot_now - gate.slot) > 0) [[unlikely]] {
+    Packed packed = unpack(word);
+    if (static_cast<std::int32_t>(slot_now - packed.slot) > 0) [[unlikely]] {
       word = enter_slot(word, slot_now);
       continue;
     }
     Past past = past_.load();
-    if (past.slot != gate.slot) [[unlikely]]
-      past = look_back(gate.slot);
+    if (past.slot != packed.slot) [[unlikely]]
+      past = look_back(packed.slot);
     const std::int64_t left =
-        past.balance + static_cast<std::int64_t>(deposits_.count(gate.slot)) * past.per_deposit -
-        std::int64_t{gate.passed} * kRetry;
+        past.balance + static_cast<std::int64_t>(deposits_.count(packed.slot)) * past.per_deposit -
+        std::int64_t{packed.passed} * kRetry;
     const bool from_reserve = left < kRetry;
-    if (from_reserve && (gate.reserve == 0 || left + past.reserve < kRetry)) return {};
-    if (gate.passed == kMostPassed) return {};
-    ++gate.passed;
-    if (from_reserve) --gate.reserve;
-    if (gate_.compare_exchange_weak(word, pack(gate), std::memory_order_acq_rel,
-                                    std::memory_order_acquire)) {
+    if (from_reserve && (packed.reserve == 0 || left + past.reserve < kRetry)) return {};
+    if (packed.passed == kMostPassed) return {};
+    ++packed.passed;
+    if (from_reserve) --packed.reserve;
+    if (packed_.compare_exchange_weak(word, pack(packed), std::memory_order_acq_rel,
+                                      std::memory_order_acquire)) {
       // A thread that is behind passes in the gate's slot, and is refunded there.
-      const Instant at = gate.slot == slot_now ? now : clock.start(gate.slot, now);
+      const Instant at = packed.slot == slot_now ? now : clock.start(packed.slot, now);
       return {.at = at, .from_reserve = from_reserve, .entered = 0, .granted = true};
     }
   }
 }
 
-void RetryBudget::refund_here(Instant at, bool from_reserve) noexcept {
-  std::uint64_t word = gate_.load(std::memory_order_acquire);
+template <Footprint kFootprint>
+void BasicRetryBudget<kFootprint>::refund_here(Instant at, bool from_reserve) noexcept {
+  std::uint64_t word = packed_.load(std::memory_order_acquire);
   std::uint32_t slot = 0;
   for (;;) {
-    Gate gate = unpack(word);
+    Packed packed = unpack(word);
     // Beside a reload, who withdrew or refunds may have seen one of the gate and the clock and not
     // yet the other. The terms have the clock before the gate does, so no slot is too old for it;
     // one that is ahead is the gate's own.
     slot = terms_.load().clock.slot(at);
-    if (static_cast<std::int32_t>(slot - gate.slot) < 0 || gate.passed == 0) break;
-    --gate.passed;
-    if (gate_.compare_exchange_weak(word, pack(gate), std::memory_order_acq_rel,
-                                    std::memory_order_acquire)) {
+    if (static_cast<std::int32_t>(slot - packed.slot) < 0 || packed.passed == 0) break;
+    --packed.passed;
+    if (packed_.compare_exchange_weak(word, pack(packed), std::memory_order_acq_rel,
+                                      std::memory_order_acquire)) {
       if (from_reserve) refill_reserve();
       return;
     }
@@ -104,36 +111,39 @@ void RetryBudget::refund_here(Instant at, bool from_reserve) noexcept {
   if (from_reserve) refill_reserve();
 }
 
-void RetryBudget::refill_reserve() noexcept {
+template <Footprint kFootprint>
+void BasicRetryBudget<kFootprint>::refill_reserve() noexcept {
   const std::uint32_t most = reserve_most_.load(std::memory_order_relaxed);
-  std::uint64_t word = gate_.load(std::memory_order_relaxed);
+  std::uint64_t word = packed_.load(std::memory_order_relaxed);
   for (;;) {
-    Gate gate = unpack(word);
-    if (gate.reserve >= most) return;
-    ++gate.reserve;
-    if (gate_.compare_exchange_weak(word, pack(gate), std::memory_order_acq_rel,
-                                    std::memory_order_relaxed)) {
+    Packed packed = unpack(word);
+    if (packed.reserve >= most) return;
+    ++packed.reserve;
+    if (packed_.compare_exchange_weak(word, pack(packed), std::memory_order_acq_rel,
+                                      std::memory_order_relaxed)) {
       return;
     }
   }
 }
 
 // One atomic step: checking first and adding then would let two threads in.
-bool RetryBudget::try_enter(std::int64_t active, std::uint8_t& entered) noexcept {
+template <Footprint kFootprint>
+bool BasicRetryBudget<kFootprint>::try_enter(std::int64_t active, std::uint8_t& entered) noexcept {
   if (!has_concurrency_bound_.load(std::memory_order_relaxed)) return true;
   const Terms terms = terms_.load();
   const std::int64_t most =
       std::max<std::int64_t>(terms.min_concurrency, active * terms.per_deposit / kRetry);
-  std::int32_t under_way = retries_under_way_.load(std::memory_order_relaxed);
+  std::int32_t under_way = in_flight_.load(std::memory_order_relaxed);
   do {
     if (under_way >= most) return false;
-  } while (!retries_under_way_.compare_exchange_weak(under_way, under_way + 1,
-                                                     std::memory_order_relaxed));
+  } while (!in_flight_.compare_exchange_weak(under_way, under_way + 1, std::memory_order_relaxed));
   entered = 1;
   return true;
 }
 
-RetryBudget::Grant RetryBudget::try_withdraw_everywhere(Instant now, std::int64_t active) noexcept {
+template <Footprint kFootprint>
+auto BasicRetryBudget<kFootprint>::try_withdraw_everywhere(Instant now,
+                                                           std::int64_t active) noexcept -> Grant {
   std::uint8_t entered = 0;
   if (!try_enter(active, entered)) return {};
   Grant grant = try_withdraw_here(now);
@@ -144,55 +154,63 @@ RetryBudget::Grant RetryBudget::try_withdraw_everywhere(Instant now, std::int64_
       grant.from_reserve = static_cast<std::uint8_t>(grant.from_reserve | above.from_reserve << 1);
       grant.entered = static_cast<std::uint8_t>(grant.entered | above.entered << 1);
     } else {
-      refund_here(now, grant.from_reserve != 0);
+      refund_here(grant.at, grant.from_reserve != 0);
       grant.granted = false;
     }
   }
-  if (!grant && entered != 0) retries_under_way_.fetch_sub(1, std::memory_order_relaxed);
+  if (!grant && entered != 0) in_flight_.fetch_sub(1, std::memory_order_relaxed);
   return grant;
 }
 
-void RetryBudget::refund(const Grant& grant) noexcept {
+template <Footprint kFootprint>
+void BasicRetryBudget<kFootprint>::refund(const Grant& grant) noexcept {
   DAMPER_CHECK(grant.granted);
   unsigned from_reserve = grant.from_reserve;
-  for (RetryBudget* budget = this; budget != nullptr; budget = budget->parent_) {
-    budget->refund_here(grant.at, (from_reserve & 1) != 0);
+  refund_here(grant.at, (from_reserve & 1) != 0);
+  for (Parent* budget = parent_; budget != nullptr; budget = budget->parent_) {
     from_reserve >>= 1;
+    budget->refund_here(grant.at, (from_reserve & 1) != 0);
   }
   on_retry_done(grant);
 }
 
-void RetryBudget::on_retry_done(const Grant& grant) noexcept {
+template <Footprint kFootprint>
+void BasicRetryBudget<kFootprint>::on_retry_done(const Grant& grant) noexcept {
   unsigned entered = grant.entered;
-  for (RetryBudget* budget = this; budget != nullptr; budget = budget->parent_) {
-    if ((entered & 1) != 0) budget->retries_under_way_.fetch_sub(1, std::memory_order_relaxed);
+  if ((entered & 1) != 0) in_flight_.fetch_sub(1, std::memory_order_relaxed);
+  for (Parent* budget = parent_; budget != nullptr; budget = budget->parent_) {
     entered >>= 1;
+    if ((entered & 1) != 0) budget->in_flight_.fetch_sub(1, std::memory_order_relaxed);
   }
 }
 
-RetryBudget::Account RetryBudget::account(const Terms& terms, Instant now) const noexcept {
-  const Gate gate = unpack(gate_.load(std::memory_order_acquire));
+template <Footprint kFootprint>
+auto BasicRetryBudget<kFootprint>::account(const Terms& terms, Instant now) const noexcept
+    -> Account {
+  const Packed packed = unpack(packed_.load(std::memory_order_acquire));
   const std::uint32_t slot = terms.clock.slot(now);
   const auto deposits = static_cast<std::int64_t>(deposits_.sum(slot));
   auto withdrawals = static_cast<std::int64_t>(withdrawals_.sum(slot));
   // The gate's own slot is written down only when it is over.
-  if (withdrawals_.covers(slot, gate.slot)) {
-    withdrawals += std::int64_t{gate.passed} - std::int64_t{withdrawals_.count(gate.slot)};
+  if (withdrawals_.covers(slot, packed.slot)) {
+    withdrawals += std::int64_t{packed.passed} - std::int64_t{withdrawals_.count(packed.slot)};
   }
   return {.earned = deposits * terms.per_deposit + terms.floor, .spent = withdrawals * kRetry};
 }
 
-double RetryBudget::balance(Instant now) const noexcept {
+template <Footprint kFootprint>
+double BasicRetryBudget<kFootprint>::balance(Instant now) const noexcept {
   const Terms terms = terms_.load();
   const auto [earned, spent] = account(terms, now);
   const auto in_reserve =
-      std::int64_t{unpack(gate_.load(std::memory_order_relaxed)).reserve} * kRetry;
+      std::int64_t{unpack(packed_.load(std::memory_order_relaxed)).reserve} * kRetry;
   const std::int64_t left = std::min(std::max<std::int64_t>(earned - spent, 0) + in_reserve,
                                      earned - spent + terms.reserve * kRetry);
   return static_cast<double>(std::max<std::int64_t>(left, 0)) / static_cast<double>(kRetry);
 }
 
-double RetryBudget::fill(Instant now) const noexcept {
+template <Footprint kFootprint>
+double BasicRetryBudget<kFootprint>::fill(Instant now) const noexcept {
   const auto [earned, spent] = account(terms_.load(), now);
   if (spent == 0) return 1;
   if (spent >= earned) return 0;
@@ -201,7 +219,9 @@ double RetryBudget::fill(Instant now) const noexcept {
 
 // Makes the part that is spent of what was earned the same under the new terms. What was spent
 // beyond it came from the reserve and stays as it is.
-void RetryBudget::scale_spent(const Terms& old, const Terms& terms, Instant now) noexcept {
+template <Footprint kFootprint>
+void BasicRetryBudget<kFootprint>::scale_spent(const Terms& old, const Terms& terms,
+                                               Instant now) noexcept {
   const auto deposits = static_cast<std::int64_t>(deposits_.sum(terms.clock.slot(now)));
   const std::int64_t old_floor = static_cast<std::int64_t>(
       static_cast<__int128>(old.floor) * terms.clock.width().count() / old.clock.width().count());
@@ -217,11 +237,12 @@ void RetryBudget::scale_spent(const Terms& old, const Terms& terms, Instant now)
 
 // Slots are numbered anew at each reload, so whatever a running withdrawal still remembers of the
 // old ones is never taken for one of the new.
-void RetryBudget::reload(const RetryBudgetOptions& options, Instant now) noexcept {
+template <Footprint kFootprint>
+void BasicRetryBudget<kFootprint>::reload(const RetryBudgetOptions& options, Instant now) noexcept {
   DAMPER_CHECK(!find_error(options));
   const Terms old = terms_.load();
-  std::uint64_t word = gate_.load(std::memory_order_acquire);
-  const Gate before = unpack(word);
+  std::uint64_t word = packed_.load(std::memory_order_acquire);
+  const Packed before = unpack(word);
   now = std::max(now, old.clock.start(before.slot, now));  // Another thread may be ahead.
   const SlotClock clock = old.clock.followed_by(options.window / kLive, now);
   const Terms terms = {
@@ -237,7 +258,7 @@ void RetryBudget::reload(const RetryBudgetOptions& options, Instant now) noexcep
   scale_spent(old, terms, now);
   terms_.store(terms);
   const std::uint32_t carried = withdrawals_.count(clock.slot(now));
-  Gate after;
+  Packed after;
   do {
     after = unpack(word);
     const std::int64_t meanwhile =
@@ -248,8 +269,8 @@ void RetryBudget::reload(const RetryBudgetOptions& options, Instant now) noexcep
                                            static_cast<std::uint32_t>(old.reserve);
     after.passed = static_cast<std::uint32_t>(
         std::clamp<std::int64_t>(carried + meanwhile, 0, std::int64_t{kMostPassed}));
-  } while (!gate_.compare_exchange_weak(word, pack(after), std::memory_order_acq_rel,
-                                        std::memory_order_acquire));
+  } while (!packed_.compare_exchange_weak(word, pack(after), std::memory_order_acq_rel,
+                                          std::memory_order_acquire));
   withdrawals_.clear(after.slot);  // The gate counts them now.
 
   past_.store({});
@@ -258,5 +279,8 @@ void RetryBudget::reload(const RetryBudgetOptions& options, Instant now) noexcep
   deposit_on_.store(options.deposit_on, std::memory_order_relaxed);
   has_concurrency_bound_.store(options.min_retry_concurrency >= 0, std::memory_order_relaxed);
 }
+
+template class BasicRetryBudget<Footprint::large>;
+template class BasicRetryBudget<Footprint::small>;
 
 }  // namespace damper::admit

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <type_traits>
 
 #include "damper/base/bounds.h"
 #include "damper/base/instant.h"
@@ -38,6 +39,16 @@ struct RetryBudgetOptions {
 
 [[nodiscard]] std::optional<std::string> find_error(const RetryBudgetOptions& options);
 
+// A RetryGrant is the right to one retry, and what is needed to give it back. The masks have a bit
+// for each budget of the chain; the lowest is that of the budget that granted it.
+struct RetryGrant {
+  Instant at{};
+  std::uint8_t from_reserve = 0;
+  std::uint8_t entered = 0;  // the budgets that count it as in flight
+  bool granted = false;
+  [[nodiscard]] explicit operator bool() const noexcept { return granted; }
+};
+
 // A RetryBudget bounds retries to a fraction of recent requests.
 //
 // Why: a cap per request ("three tries") multiplies load exactly when the dependency can least
@@ -62,39 +73,32 @@ struct RetryBudgetOptions {
 // Thread safety: all methods may be called concurrently, reload() with all but itself; lock-free.
 // Cost: no allocation; a deposit is a load and a store (the first two threads) or one
 // compare-and-swap, a grant is one compare-and-swap; 704 bytes.
-class RetryBudget {
+template <Footprint kFootprint>
+class BasicRetryBudget {
  public:
+  using Grant = RetryGrant;
+  using Parent = BasicRetryBudget<Footprint::large>;
+
   // `parent` also has to agree to each withdrawal, and gets each deposit; it outlives this one.
-  explicit RetryBudget(const RetryBudgetOptions& options = {},
-                       RetryBudget* parent = nullptr) noexcept;
-  RetryBudget(const RetryBudget&) = delete;
-  RetryBudget& operator=(const RetryBudget&) = delete;
+  explicit BasicRetryBudget(const RetryBudgetOptions& options = {},
+                            Parent* parent = nullptr) noexcept;
+  BasicRetryBudget(const BasicRetryBudget&) = delete;
+  BasicRetryBudget& operator=(const BasicRetryBudget&) = delete;
 
   // A request starts; an attempt succeeded. Which of them deposits is the options' choice; only the
   // latter refills the reserve.
   [[gnu::always_inline]] void on_request(Instant now) noexcept {
-    for (RetryBudget* budget = this; budget != nullptr; budget = budget->parent_) {
-      if (budget->deposits_on(DepositOn::request)) budget->deposit(now);
+    on_request_here(now);
+    for (Parent* budget = parent_; budget != nullptr; budget = budget->parent_) {
+      budget->on_request_here(now);
     }
   }
   [[gnu::always_inline]] void on_success(Instant now) noexcept {
-    for (RetryBudget* budget = this; budget != nullptr; budget = budget->parent_) {
-      if (budget->deposits_on(DepositOn::success)) [[unlikely]]
-        budget->deposit(now);
-      if (!budget->reserve_is_full()) [[unlikely]]
-        budget->refill_reserve();
+    on_success_here(now);
+    for (Parent* budget = parent_; budget != nullptr; budget = budget->parent_) {
+      budget->on_success_here(now);
     }
   }
-
-  // A Grant is the right to one retry, and what is needed to give it back. The masks have a bit for
-  // each budget of the chain, this one's is the lowest.
-  struct Grant {
-    Instant at{};
-    std::uint8_t from_reserve = 0;
-    std::uint8_t entered = 0;  // where it counts as under way
-    bool granted = false;
-    [[nodiscard]] explicit operator bool() const noexcept { return granted; }
-  };
 
   // Pays for one retry, here and in every parent, or nowhere. `active` is how many requests are
   // under way; only the concurrency bound looks at it. A granted retry ends in either refund() or
@@ -121,7 +125,15 @@ class RetryBudget {
  private:
   // Amounts are in units of 1/10,000 of a retry, so that a Percent multiplies exactly.
   static constexpr std::int64_t kRetry = Percent::kDenominator;
-  static constexpr int kLive = 10;
+  // One slot more than the window has: a withdrawal is never forgotten before the deposits that
+  // paid for it.
+  using Withdrawals =
+      std::conditional_t<kFootprint == Footprint::large, SlotRing<11>, SlotRing<6, 8>>;
+  using Deposits = std::conditional_t<kFootprint == Footprint::large, ShardedSlotRing<2>,
+                                      RingOf<Footprint::small>>;
+  static constexpr int kLive = RingOf<kFootprint>::kLiveSlots;
+  template <Footprint>
+  friend class BasicRetryBudget;  // A budget pays in its parents, too.
 
   struct Terms {
     SlotClock clock;
@@ -132,7 +144,7 @@ class RetryBudget {
   };
   // Where withdrawals pass, one at a time: the slot that they are in, what the reserve holds, and
   // how many have passed in the slot. One word, so that a grant is one compare-and-swap.
-  struct Gate {
+  struct Packed {
     std::uint32_t slot = 0;
     std::uint32_t reserve = 0;  // 12 bits
     std::uint32_t passed = 0;   // 20 bits: a million in a tenth of the window is the most
@@ -146,10 +158,10 @@ class RetryBudget {
   };
 
   static constexpr std::uint32_t kMostPassed = (1U << 20) - 1;
-  static std::uint64_t pack(Gate gate) noexcept {
-    return std::uint64_t{gate.slot} << 32 | std::uint64_t{gate.reserve} << 20 | gate.passed;
+  static std::uint64_t pack(Packed packed) noexcept {
+    return std::uint64_t{packed.slot} << 32 | std::uint64_t{packed.reserve} << 20 | packed.passed;
   }
-  static Gate unpack(std::uint64_t word) noexcept {
+  static Packed unpack(std::uint64_t word) noexcept {
     return {static_cast<std::uint32_t>(word >> 32), static_cast<std::uint32_t>(word >> 20 & 0xfff),
             static_cast<std::uint32_t>(word & kMostPassed)};
   }
@@ -158,10 +170,19 @@ class RetryBudget {
     return deposit_on_.load(std::memory_order_relaxed) == when;
   }
   [[nodiscard]] bool reserve_is_full() const noexcept {
-    return unpack(gate_.load(std::memory_order_relaxed)).reserve >=
+    return unpack(packed_.load(std::memory_order_relaxed)).reserve >=
            reserve_most_.load(std::memory_order_relaxed);
   }
   void deposit(Instant now) noexcept { deposits_.add(clock_.load().slot(now)); }
+  [[gnu::always_inline]] void on_request_here(Instant now) noexcept {
+    if (deposits_on(DepositOn::request)) deposit(now);
+  }
+  [[gnu::always_inline]] void on_success_here(Instant now) noexcept {
+    if (deposits_on(DepositOn::success)) [[unlikely]]
+      deposit(now);
+    if (!reserve_is_full()) [[unlikely]]
+      refill_reserve();
+  }
 
   struct Account {
     std::int64_t earned = 0;  // units, the reserve left out
@@ -169,7 +190,7 @@ class RetryBudget {
   };
   [[nodiscard]] Account account(const Terms& terms, Instant now) const noexcept;
   Past look_back(std::uint32_t slot) noexcept;
-  std::uint64_t enter_slot(std::uint64_t gate, std::uint32_t slot) noexcept;
+  std::uint64_t enter_slot(std::uint64_t word, std::uint32_t slot) noexcept;
   void scale_spent(const Terms& old, const Terms& terms, Instant now) noexcept;
   void refill_reserve() noexcept;
   Grant try_withdraw_here(Instant now) noexcept;
@@ -177,18 +198,24 @@ class RetryBudget {
   void refund_here(Instant at, bool from_reserve) noexcept;
   bool try_enter(std::int64_t active, std::uint8_t& entered) noexcept;
 
-  RetryBudget* const parent_;
+  Parent* const parent_;
   std::atomic<DepositOn> deposit_on_{DepositOn::request};
-  std::atomic<std::uint32_t> reserve_most_{0};
   std::atomic<bool> has_concurrency_bound_{false};
+  std::atomic<std::uint32_t> reserve_most_{0};
   Seqlock<SlotClock> clock_;
-  ShardedSlotRing<2> deposits_;
-  SlotRing<kLive + 1> withdrawals_;  // of the slots before the gate's
-  std::atomic<std::uint64_t> gate_{0};
+  Deposits deposits_;
+  Withdrawals withdrawals_;  // of the slots before that of packed_
+  std::atomic<std::uint64_t> packed_{0};
   Seqlock<Past> past_;
   Seqlock<Terms> terms_;
-  std::atomic<std::int32_t> retries_under_way_{0};
+  std::atomic<std::int32_t> in_flight_{0};  // retries
 };
+
+using RetryBudget = BasicRetryBudget<Footprint::large>;
+using SmallRetryBudget = BasicRetryBudget<Footprint::small>;
+
+extern template class BasicRetryBudget<Footprint::large>;
+extern template class BasicRetryBudget<Footprint::small>;
 
 }  // namespace damper::admit
 

@@ -31,6 +31,8 @@ class ShardedCounters {
   static_assert(N > 0);
 
  public:
+  using Word = std::uint64_t;
+
   ShardedCounters() = default;
   ShardedCounters(const ShardedCounters&) = delete;
   ShardedCounters& operator=(const ShardedCounters&) = delete;
@@ -62,6 +64,26 @@ class ShardedCounters {
   static constexpr std::size_t at(int index) noexcept { return static_cast<std::size_t>(index); }
 
   std::array<Shard, kThreadSlots + 1> shards_{};
+};
+
+// PlainCounters<N> are N counters in one copy, with the interface of ShardedCounters, for state of
+// which there are many. Cost: add() is one atomic add; 4 * N bytes; a counter wraps at 2^32.
+template <int N>
+class PlainCounters {
+ public:
+  using Word = std::uint32_t;
+
+  // REQUIRES: 0 <= index < N.
+  void add(int index, Word delta = 1) noexcept {
+    cells_[static_cast<std::size_t>(index)].fetch_add(delta, std::memory_order_relaxed);
+  }
+  // REQUIRES: 0 <= index < N.
+  [[nodiscard]] std::uint64_t sum(int index) const noexcept {
+    return cells_[static_cast<std::size_t>(index)].load(std::memory_order_relaxed);
+  }
+
+ private:
+  std::array<std::atomic<Word>, std::size_t{N}> cells_{};
 };
 
 }  // namespace damper

@@ -4,12 +4,19 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
 #include "damper/base/instant.h"
 
 namespace damper {
+
+// A Footprint chooses between speed and size, for state that all calls to a dependency share.
+//   large: sharded by thread, windows of ten slots. For the few dependencies of a process.
+//   small: one copy, windows of five slots. For one of 100,000 webhook endpoints or lab clients.
+enum class Footprint : std::uint8_t { large, small };
 
 // A SlotClock numbers the slots of a sliding window: slot = now / width + base, modulo 2^32.
 // Instants before the epoch count as the epoch. `base` keeps the numbers growing over a reload.
@@ -142,19 +149,18 @@ class TaggedCount {
 // Why: a window that is rotated when somebody looks keeps counts for up to twice its length when
 // it is asked just under once a slot (trap B3). Here nothing rotates: each word says which
 // absolute slot it counts, and what is too old is not summed.
-// Model: 16 words, slot % 16 says which; see TaggedCount. Slots come from a SlotClock whose width
-// is window / kLive: the window ends now and begins between (kLive - 1) and kLive widths ago.
-// Invariants:
+// Model: kWords words, one for each slot % kWords; see TaggedCount. Slots come from a SlotClock
+// whose width is window / kLive: the window ends now and begins between (kLive - 1) and kLive
+// widths ago. Invariants:
 //   (1) An add for slot s is in sum(t) for every t in [s, s + kLive), and in none from s + kLive
 //       on, however often and by whom the ring was asked in between.
 //   (2) An add never counts for another slot than its own; one that is too late is dropped.
-//   (3) sum(t) has the slots that another thread is ahead by: up to 16 - kLive of them.
+//   (3) sum(t) has the slots that another thread is ahead by: up to kWords - kLive of them.
 // Thread safety: all methods may be called concurrently, carry() with all but itself; lock-free.
-// Cost: 128 bytes. add: a load and a compare-and-swap. sum: 16 loads.
-template <std::uint32_t kLive = 10>
+// Cost: 8 * kWords bytes. add: a load and a compare-and-swap. sum: kWords loads.
+template <std::uint32_t kLive = 10, std::uint32_t kWords = 16>
 class SlotRing {
-  static constexpr std::uint32_t kWords = 16;
-  static_assert(kLive >= 1 && kLive <= 14);
+  static_assert(kLive >= 1 && kLive + 2 <= kWords && std::has_single_bit(kWords));
 
  public:
   static constexpr std::uint32_t kLiveSlots = kLive;
@@ -231,6 +237,10 @@ class SlotRing {
  private:
   std::array<TaggedCount, kWords> words_;
 };
+
+// The ring of a footprint.
+template <Footprint kFootprint>
+using RingOf = std::conditional_t<kFootprint == Footprint::large, SlotRing<>, SlotRing<5, 8>>;
 
 }  // namespace damper
 
