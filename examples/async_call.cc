@@ -97,7 +97,7 @@ int main() {
   context.restart();
 
   // [scoped]
-  const damper::run::Inherited request{
+  const damper::run::RequestContext request{
       .deadline = damper::schedule::Deadline(damper::in(0ms)),  // From the request's headers.
       .owned_above = {.retries = true, .unsent = true},
       .retry_owner = "edge"};

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "counted_malloc.h"
 #include "damper/damper.h"
@@ -120,6 +121,36 @@ TEST(Allocation, ASpentBudgetMakesNone) {
             0u);
 }
 
+// A failed attempt, a retry, a success.
+TEST(Allocation, ASmallDependencyMakesNone) {
+  Policy policy;
+  policy.breaker.emplace();
+  policy.budget = {.percent = Percent(1000), .reserve = 1000};
+  engine::SmallDependency dependency("test", policy);
+  Instant now{1000s};
+  EXPECT_EQ(count([&] {
+              engine::SmallCall call(dependency, {.request = {.idempotent = true}});
+              call.start(now, 0.5);
+              call.on_outcome(0, {.outcome = Outcome::transient}, now, 0.5);
+              call.on_timer(now = call.step().wake, 0.5);
+              call.on_outcome(0, {}, now += 1ms, 0.5);
+              ASSERT_EQ(call.step().verdict, Verdict::success);
+            }),
+            0u);
+}
+
+// One for each of 100,000 webhook endpoints, with the names that they have.
+TEST(Allocation, AHundredThousandSmallDependenciesTakeUnder150MB) {
+  const std::int64_t before = counted.bytes;
+  std::vector<std::unique_ptr<engine::SmallDependency>> endpoints;
+  for (int i = 0; i < 100'000; ++i) {
+    endpoints.push_back(std::make_unique<engine::SmallDependency>("https://hooks.example.com/v1/" +
+                                                                  std::to_string(1'000'000 + i)));
+  }
+  EXPECT_LT(counted.bytes - before, 150'000'000);
+  EXPECT_GT(counted.bytes - before, 100'000'000);  // Or they were not counted.
+}
+
 // The state machine with all it can do: an attempt, a hedge beside it, both fail, a retry.
 TEST(Allocation, TheCoreMakesNone) {
   Policy policy = everything_on();
@@ -130,17 +161,22 @@ TEST(Allocation, TheCoreMakesNone) {
   Instant now{1000s};
   EXPECT_EQ(count([&] {
               for (const bool hedged : {false, true}) {
-                engine::Call call(dependency, {.idempotent = hedged});
-                engine::Step step = call.start(now, 0.5);
+                engine::Call call(dependency, {.request = {.idempotent = hedged}});
+                call.start(now, 0.5);
+                engine::Step step = call.step();
                 if (hedged) {
-                  step = call.on_timer(now = step.wake, 0.5);
+                  call.on_timer(now = step.wake, 0.5);
+                  step = call.step();
                   ASSERT_TRUE(step.attempt.hedge);
-                  (void)call.on_outcome(0, {.outcome = Outcome::transient}, now, 0.5);
-                  step = call.on_outcome(1, {.outcome = Outcome::timeout}, now, 0.5);
-                  step = call.on_timer(now = step.wake, 0.5);
+                  call.on_outcome(0, {.outcome = Outcome::transient}, now, 0.5);
+                  call.on_outcome(1, {.outcome = Outcome::timeout}, now, 0.5);
+                  step = call.step();
+                  call.on_timer(now = step.wake, 0.5);
+                  step = call.step();
                   ASSERT_EQ(step.attempt.number, 3u);
                 }
-                step = call.on_outcome(step.attempt.lane, {}, now += 1ms, 0.5);
+                call.on_outcome(step.attempt.lane, {}, now += 1ms, 0.5);
+                step = call.step();
                 ASSERT_EQ(step.verdict, Verdict::success);
               }
             }),

@@ -27,9 +27,9 @@ class LabDriver final : public Driver {
       lab.dependency().switches().set(admit::Switch::retries, {.off = true});
     }
     const schedule::Deadline deadline(add(lab.now(), scenario.deadline));
-    return lab.play({.idempotent = scenario.idempotent,
-                     .owned_above = scenario.owned_above,
-                     .rereads = scenario.rereads,
+    return lab.play({.request = {.idempotent = scenario.idempotent,
+                                 .owned_above = scenario.owned_above,
+                                 .rereads = scenario.rereads},
                      .deadline = deadline},
                     scenario.script);
   }

@@ -21,9 +21,9 @@ class VirtualDriver final : public Driver {
     if (!scenario.before.empty()) (void)Player(dependency, {}).play(scenario.before);
     if (scenario.switched_off) dependency.switches().set(admit::Switch::retries, {.off = true});
     const schedule::Deadline deadline(add(Player::kStart, scenario.deadline));
-    Player player(dependency, {.idempotent = scenario.idempotent,
-                               .owned_above = scenario.owned_above,
-                               .rereads = scenario.rereads,
+    Player player(dependency, {.request = {.idempotent = scenario.idempotent,
+                                           .owned_above = scenario.owned_above,
+                                           .rereads = scenario.rereads},
                                .deadline = deadline});
     return player.play(scenario.script);
   }

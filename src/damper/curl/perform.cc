@@ -172,13 +172,11 @@ CallResult<long> perform(Dependency& dependency, const PerformOptions& options, 
                              .stop = options.stop,
                              .owned_above = options.owned_above};
   engine::Call call(dependency, run::engine_options(call_options));
-  const Instant started = run::now();
-  const engine::Step& first =
-      options.stop.stop_requested() ? call.on_cancel(started) : call.start(started, run::draw());
+  run::start(call, options.stop);
   auto operation = [&](const Attempt& attempt) {
     return attempt_curl(handle, attempt, options, call.owns_retries());
   };
-  return run::drive<long>(call, first, dependency.name(), call_options, operation);
+  return run::drive<long>(call, dependency.name(), call_options, operation);
 }
 
 }  // namespace damper::curl

@@ -14,9 +14,9 @@ namespace {
 
 using decide::Outcome;
 
-// Whether the latency says how long the dependency takes. A quick failure does not; a timeout says
-// "at least so long", and leaving it out would let a timeout that follows the quantile shrink.
-constexpr bool tells_latency(Outcome outcome) noexcept {
+// Whether the latency of an attempt is recorded. That of a quick failure is not; a timeout is a
+// lower bound, and without it a timeout that follows the quantile would shrink.
+constexpr bool has_latency(Outcome outcome) noexcept {
   return outcome == Outcome::success || outcome == Outcome::timeout;
 }
 
@@ -24,13 +24,14 @@ constexpr bool tells_latency(Outcome outcome) noexcept {
 
 // The path of a healthy call through start() and on_success() is written out, without detours: it
 // is paid by every call. What is rare is beside it.
-const Step& Call::start(Instant now, double draw) noexcept {
+template <Footprint kFootprint>
+void BasicCall<kFootprint>::start(Instant now, double draw) noexcept {
   dependency_.counters_.on_start();
-  draw_ = draw;
+  first_draw_ = draw;
   const Instant from = std::min(now, arrived_);
   deadline_ = deadline_.earlier(schedule::Deadline::in(terms_.timeout, from)).less(terms_.reserve);
   if (!terms_.plain || !deadline_.fits(now, terms_.needed)) [[unlikely]] {
-    return start_rarely(now, draw);
+    return start_general(now, draw);
   }
   Lane& lane = lanes_[0];
   if (terms_.has_breaker) {
@@ -52,21 +53,22 @@ const Step& Call::start(Instant now, double draw) noexcept {
   step_.attempt.number = 1;
   step_.attempt.sent = now;
   step_.attempt.deadline = lane.deadline;
-  return step_;
 }
 
-const Step& Call::on_success(int lane, Instant now) noexcept {
-  const auto place = static_cast<std::size_t>(lane);
+template <Footprint kFootprint>
+void BasicCall<kFootprint>::on_success(int lane, Instant now) noexcept {
+  const auto index = static_cast<std::size_t>(lane);
   if (!terms_.plain || attempts_ != 1) [[unlikely]] {
-    settle(place, Outcome::success, now, draw_);
-    if (active_ != 0 || lanes_[place].hedge) on_hedge_race(lanes_[place], now);
+    settle(index, Outcome::success, now, first_draw_);
+    if (active_ != 0 || lanes_[index].hedge) on_hedge_race(lanes_[index], now);
     return finish(Verdict::success, now);
   }
-  DAMPER_CHECK(place == 0 && active_ == 1);
+  DAMPER_CHECK(index == 0 && active_ == 1);
   const Duration latency = std::max(Duration{0}, between(lanes_[0].sent, now));
   dependency_.latencies_.record(latency, now);
   if (terms_.has_breaker) {
-    const auto transition = dependency_.breaker_.on_success(lanes_[0].permit, latency, now, draw_);
+    const auto transition =
+        dependency_.breaker_.on_success(lanes_[0].permit, latency, now, first_draw_);
     if (transition != admit::Transition::none) [[unlikely]]
       dependency_.on_breaker(transition, now);
   }
@@ -75,28 +77,30 @@ const Step& Call::on_success(int lane, Instant now) noexcept {
   active_ = 0;
   step_.verdict = Verdict::success;
   step_.sends = false;
-  return step_;
 }
 
-const Step& Call::start_rarely(Instant now, double draw) noexcept {
+template <Footprint kFootprint>
+void BasicCall<kFootprint>::start_general(Instant now, double draw) noexcept {
   if (deadline_.passed(now)) return refuse_first(Verdict::deadline_passed, now);
   if (!deadline_.fits(now, terms_.needed)) return refuse_first(Verdict::deadline_too_close, now);
   Permit permit;
   if (const Verdict verdict = try_enter(now, draw, permit); verdict != Verdict::none) {
     return refuse_first(verdict, now);
   }
-  budget_of(terms_.hedges).on_request(now);
-  return send(now, permit, nullptr, false);
+  dependency_.budget_of(terms_.hedges).on_request(now);
+  send(now, permit, nullptr, false);
 }
 
-const Step& Call::refuse_first(Verdict verdict, Instant now) noexcept {
+template <Footprint kFootprint>
+void BasicCall<kFootprint>::refuse_first(Verdict verdict, Instant now) noexcept {
   dependency_.counters_.on_unsent();
-  return finish(verdict, now);
+  finish(verdict, now);
 }
 
-// Asks those that admit an attempt for good: breaker, limit, throttle. A refusal leaves no trace
-// with those that were asked before; the throttle is last, since it counts whom it refuses.
-Verdict Call::try_enter(Instant now, double draw, Permit& permit) noexcept {
+// Admission of an attempt by breaker, limit and throttle. A refusal undoes the admissions before
+// it; the throttle is last, since it counts refused requests.
+template <Footprint kFootprint>
+Verdict BasicCall<kFootprint>::try_enter(Instant now, double draw, Permit& permit) noexcept {
   if (terms_.has_breaker) {
     permit = dependency_.breaker_.try_admit(now, draw);
     if (permit.half_opened) dependency_.emit(EventKind::breaker_half_open, now);
@@ -113,7 +117,8 @@ Verdict Call::try_enter(Instant now, double draw, Permit& permit) noexcept {
   return verdict;
 }
 
-Duration Call::timeout_of_attempt(Instant now) noexcept {
+template <Footprint kFootprint>
+Duration BasicCall<kFootprint>::timeout_of_attempt(Instant now) noexcept {
   const Duration configured =
       terms_.per_try_timeout > Duration{0} ? terms_.per_try_timeout : deadline_.remaining(now);
   if (!terms_.adapts) [[likely]]
@@ -123,12 +128,14 @@ Duration Call::timeout_of_attempt(Instant now) noexcept {
                                    dependency_.live_timeout(policy, now));
 }
 
-const Step& Call::send(Instant now, Permit permit, const Grant* grant, bool hedge) noexcept {
-  const auto place = static_cast<std::size_t>(std::countr_one(active_));
-  DAMPER_CHECK(place < lanes_.size());
+template <Footprint kFootprint>
+void BasicCall<kFootprint>::send(Instant now, Permit permit, const Grant* grant,
+                                 bool hedge) noexcept {
+  const auto index = static_cast<std::size_t>(std::countr_one(active_));
+  DAMPER_CHECK(index < lanes_.size());
   // Field by field, here and below: a struct that is put together and then copied stalls the
   // processor for longer than all else that is done here.
-  Lane& lane = lanes_[place];
+  Lane& lane = lanes_[index];
   lane.sent = now;
   lane.deadline = deadline_.at();
   if (terms_.per_try_timeout > Duration{0} || terms_.adapts) {
@@ -138,46 +145,51 @@ const Step& Call::send(Instant now, Permit permit, const Grant* grant, bool hedg
   lane.hedge = hedge;
   lane.paid = grant != nullptr;
   if (grant != nullptr) lane.grant = *grant;
-  active_ = static_cast<std::uint8_t>(active_ | 1U << place);
+  active_ = static_cast<std::uint8_t>(active_ | 1U << index);
   ++attempts_;
   if (may_hedge()) [[unlikely]]
     plan_hedge(now);
-  (void)wait();
+  wait();
   step_.sends = true;
   step_.attempt.number = attempts_;
-  step_.attempt.lane = static_cast<std::uint8_t>(place);
+  step_.attempt.lane = static_cast<std::uint8_t>(index);
   step_.attempt.hedge = hedge;
   step_.attempt.sent = now;
   step_.attempt.deadline = lane.deadline;
-  return step_;
 }
 
-const Step& Call::on_outcome(int lane, const decide::Report& report, Instant now,
-                             double draw) noexcept {
+template <Footprint kFootprint>
+void BasicCall<kFootprint>::on_outcome(int lane, const decide::Report& report, Instant now,
+                                       double draw) noexcept {
   if (report.outcome == Outcome::success) return on_success(lane, now);
   settle(static_cast<std::size_t>(lane), report.outcome, now, draw);
   if (report.server_said_when()) not_before_ = std::max(not_before_, add(now, report.retry_after));
-  return decide_next(report, now, draw);
+  decide_next(report, now, draw);
 }
 
-// An attempt failed: whether the call is over, waits for another attempt that is under way, or
-// retries. An answer that cannot change ends it; a refusal does not, while another attempt may
-// still succeed: a hedge must not make things worse.
-const Step& Call::decide_next(const decide::Report& report, Instant now, double draw) noexcept {
-  const Verdict verdict = judge(report);
+// After a failed attempt: ends the call, waits for another attempt in flight, or retries. A final
+// answer ends the call; a refusal does not while another attempt may still succeed: a hedge must
+// not make things worse.
+template <Footprint kFootprint>
+void BasicCall<kFootprint>::decide_next(const decide::Report& report, Instant now,
+                                        double draw) noexcept {
+  const CallPolicy policy = dependency_.policy();  // Once: a reload must not split a decision.
+  request_.retryable = policy.retryable;
+  const Verdict verdict = decide::judge(report, request_);
   if (verdict == Verdict::permanent || verdict == Verdict::conflict) return finish(verdict, now);
-  if (refused_with_ == Verdict::none) refused_with_ = verdict;
+  if (last_refusal_ == Verdict::none) last_refusal_ = verdict;
   if (active_ != 0) {
-    if (refused_with_ != Verdict::none) hedge_at_ = kNever;
+    if (last_refusal_ != Verdict::none) hedge_at_ = kNever;
     return wait();
   }
-  if (refused_with_ != Verdict::none) return finish(refused_with_, now);
-  return retry(report, now, draw);
+  if (last_refusal_ != Verdict::none) return finish(last_refusal_, now);
+  retry(policy, report.outcome, now, draw);
 }
 
-// A success decided a race. What a hedge overtook took at least so long; without these latencies
-// the quantile that plans the hedges would only ever see the quick ones.
-void Call::on_hedge_race(const Lane& winner, Instant now) noexcept {
+// A success ended a race. The attempt that a hedge overtook has at least this latency; without it
+// the quantile that plans the hedges would see only quick attempts.
+template <Footprint kFootprint>
+void BasicCall<kFootprint>::on_hedge_race(const Lane& winner, Instant now) noexcept {
   if (winner.hedge) dependency_.counters_.on_hedge_won();
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
     if (!is_active(i) || lanes_[i].sent >= winner.sent) continue;
@@ -185,17 +197,19 @@ void Call::on_hedge_race(const Lane& winner, Instant now) noexcept {
   }
 }
 
-// Tells everybody who admitted the attempt how it went.
-void Call::settle(std::size_t place, Outcome outcome, Instant now, double draw) noexcept {
-  DAMPER_CHECK(place < lanes_.size() && is_active(place));
-  const Lane& lane = lanes_[place];
-  active_ = static_cast<std::uint8_t>(active_ & ~(1U << place));
+// Reports the outcome of an attempt to all parts that admitted it.
+template <Footprint kFootprint>
+void BasicCall<kFootprint>::settle(std::size_t index, Outcome outcome, Instant now,
+                                   double draw) noexcept {
+  DAMPER_CHECK(index < lanes_.size() && is_active(index));
+  const Lane& lane = lanes_[index];
+  active_ = static_cast<std::uint8_t>(active_ & ~(1U << index));
   const Duration latency = std::max(Duration{0}, between(lane.sent, now));
-  if (tells_latency(outcome)) dependency_.latencies_.record(latency, now);
+  if (has_latency(outcome)) dependency_.latencies_.record(latency, now);
   if (lane.paid) [[unlikely]]
-    budget_of(lane.hedge).on_retry_done(lane.grant);
+    dependency_.budget_of(lane.hedge).on_retry_done(lane.grant);
   if (terms_.has_breaker) {
-    admit::CircuitBreaker& breaker = dependency_.breaker_;
+    auto& breaker = dependency_.breaker_;
     if (outcome == Outcome::cancelled) {
       breaker.on_cancel(lane.permit, now);
     } else if (decide::is_failure(outcome)) {
@@ -225,47 +239,46 @@ void Call::settle(std::size_t place, Outcome outcome, Instant now, double draw) 
   if (outcome == Outcome::success) dependency_.on_success(now);
 }
 
-Verdict Call::judge(const decide::Report& report) noexcept {
-  request_.retryable = dependency_.policy().retryable;
-  return decide::judge(report, request_);
-}
-
-// An attempt failed in a way that another one could mend. The order is the contract.
-const Step& Call::retry(const decide::Report& report, Instant now, double draw) noexcept {
-  const CallPolicy policy = dependency_.policy();
+// An attempt failed and another one may succeed. The order of the checks is the contract.
+template <Footprint kFootprint>
+void BasicCall<kFootprint>::retry(const CallPolicy& policy, Outcome why, Instant now,
+                                  double draw) noexcept {
   if (attempts_ >= static_cast<std::uint32_t>(policy.max_attempts)) {
     return finish(Verdict::attempts_spent, now);
   }
-  // From when the server said, if it said: jitter is added to that, never subtracted.
+  // From the server's Retry-After, if there is one: jitter is added to it, never subtracted.
   const Instant next =
       add(std::max(now, not_before_), backoff_.next(policy.backoff, retries_, draw));
   if (deadline_.passed(now)) return finish(Verdict::deadline_passed, now);
   if (!deadline_.fits(next, terms_.needed)) return finish(Verdict::deadline_too_close, now);
-  if (dependency_.switches_.retries_off(now)) return finish(Verdict::switched_off, now);
+  if (dependency_.switches_.off(admit::Switch::retries, now))
+    return finish(Verdict::switched_off, now);
   if (terms_.has_breaker && dependency_.breaker_.state(now) == admit::BreakerState::open) {
     return finish(Verdict::breaker_open, now);
   }
-  // Both are asked again when the retry leaves: this saves waiting for what is refused already.
+  // Both are checked again when the retry is sent; a refusal now saves the wait.
   if (terms_.has_throttle && another_draw(draw) < dependency_.throttle_.reject_probability(now)) {
     return finish(Verdict::throttled, now);
   }
   grant_ = dependency_.budget_.try_withdraw(now, dependency_.counters_.in_flight());
-  if (!grant_) {  // Asked last: a refusal costs nothing.
+  if (!grant_) {  // Last: a refusal before it costs nothing.
     dependency_.on_budget_refusal(now);
     return finish(Verdict::budget_spent, now);
   }
-  failed_with_ = report.outcome;
+  retry_reason_ = why;
   retry_at_ = next;
-  hedge_at_ = kNever;  // There is nothing to hedge while it waits.
+  hedge_at_ = kNever;  // No attempt is in flight while it waits.
   if (++retries_ > 1 && dependency_.growing_.broken_by(now)) {
     dependency_.emit(EventKind::backoff_growing, now, retries_, between(now, next));
   }
-  return wait();
+  wait();
 }
 
-const Step& Call::on_timer(Instant now, double draw) noexcept {
+template <Footprint kFootprint>
+void BasicCall<kFootprint>::on_timer(Instant now, double draw) noexcept {
   if (retry_at_ != kNever) {
-    if (dependency_.switches_.retries_off(now)) return finish(Verdict::switched_off, now);
+    if (dependency_.switches_.off(admit::Switch::retries, now))
+      return finish(Verdict::switched_off, now);
     return now < retry_at_ ? wait() : send_retry(now, draw);
   }
   if (deadline_.passed(now)) {
@@ -278,15 +291,17 @@ const Step& Call::on_timer(Instant now, double draw) noexcept {
     timed_out = static_cast<std::uint8_t>(timed_out | 1U << i);
   }
   if (timed_out != 0 && active_ == 0) {
-    (void)decide_next({.outcome = Outcome::timeout}, now, draw);
+    decide_next({.outcome = Outcome::timeout}, now, draw);
+  } else if (now < hedge_at_) {
+    wait();
   } else {
-    (void)(now < hedge_at_ ? wait() : hedge(now, draw));
+    hedge(now, draw);
   }
   step_.cancels = static_cast<std::uint8_t>(step_.cancels | timed_out);
-  return step_;
 }
 
-const Step& Call::send_retry(Instant now, double draw) noexcept {
+template <Footprint kFootprint>
+void BasicCall<kFootprint>::send_retry(Instant now, double draw) noexcept {
   if (!deadline_.fits(now, terms_.needed)) {  // Woken late.
     return finish(Verdict::deadline_too_close, now);
   }
@@ -295,13 +310,14 @@ const Step& Call::send_retry(Instant now, double draw) noexcept {
     return finish(verdict, now);
   }
   retry_at_ = kNever;
-  dependency_.counters_.on_retry(failed_with_);
+  dependency_.counters_.on_retry(retry_reason_);
   const Grant paid = std::exchange(grant_, {});
-  return send(now, permit, &paid, false);
+  send(now, permit, &paid, false);
 }
 
-// When the next hedge is due, if there is to be one.
-void Call::plan_hedge(Instant now) noexcept {
+// Sets the time of the next hedge, if there is one.
+template <Footprint kFootprint>
+void BasicCall<kFootprint>::plan_hedge(Instant now) noexcept {
   hedge_at_ = kNever;
   const CallPolicy policy = dependency_.policy();
   if (attempts_ >= static_cast<std::uint32_t>(policy.max_attempts) ||
@@ -313,7 +329,8 @@ void Call::plan_hedge(Instant now) noexcept {
   if (delay) hedge_at_ = add(now, *delay);
 }
 
-const Step& Call::hedge(Instant now, double draw) noexcept {
+template <Footprint kFootprint>
+void BasicCall<kFootprint>::hedge(Instant now, double draw) noexcept {
   hedge_at_ = kNever;
   Permit permit;
   Grant grant;
@@ -322,42 +339,46 @@ const Step& Call::hedge(Instant now, double draw) noexcept {
     return wait();
   }
   dependency_.counters_.on_hedge();
-  return send(now, permit, &grant, true);
+  send(now, permit, &grant, true);
 }
 
-// A hedge is extra load: in any kind of trouble it is the first thing to go without.
-Verdict Call::try_hedge(Instant now, double draw, Permit& permit, Grant& grant) noexcept {
+// A hedge is extra load, so any sign of trouble suppresses it.
+template <Footprint kFootprint>
+Verdict BasicCall<kFootprint>::try_hedge(Instant now, double draw, Permit& permit,
+                                         Grant& grant) noexcept {
   if (request_.unrepeatable) return Verdict::unrepeatable;
   if (!deadline_.fits(now, terms_.needed)) return Verdict::deadline_too_close;
   if (now < not_before_) return Verdict::pushed_back;
-  if (dependency_.switches_.hedging_off(now)) return Verdict::switched_off;
+  if (dependency_.switches_.off(admit::Switch::hedging, now)) return Verdict::switched_off;
   if (terms_.has_breaker && !dependency_.breaker_.calm(now)) return Verdict::breaker_open;
   if (terms_.has_throttle && dependency_.throttle_.active(now)) return Verdict::throttled;
-  grant = budget_of(true).try_withdraw(now, dependency_.counters_.in_flight());
+  grant = dependency_.budget_of(true).try_withdraw(now, dependency_.counters_.in_flight());
   if (!grant) return Verdict::budget_spent;
   const Verdict verdict = try_enter(now, draw, permit);
-  if (verdict != Verdict::none) budget_of(true).refund(grant);
+  if (verdict != Verdict::none) dependency_.budget_of(true).refund(grant);
   return verdict;
 }
 
-const Step& Call::on_cancel(Instant now) noexcept {
+template <Footprint kFootprint>
+void BasicCall<kFootprint>::on_cancel(Instant now) noexcept {
   if (attempts_ > 0) return finish(Verdict::cancelled, now);
   dependency_.counters_.on_start();
-  return refuse_first(Verdict::cancelled, now);
+  refuse_first(Verdict::cancelled, now);
 }
 
-const Step& Call::wait() noexcept {
+template <Footprint kFootprint>
+void BasicCall<kFootprint>::wait() noexcept {
   step_.sends = false;
   step_.cancels = 0;
   step_.wake = std::min(retry_at_, hedge_at_);
   for (std::size_t i = 0; active_ >> i != 0; ++i) {
     if (is_active(i)) step_.wake = std::min(step_.wake, lanes_[i].deadline);
   }
-  return step_;
 }
 
-const Step& Call::finish(Verdict verdict, Instant now, Outcome of_the_others,
-                         double draw) noexcept {
+template <Footprint kFootprint>
+void BasicCall<kFootprint>::finish(Verdict verdict, Instant now, Outcome of_the_others,
+                                   double draw) noexcept {
   step_.verdict = verdict;
   step_.sends = false;
   step_.cancels = active_;
@@ -370,7 +391,9 @@ const Step& Call::finish(Verdict verdict, Instant now, Outcome of_the_others,
     if (is_active(i)) settle(i, of_the_others, now, draw);
   }
   dependency_.counters_.on_finish(verdict);
-  return step_;
 }
+
+template class BasicCall<Footprint::large>;
+template class BasicCall<Footprint::small>;
 
 }  // namespace damper::engine

@@ -12,7 +12,7 @@ using namespace std::chrono_literals;
 using decide::Outcome;
 
 constexpr Instant kStart = Player::kStart;
-constexpr CallOptions kRepeatable = {.idempotent = true};
+constexpr CallOptions kRepeatable = {.request = {.idempotent = true}};
 
 // Hedging: a hundred answers of 10 ms are known; a hedge goes after the 95th percentile of them.
 Policy hedging() {
@@ -45,26 +45,32 @@ TEST(Call, TrapH4_AHedgeIsMarkedSoThatItGoesToAnotherReplica) {
   Dependency dependency("test", hedging());
   warm(dependency);
   Call call(dependency, kRepeatable);
-  const Step first = call.start(kStart, 0.5);
+  call.start(kStart, 0.5);
+  const Step first = call.step();
   EXPECT_FALSE(first.attempt.hedge);
-  const Step second = call.on_timer(first.wake, 0.5);
+  call.on_timer(first.wake, 0.5);
+  const Step second = call.step();
   EXPECT_TRUE(second.attempt.hedge);
   EXPECT_NE(second.attempt.lane, first.attempt.lane);
   EXPECT_EQ(second.attempt.number, 2u);
-  EXPECT_EQ(call.on_cancel(kStart + 20ms).cancels, 0b11);
+  call.on_cancel(kStart + 20ms);
+  EXPECT_EQ(call.step().cancels, 0b11);
 }
 
 TEST(Call, WhatCannotBeSentAgainIsNeitherHedgedNorRetried) {
   Dependency dependency("test", hedging());
   warm(dependency);
   Call call(dependency, kRepeatable);
-  const Step first = call.start(kStart, 0.5);
+  call.start(kStart, 0.5);
+  const Step first = call.step();
   call.on_unrepeatable();
   EXPECT_FALSE(call.may_hedge());
-  const Step later = call.on_timer(first.wake, 0.5);
+  call.on_timer(first.wake, 0.5);
+  const Step later = call.step();
   EXPECT_FALSE(later.sends);
   EXPECT_EQ(dependency.tally().hedges, 0u);
-  const Step over = call.on_outcome(0, {.outcome = Outcome::unavailable}, kStart + 50ms, 0.5);
+  call.on_outcome(0, {.outcome = Outcome::unavailable}, kStart + 50ms, 0.5);
+  const Step over = call.step();
   EXPECT_EQ(over.verdict, Verdict::unrepeatable);
 }
 
@@ -103,7 +109,7 @@ TEST(Call, AnUnsafeOrOwnedRequestIsNeverHedged) {
   Dependency dependency("test", hedging());
   warm(dependency);
   EXPECT_EQ(Player(dependency, {}).play(".100"), "send success");
-  EXPECT_EQ(Player(dependency, {.idempotent = true, .owned_above = true}).play(".100"),
+  EXPECT_EQ(Player(dependency, {.request = {.idempotent = true, .owned_above = true}}).play(".100"),
             "send success");
 }
 
@@ -113,12 +119,15 @@ TEST(Call, TrapH2_ASpentBudgetSuppressesTheNewHedgeNotThoseUnderWay) {
   Dependency dependency("test", p);
   warm(dependency);
   Call call(dependency, kRepeatable);
-  Step step = call.start(kStart, 0.5);
-  step = call.on_timer(step.wake, 0.5);  // The hedge that spends the budget.
+  call.start(kStart, 0.5);
+  Step step = call.step();
+  call.on_timer(step.wake, 0.5);
+  step = call.step();  // The hedge that spends the budget.
   EXPECT_TRUE(step.attempt.hedge);
   EXPECT_EQ(Player(dependency).play(".100"), "send success");
   EXPECT_EQ(dependency.tally().hedges_suppressed, 1u);
-  step = call.on_outcome(1, {.outcome = Outcome::success}, kStart + 20ms, 0.5);
+  call.on_outcome(1, {.outcome = Outcome::success}, kStart + 20ms, 0.5);
+  step = call.step();
   EXPECT_EQ(step.verdict, Verdict::success);  // The one under way went on and won.
   EXPECT_EQ(dependency.tally().hedges_won, 1u);
 }
@@ -198,10 +207,11 @@ TEST(Call, EveryRandomHistoryEndsOnceAndSettlesEverything) {  // Invariants (1),
     p.breaker.emplace().consecutive_failures = 5;
     Dependency dependency("test", p);
     warm(dependency);
-    Call call(dependency, {.idempotent = random.draw() < 0.8});
+    Call call(dependency, {.request = {.idempotent = random.draw() < 0.8}});
     Instant now = kStart;
     unsigned running = 0;
-    Step step = call.start(now, random.draw());
+    call.start(now, random.draw());
+    Step step = call.step();
     for (int i = 0; i < 200; ++i) {
       ASSERT_EQ(step.cancels & ~running, 0U) << "seed " << seed;
       running &= ~static_cast<unsigned>(step.cancels);
@@ -210,16 +220,19 @@ TEST(Call, EveryRandomHistoryEndsOnceAndSettlesEverything) {  // Invariants (1),
       const double choice = random.draw();
       const int lane = static_cast<int>(random.draw() * kLanes);
       if (choice < 0.02) {
-        step = call.on_cancel(now);
+        call.on_cancel(now);
+        step = call.step();
       } else if (choice < 0.5 && (running >> lane & 1) != 0) {
         now += Duration{static_cast<std::int64_t>(random.draw() * 1e6)};
         running &= ~(1U << lane);
         const auto outcome = static_cast<Outcome>(random.draw() * 8);
-        step = call.on_outcome(lane, {.outcome = outcome}, now, random.draw());
+        call.on_outcome(lane, {.outcome = outcome}, now, random.draw());
+        step = call.step();
       } else {
         ASSERT_NE(step.wake, kNever) << "seed " << seed;
         now = std::max(now, step.wake);
-        step = call.on_timer(now, random.draw());
+        call.on_timer(now, random.draw());
+        step = call.step();
       }
       ASSERT_LE(now, kStart + 1s) << "seed " << seed;
     }

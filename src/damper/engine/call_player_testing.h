@@ -17,24 +17,27 @@ namespace damper::engine {
 
 // A Player plays a script in virtual time and writes down what the call wanted done: the driver
 // that all others are compared with, in tests.
-class Player {
+template <Footprint kFootprint>
+class BasicPlayer {
  public:
+  using Dependency = BasicDependency<kFootprint>;
   static constexpr Instant kStart{std::chrono::seconds(1000)};
 
-  explicit Player(Dependency& dependency, CallOptions options = {.idempotent = true},
-                  double draw = 0.5)
+  explicit BasicPlayer(Dependency& dependency,
+                       CallOptions options = {.request = {.idempotent = true}}, double draw = 0.5)
       : call_(dependency, options), draw_(draw) {}
 
   std::string play(std::string_view text, Instant start = kStart) {
     script_ = parse_script(text);
     now_ = start;
-    apply(call_.start(now_, draw_));
+    call_.start(now_, draw_);
+    apply(call_.step());
     for (int i = 0; i < 1'000 && !over_; ++i) next();
     DAMPER_CHECK(over_);  // Or the call does not end.
     return trace_.text();
   }
 
-  [[nodiscard]] Call& call() { return call_; }
+  [[nodiscard]] BasicCall<kFootprint>& call() { return call_; }
   [[nodiscard]] Instant now() const { return now_; }
 
  private:
@@ -52,11 +55,13 @@ class Player {
       const Pending pending = *lanes_[*first];
       lanes_[*first].reset();
       now_ = std::max(now_, pending.due);
-      apply(call_.on_outcome(static_cast<int>(*first), pending.report, now_, draw_));
+      call_.on_outcome(static_cast<int>(*first), pending.report, now_, draw_);
+      apply(call_.step());
     } else {
       if (!first) trace_.waited(between(now_, wake_));
       now_ = wake_;
-      apply(call_.on_timer(now_, draw_));
+      call_.on_timer(now_, draw_);
+      apply(call_.step());
     }
   }
 
@@ -79,7 +84,7 @@ class Player {
     lanes_[step.attempt.lane] = Pending{now_ + scripted.takes, scripted.report};
   }
 
-  Call call_;
+  BasicCall<kFootprint> call_;
   double draw_;
   std::vector<ScriptedAttempt> script_;
   std::array<std::optional<Pending>, kLanes> lanes_;
@@ -88,6 +93,8 @@ class Player {
   bool over_ = false;
   Trace trace_;
 };
+
+using Player = BasicPlayer<Footprint::large>;
 
 // The policy of most scripts: backoff of 25 and 50 ms, so that a draw of 0.5 waits 12 and 25, and a
 // budget that never runs out.

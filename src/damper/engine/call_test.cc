@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 using decide::Outcome;
 
 constexpr Instant kStart = Player::kStart;
-constexpr CallOptions kRepeatable = {.idempotent = true};
+constexpr CallOptions kRepeatable = {.request = {.idempotent = true}};
 
 std::string play(const Policy& policy, std::string_view script, CallOptions options = kRepeatable) {
   Dependency dependency("test", policy);
@@ -44,9 +44,9 @@ TEST(Call, WhatCannotChangeIsNotRetried) {
 }
 
 TEST(Call, AConflictIsRetriedOnlyByWhoReadsAgain) {
-  EXPECT_EQ(play(scripted_policy(), "cc.", {.rereads = true}),
+  EXPECT_EQ(play(scripted_policy(), "cc.", {.request = {.rereads = true}}),
             "send wait12 send wait25 send success");
-  EXPECT_EQ(play(scripted_policy(), "t.", {.rereads = true}), "send not_idempotent");
+  EXPECT_EQ(play(scripted_policy(), "t.", {.request = {.rereads = true}}), "send not_idempotent");
 }
 
 TEST(Call, AnUnsafeRequestIsRepeatedOnlyIfItNeverLeft) {
@@ -57,13 +57,13 @@ TEST(Call, AnUnsafeRequestIsRepeatedOnlyIfItNeverLeft) {
 
 TEST(Call, OneLayerRetries) {
   Dependency dependency("test", scripted_policy());
-  Player player(dependency, {.idempotent = true, .owned_above = true});
+  Player player(dependency, {.request = {.idempotent = true, .owned_above = true}});
   EXPECT_EQ(player.play("t."), "send layered");
   EXPECT_EQ(dependency.tally().of(Verdict::layered), 1u);
   EXPECT_FALSE(player.call().owns_retries());
   EXPECT_TRUE(Call(dependency, kRepeatable).owns_retries());
   EXPECT_FALSE(Call(dependency, {}).owns_retries());
-  EXPECT_TRUE(Call(dependency, {.rereads = true}).owns_retries());
+  EXPECT_TRUE(Call(dependency, {.request = {.rereads = true}}).owns_retries());
 }
 
 TEST(Call, OverloadIsNotRetriedUnlessTheServerSaysWhen) {
@@ -127,7 +127,8 @@ TEST(Call, TrapD1_TheTimeoutCountsFromTheFirstByte) {
   EXPECT_EQ(play(scripted_policy(), ".", {.arrived = kStart - 1s}), "deadline_passed");
   Dependency dependency("test", scripted_policy());
   Call call(dependency, {.arrived = kStart - 900ms});
-  EXPECT_EQ(call.start(kStart, 0.5).attempt.deadline, kStart + 100ms);
+  call.start(kStart, 0.5);
+  EXPECT_EQ(call.step().attempt.deadline, kStart + 100ms);
 }
 
 TEST(Call, TrapD2_EachAttemptIsGivenWhatIsLeftLessTheReserve) {
@@ -135,11 +136,14 @@ TEST(Call, TrapD2_EachAttemptIsGivenWhatIsLeftLessTheReserve) {
   reserving.call.reserve = 100ms;
   Dependency dependency("test", reserving);
   Call call(dependency, kRepeatable);
-  Step step = call.start(kStart, 0.5);
+  call.start(kStart, 0.5);
+  Step step = call.step();
   EXPECT_EQ(step.attempt.deadline - step.attempt.sent, 900ms);
-  step = call.on_outcome(0, {.outcome = Outcome::transient}, kStart + 300ms, 0.0);
+  call.on_outcome(0, {.outcome = Outcome::transient}, kStart + 300ms, 0.0);
+  step = call.step();
   EXPECT_EQ(step.wake, kStart + 300ms);
-  step = call.on_timer(kStart + 300ms, 0.5);
+  call.on_timer(kStart + 300ms, 0.5);
+  step = call.step();
   EXPECT_EQ(step.attempt.number, 2u);
   EXPECT_EQ(step.attempt.deadline - step.attempt.sent, 600ms);
 }
@@ -188,13 +192,16 @@ TEST(Call, TrapK1_TheSwitchReachesCallsThatWaitInABackoff) {  // Invariants (2) 
   one.budget = {.percent = Percent(0), .reserve = 1};
   Dependency dependency("test", one);
   Call call(dependency, kRepeatable);
-  (void)call.start(kStart, 0.5);
-  const Step waiting = call.on_outcome(0, {.outcome = Outcome::transient}, kStart, 0.5);
+  call.start(kStart, 0.5);
+  call.on_outcome(0, {.outcome = Outcome::transient}, kStart, 0.5);
+  const Step waiting = call.step();
   EXPECT_EQ(dependency.budget().balance(kStart), 0.0);
-  EXPECT_EQ(call.on_timer(kStart + 1ms, 0.5).wake, waiting.wake);  // Woken for nothing: waits on.
+  call.on_timer(kStart + 1ms, 0.5);
+  EXPECT_EQ(call.step().wake, waiting.wake);  // Woken for nothing: waits on.
 
   dependency.switches().set(admit::Switch::retries, {.off = true});
-  const Step step = call.on_timer(kStart + 2ms, 0.5);
+  call.on_timer(kStart + 2ms, 0.5);
+  const Step step = call.step();
   EXPECT_EQ(step.verdict, Verdict::switched_off);
   EXPECT_EQ(dependency.budget().balance(kStart), 1.0);  // What it had paid came back.
 }
@@ -204,9 +211,10 @@ TEST(Call, ACancelledWaitGivesItsPaymentBack) {  // Invariant (3).
   one.budget = {.percent = Percent(0), .reserve = 1};
   Dependency dependency("test", one);
   Call call(dependency, kRepeatable);
-  (void)call.start(kStart, 0.5);
-  (void)call.on_outcome(0, {.outcome = Outcome::transient}, kStart, 0.5);
-  EXPECT_EQ(call.on_cancel(kStart + 1ms).verdict, Verdict::cancelled);
+  call.start(kStart, 0.5);
+  call.on_outcome(0, {.outcome = Outcome::transient}, kStart, 0.5);
+  call.on_cancel(kStart + 1ms);
+  EXPECT_EQ(call.step().verdict, Verdict::cancelled);
   EXPECT_EQ(dependency.budget().balance(kStart), 1.0);
   EXPECT_EQ(dependency.tally().in_flight(), 0u);
 }
@@ -230,10 +238,12 @@ TEST(Call, ABreakerThatOpensMeanwhileEndsTheRetryAndItsPaymentComesBack) {
   p.budget = {.percent = Percent(0), .reserve = 1};
   Dependency dependency("test", p);
   Call call(dependency, kRepeatable);
-  (void)call.start(kStart, 0.5);
-  const Step waiting = call.on_outcome(0, {.outcome = Outcome::transient}, kStart, 0.5);
+  call.start(kStart, 0.5);
+  call.on_outcome(0, {.outcome = Outcome::transient}, kStart, 0.5);
+  const Step waiting = call.step();
   for (int i = 0; i < 2; ++i) (void)Player(dependency, {}).play("t");
-  EXPECT_EQ(call.on_timer(waiting.wake, 0.5).verdict, Verdict::breaker_open);
+  call.on_timer(waiting.wake, 0.5);
+  EXPECT_EQ(call.step().verdict, Verdict::breaker_open);
   EXPECT_EQ(dependency.budget().balance(kStart), 1.0);
 }
 
@@ -241,8 +251,9 @@ TEST(Call, AnAttemptCancelledByItsCallerIsNoVerdictForTheBreaker) {
   Dependency dependency("test", with_breaker());
   for (int i = 0; i < 20; ++i) {
     Call call(dependency, {});
-    (void)call.start(kStart, 0.5);
-    EXPECT_EQ(call.on_cancel(kStart).cancels, 1);
+    call.start(kStart, 0.5);
+    call.on_cancel(kStart);
+    EXPECT_EQ(call.step().cancels, 1);
   }
   EXPECT_EQ(dependency.breaker().state(kStart), admit::BreakerState::closed);
 }
@@ -272,9 +283,10 @@ TEST(Call, OurOwnRefusalsAndCancelsDoNotFeedTheThrottle) {
   Dependency dependency("test", p);
   for (int i = 0; i < 50; ++i) {
     Call leader(dependency, {});
-    ASSERT_TRUE(leader.start(kStart, 0.0).sends);
+    leader.start(kStart, 0.0);
+    ASSERT_TRUE(leader.step().sends);
     for (int j = 0; j < 5; ++j) EXPECT_EQ(Player(dependency, {}, 0.0).play("."), "limited");
-    (void)(i % 2 == 0 ? leader.on_cancel(kStart) : leader.on_success(0, kStart));
+    i % 2 == 0 ? leader.on_cancel(kStart) : leader.on_success(0, kStart);
   }
   EXPECT_EQ(dependency.throttle().reject_probability(kStart), 0.0);
 }
@@ -284,9 +296,9 @@ TEST(Call, TheConcurrencyLimitBoundsAttemptsAndIsReleasedByEachOfThem) {
   limited.limit = {.kind = admit::LimitKind::fixed, .initial = 1};
   Dependency dependency("test", limited);
   Call first(dependency, kRepeatable);
-  (void)first.start(kStart, 0.5);
+  first.start(kStart, 0.5);
   EXPECT_EQ(Player(dependency).play("."), "limited");
-  (void)first.on_cancel(kStart);
+  first.on_cancel(kStart);
   for (const char* script : {".", "tt.", "p", "o", ".2000", "ttt"}) {  // Invariant (4).
     (void)Player(dependency).play(script);
     EXPECT_EQ(dependency.limit().in_flight(), 0) << script;
@@ -312,16 +324,18 @@ TEST(Call, ACallThatIsWokenTooLateIsNotSent) {
   needs.budget = {.percent = Percent(0), .reserve = 1};
   Dependency dependency("test", needs);
   Call call(dependency, kRepeatable);
-  (void)call.start(kStart, 0.5);
-  (void)call.on_outcome(0, {.outcome = Outcome::transient}, kStart, 0.5);
-  EXPECT_EQ(call.on_timer(kStart + 901ms, 0.5).verdict, Verdict::deadline_too_close);
+  call.start(kStart, 0.5);
+  call.on_outcome(0, {.outcome = Outcome::transient}, kStart, 0.5);
+  call.on_timer(kStart + 901ms, 0.5);
+  EXPECT_EQ(call.step().verdict, Verdict::deadline_too_close);
   EXPECT_EQ(dependency.budget().balance(kStart), 1.0);
 }
 
 TEST(Call, ACallThatIsGivenUpBeforeItBeganCostsNothing) {
   Dependency dependency("test", scripted_policy());
   Call call(dependency, kRepeatable);
-  EXPECT_EQ(call.on_cancel(kStart).verdict, Verdict::cancelled);
+  call.on_cancel(kStart);
+  EXPECT_EQ(call.step().verdict, Verdict::cancelled);
   EXPECT_EQ(dependency.tally().of(Verdict::cancelled), 1u);
   EXPECT_EQ(dependency.tally().attempts, 0u);
   EXPECT_EQ(dependency.tally().in_flight(), 0u);
@@ -356,18 +370,20 @@ TEST(Call, AReloadReachesTheNextDecisionOfACallThatHasStartedButNotItsDeadline) 
   Dependency dependency("test", scripted_policy());
   Call one(dependency, kRepeatable);
   Call two(dependency, kRepeatable);
-  (void)one.start(kStart, 0.5);
-  (void)two.start(kStart, 0.5);
-  EXPECT_EQ(one.on_outcome(0, {.outcome = Outcome::transient}, kStart, 0.5).verdict, Verdict::none);
+  one.start(kStart, 0.5);
+  two.start(kStart, 0.5);
+  one.on_outcome(0, {.outcome = Outcome::transient}, kStart, 0.5);
+  EXPECT_FALSE(one.step().over());
   Policy once = scripted_policy();
   once.call.max_attempts = 1;
   once.call.timeout = 1ms;
   dependency.reload(once, kStart);
-  EXPECT_EQ(two.on_outcome(0, {.outcome = Outcome::transient}, kStart, 0.5).verdict,
-            Verdict::attempts_spent);
-  EXPECT_TRUE(one.on_timer(kStart + 13ms, 0.5).sends);  // It was admitted before.
+  two.on_outcome(0, {.outcome = Outcome::transient}, kStart, 0.5);
+  EXPECT_EQ(two.step().verdict, Verdict::attempts_spent);
+  one.on_timer(kStart + 13ms, 0.5);
+  EXPECT_TRUE(one.step().sends);  // It was admitted before.
   EXPECT_EQ(one.deadline().at(), kStart + 1s);
-  (void)one.on_cancel(kStart);
+  one.on_cancel(kStart);
 }
 
 TEST(Call, IsSmall) { EXPECT_LE(sizeof(Call), 512u); }

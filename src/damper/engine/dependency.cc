@@ -7,56 +7,53 @@
 namespace damper::engine {
 namespace {
 
-Dependency::Terms terms_of(const Policy& policy) noexcept {
-  return {.timeout = policy.call.timeout,
-          .per_try_timeout = policy.call.per_try_timeout,
-          .needed = policy.call.needed,
-          .reserve = policy.call.reserve,
-          .retries = policy.call.max_attempts > 1,
-          .hedges = policy.call.hedge.max_hedges > 0,
-          .adapts = policy.call.adaptive_timeout.on,
-          .has_breaker = policy.breaker.has_value(),
-          .has_throttle = policy.throttle.has_value(),
-          .has_limit = policy.limit.has_value(),
-          .plain = policy.call.per_try_timeout == Duration{0} &&
-                   policy.call.hedge.max_hedges == 0 && !policy.call.adaptive_timeout.on &&
-                   !policy.throttle && !policy.limit};
+Terms terms_of(const Policy& policy) noexcept {
+  return Terms::of(policy.call, policy.breaker.has_value(), policy.throttle.has_value(),
+                   policy.limit.has_value());
+}
+
+// Hedges have a ratio of their own, over the budget's window, and no reserve.
+admit::RetryBudgetOptions hedge_budget_options(const Policy& policy) noexcept {
+  return {.percent = policy.call.hedge.ratio, .window = policy.budget.window, .reserve = 0};
 }
 
 }  // namespace
 
-Dependency::Dependency(std::string name, const Policy& policy, DependencyParents parents)
+template <Footprint kFootprint>
+BasicDependency<kFootprint>::BasicDependency(std::string name, const Policy& policy,
+                                             DependencyParents parents)
     : name_(std::move(name)),
       terms_(terms_of(policy)),
       policy_(policy.call),
+      has_breaker_(policy.breaker.has_value()),
       switches_(parents.switches),
       budget_(policy.budget, parents.budget),
       hedge_budget_(hedge_budget_options(policy), &budget_),
       breaker_(policy.breaker.value_or(admit::CircuitBreakerOptions{})),
       throttle_(policy.throttle.value_or(admit::ClientThrottleOptions{})),
       limit_(policy.limit.value_or(admit::ConcurrencyLimitOptions{})) {
-  DAMPER_CHECK(!find_error(policy));
+  DAMPER_CHECK(!find_error(policy, kFootprint));
 }
 
-// Hedges have a ratio of their own, over the budget's window, and nothing in reserve: a hedge is a
-// luxury.
-admit::RetryBudgetOptions Dependency::hedge_budget_options(const Policy& policy) noexcept {
-  return {.percent = policy.call.hedge.ratio, .window = policy.budget.window, .reserve = 0};
-}
-
-void Dependency::reload(const Policy& policy, Instant now) {
-  DAMPER_CHECK(!find_error(policy));
+template <Footprint kFootprint>
+void BasicDependency<kFootprint>::reload(const Policy& policy, Instant now) {
+  DAMPER_CHECK(!find_error(policy, kFootprint));
   budget_.reload(policy.budget, now);
   hedge_budget_.reload(hedge_budget_options(policy), now);
   if (policy.breaker) breaker_.reload(*policy.breaker, now);
   if (policy.throttle) throttle_.reload(*policy.throttle, now);
   if (policy.limit) limit_.reload(*policy.limit);
   policy_.store(policy.call);
+  has_breaker_.store(policy.breaker.has_value(), std::memory_order_relaxed);
   terms_.store(terms_of(policy));
-  emit(EventKind::policy_reloaded, now, static_cast<std::int64_t>(terms_.version()));
+  emit(EventKind::policy_reloaded, now, static_cast<std::int64_t>(policy_.version()));
 }
 
-void Dependency::flip(admit::Switch which, const admit::SwitchSetting& setting, Instant now) {
+template <Footprint kFootprint>
+void BasicDependency<kFootprint>::flip(admit::Switch which, const admit::SwitchSetting& setting,
+                                       Instant now)
+  requires kIsLarge
+{
   switches_.set(which, setting);
   std::string detail(admit::name(which));
   detail += setting.off ? " off" : " on";
@@ -69,16 +66,20 @@ void Dependency::flip(admit::Switch which, const admit::SwitchSetting& setting, 
         .detail = detail});
 }
 
-void Dependency::emit(const Event& event) noexcept {
+template <Footprint kFootprint>
+void BasicDependency<kFootprint>::emit(const Event& event) noexcept {
   if (EventSink* sink = sink_.load(std::memory_order_acquire)) sink->on_event(event);
 }
 
-void Dependency::emit(EventKind kind, Instant now, std::int64_t count, Duration length) noexcept {
+template <Footprint kFootprint>
+void BasicDependency<kFootprint>::emit(EventKind kind, Instant now, std::int64_t count,
+                                       Duration length) noexcept {
   emit(
       Event{.kind = kind, .key = name_, .at = now, .count = count, .length = length, .detail = {}});
 }
 
-void Dependency::on_budget_refusal(Instant now) noexcept {
+template <Footprint kFootprint>
+void BasicDependency<kFootprint>::on_budget_refusal(Instant now) noexcept {
   counters_.on_budget_refusal();
   if (!exhausted_.load(std::memory_order_relaxed) &&
       !exhausted_.exchange(true, std::memory_order_relaxed)) {
@@ -86,7 +87,8 @@ void Dependency::on_budget_refusal(Instant now) noexcept {
   }
 }
 
-void Dependency::on_recovery(Instant now) noexcept {
+template <Footprint kFootprint>
+void BasicDependency<kFootprint>::on_recovery(Instant now) noexcept {
   if (const auto change = streak_.on_success()) emit(change->kind, now, change->count);
   // Half full, not one retry's worth: a budget that is spent as fast as it fills is still spent.
   if (exhausted_.load(std::memory_order_relaxed) && budget_.fill(now) >= 0.5 &&
@@ -95,11 +97,13 @@ void Dependency::on_recovery(Instant now) noexcept {
   }
 }
 
-void Dependency::on_failure(Instant now) noexcept {
+template <Footprint kFootprint>
+void BasicDependency<kFootprint>::on_failure(Instant now) noexcept {
   if (const auto change = streak_.on_failure(now)) emit(change->kind, now, change->count);
 }
 
-void Dependency::on_breaker(admit::Transition transition, Instant now) noexcept {
+template <Footprint kFootprint>
+void BasicDependency<kFootprint>::on_breaker(admit::Transition transition, Instant now) noexcept {
   if (transition == admit::Transition::none) [[likely]]
     return;
   if (transition == admit::Transition::opened) {
@@ -109,13 +113,26 @@ void Dependency::on_breaker(admit::Transition transition, Instant now) noexcept 
   }
 }
 
-std::optional<Duration> Dependency::live_timeout(const CallPolicy& policy, Instant now) noexcept {
-  const schedule::AdaptiveTimeoutOptions& options = policy.adaptive_timeout;
-  return timeout_quantile_.get(latencies_, options.quantile, options.min_samples, now);
+template <Footprint kFootprint>
+std::optional<Duration> BasicDependency<kFootprint>::live_timeout(const CallPolicy& policy,
+                                                                  Instant now) noexcept {
+  if constexpr (!kIsLarge)
+    return std::nullopt;
+  else
+    return timeout_quantile_.get(latencies_, policy.adaptive_timeout.quantile,
+                                 policy.adaptive_timeout.min_samples, now);
 }
 
-std::optional<Duration> Dependency::live_hedge(const CallPolicy& policy, Instant now) noexcept {
-  return hedge_quantile_.get(latencies_, policy.hedge.quantile, policy.hedge.min_samples, now);
+template <Footprint kFootprint>
+std::optional<Duration> BasicDependency<kFootprint>::live_hedge(const CallPolicy& policy,
+                                                                Instant now) noexcept {
+  if constexpr (!kIsLarge)
+    return std::nullopt;
+  else
+    return hedge_quantile_.get(latencies_, policy.hedge.quantile, policy.hedge.min_samples, now);
 }
+
+template class BasicDependency<Footprint::large>;
+template class BasicDependency<Footprint::small>;
 
 }  // namespace damper::engine

@@ -6,12 +6,14 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include "damper/admit/circuit_breaker.h"
 #include "damper/admit/client_throttle.h"
 #include "damper/admit/concurrency_limit.h"
 #include "damper/admit/retry_budget.h"
 #include "damper/admit/switches.h"
+#include "damper/base/coarse_latency.h"
 #include "damper/base/histogram.h"
 #include "damper/base/seqlock.h"
 #include "damper/engine/event.h"
@@ -21,77 +23,174 @@
 
 namespace damper::engine {
 
-// Whom a dependency is under; they outlive it.
+// The parents of a dependency; they outlive it.
 struct DependencyParents {
-  admit::RetryBudget* budget = nullptr;  // has to agree to each retry
-  admit::Switches* switches = nullptr;   // the process's
+  admit::RetryBudget* budget = nullptr;  // also pays for each retry
+  admit::Switches* switches = nullptr;   // of the process
 };
 
-// A Dependency is what all calls to one service share: its policy, budget, breaker, throttle,
-// limit, latencies, switches and counters.
+// The Terms are the part of a policy that a call copies when it starts, and keeps until it ends.
+struct Terms {
+  Duration timeout{0};
+  Duration per_try_timeout{0};
+  Duration needed{0};
+  Duration reserve{0};
+  bool retries = false;  // more than one attempt
+  bool hedges = false;
+  bool adapts = false;  // the timeout of an attempt follows the live latencies
+  bool has_breaker = false;
+  bool has_throttle = false;
+  bool has_limit = false;
+  bool plain = false;  // none of these, except perhaps retries and a breaker; no per_try_timeout
+
+  [[nodiscard]] static constexpr Terms of(const CallPolicy& call, bool breaker,
+                                          bool throttle = false, bool limit = false) noexcept {
+    const bool hedges = call.hedge.max_hedges > 0;
+    return {.timeout = call.timeout,
+            .per_try_timeout = call.per_try_timeout,
+            .needed = call.needed,
+            .reserve = call.reserve,
+            .retries = call.max_attempts > 1,
+            .hedges = hedges,
+            .adapts = call.adaptive_timeout.on,
+            .has_breaker = breaker,
+            .has_throttle = throttle,
+            .has_limit = limit,
+            .plain = call.per_try_timeout == Duration{0} && !hedges && !call.adaptive_timeout.on &&
+                     !throttle && !limit};
+  }
+};
+
+// The stand-ins for the parts that a small dependency does not have. They admit everything.
+struct NoThrottle {
+  explicit NoThrottle(const admit::ClientThrottleOptions& /*options*/) noexcept {}
+  static bool try_admit(Instant /*now*/, double /*draw*/) noexcept { return true; }
+  static void on_accept(Instant /*now*/) noexcept {}
+  static void on_cancel(Instant /*admitted*/) noexcept {}
+  static double reject_probability(Instant /*now*/) noexcept { return 0; }
+  static bool active(Instant /*now*/) noexcept { return false; }
+  static void reload(const admit::ClientThrottleOptions& /*options*/, Instant /*now*/) noexcept {}
+};
+struct NoLimit {
+  explicit NoLimit(const admit::ConcurrencyLimitOptions& /*options*/) noexcept {}
+  static bool try_acquire() noexcept { return true; }
+  static void release(Instant /*started*/, Instant /*now*/, bool /*dropped*/) noexcept {}
+  static void release_ignored() noexcept {}
+  static void reload(const admit::ConcurrencyLimitOptions& /*options*/) noexcept {}
+};
+struct NoHedgeBudget {
+  explicit NoHedgeBudget(const admit::RetryBudgetOptions& /*options*/, void* /*parent*/) noexcept {}
+  static void reload(const admit::RetryBudgetOptions& /*options*/, Instant /*now*/) noexcept {}
+};
+// The switches of the process alone.
+class ParentSwitches {
+ public:
+  explicit ParentSwitches(const admit::Switches* parent) noexcept : parent_(parent) {}
+  [[nodiscard]] bool off(admit::Switch which, Instant now) const noexcept {
+    return parent_ != nullptr && parent_->off(which, now);
+  }
+
+ private:
+  const admit::Switches* parent_;
+};
+struct NoQuantile {};
+struct NoTerms {
+  explicit NoTerms(const Terms& /*terms*/) noexcept {}
+  static void store(const Terms& /*terms*/) noexcept {}
+};
+
+template <Footprint kFootprint>
+class BasicCall;
+
+// A Dependency is the state that all calls to one service share: its policy, budget, breaker,
+// throttle, limit, latencies, switches and counters.
 //
 // Why: whether one more retry helps or hurts is a property of all calls together, never of one.
-// Model: the parts, side by side. A part that the policy leaves out (a breaker, say) is there but
-// not asked. reload() changes the policy under running calls: a call keeps the deadline that it
-// started with, and its later decisions follow the new policy; the shared parts keep their state.
+// Model: the parts, side by side. A part that the policy leaves out (a breaker, say) exists but is
+// not used. reload() changes the policy under running calls: a call keeps the Terms that it started
+// with, and its later decisions follow the new policy; the shared parts keep their state.
+// A SmallDependency has the same calls and rules in 1 KiB, for one of many endpoints: a budget, a
+// breaker, counters and a CoarseLatency, without shards; see find_error(Policy, Footprint) for the
+// policies that it takes. The process's switches apply; it has none of its own.
 // Invariants:
 //   (1) A reload resets nothing: budget, breaker, throttle, limit and latencies carry over.
 //   (2) Each transition is reported to the sink once.
 // Thread safety: all methods may be called concurrently, reload() with all but itself.
-// Cost: about 90 KiB, most of it latencies and counters; no allocation after construction.
-class Dependency {
+// Cost: no allocation after construction. Large: about 90 KiB, most of it latencies and counters.
+// Small: at most 1 KiB, and a name of over 15 characters.
+template <Footprint kFootprint>
+class BasicDependency {
  public:
-  // REQUIRES: !find_error(policy). The parents outlive the dependency.
-  explicit Dependency(std::string name, const Policy& policy = {}, DependencyParents parents = {});
-  Dependency(const Dependency&) = delete;
-  Dependency& operator=(const Dependency&) = delete;
+  static constexpr bool kIsLarge = kFootprint == Footprint::large;
+  using Budget = admit::BasicRetryBudget<kFootprint>;
+  using Breaker = admit::BasicCircuitBreaker<kFootprint>;
+  using Latencies = std::conditional_t<kIsLarge, Histogram, CoarseLatency>;
+
+  // REQUIRES: !find_error(policy, kFootprint). The parents outlive the dependency.
+  explicit BasicDependency(std::string name, const Policy& policy = {},
+                           DependencyParents parents = {});
+  BasicDependency(const BasicDependency&) = delete;
+  BasicDependency& operator=(const BasicDependency&) = delete;
 
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
 
-  // What a call needs of the policy when it starts, and keeps.
-  struct Terms {
-    Duration timeout{0};
-    Duration per_try_timeout{0};
-    Duration needed{0};
-    Duration reserve{0};
-    bool retries = false;  // more than one attempt
-    bool hedges = false;
-    bool adapts = false;  // the timeout of an attempt follows the live latencies
-    bool has_breaker = false;
-    bool has_throttle = false;
-    bool has_limit = false;
-    bool plain = false;  // nothing of it but perhaps a breaker and retries
-  };
-  [[nodiscard]] Terms terms() const noexcept { return terms_.load(); }
-  // All of it, as it is now: what a decision after the first attempt goes by.
+  [[nodiscard]] Terms terms() const noexcept {
+    if constexpr (kIsLarge) {
+      return terms_.load();
+    } else {
+      return Terms::of(policy_.load(), has_breaker_.load(std::memory_order_relaxed));
+    }
+  }
+  // The policy as it is now: decisions after the first attempt follow it.
   [[nodiscard]] CallPolicy policy() const noexcept { return policy_.load(); }
 
-  // REQUIRES: !find_error(policy).
+  // REQUIRES: !find_error(policy, kFootprint).
   void reload(const Policy& policy, Instant now);
 
-  [[nodiscard]] admit::RetryBudget& budget() noexcept { return budget_; }
-  [[nodiscard]] admit::RetryBudget& hedge_budget() noexcept { return hedge_budget_; }
-  [[nodiscard]] admit::CircuitBreaker& breaker() noexcept { return breaker_; }
-  [[nodiscard]] admit::ClientThrottle& throttle() noexcept { return throttle_; }
-  [[nodiscard]] admit::ConcurrencyLimit& limit() noexcept { return limit_; }
-  [[nodiscard]] admit::Switches& switches() noexcept { return switches_; }
-  [[nodiscard]] const Histogram& latencies() const noexcept { return latencies_; }
+  [[nodiscard]] Budget& budget() noexcept { return budget_; }
+  [[nodiscard]] Breaker& breaker() noexcept { return breaker_; }
+  [[nodiscard]] const Latencies& latencies() const noexcept { return latencies_; }
   [[nodiscard]] Tally tally() const noexcept { return counters_.read(); }
 
-  // Turns a switch of this dependency, and tells the sink.
-  void flip(admit::Switch which, const admit::SwitchSetting& setting, Instant now);
+  // The parts of a large dependency.
+  [[nodiscard]] auto& hedge_budget() noexcept
+    requires kIsLarge
+  {
+    return hedge_budget_;
+  }
+  [[nodiscard]] auto& throttle() noexcept
+    requires kIsLarge
+  {
+    return throttle_;
+  }
+  [[nodiscard]] auto& limit() noexcept
+    requires kIsLarge
+  {
+    return limit_;
+  }
+  [[nodiscard]] auto& switches() noexcept
+    requires kIsLarge
+  {
+    return switches_;
+  }
 
-  // The sink outlives the dependency, or is set to nullptr before it goes.
+  // Sets a switch of this dependency, and reports it to the sink.
+  void flip(admit::Switch which, const admit::SwitchSetting& setting, Instant now)
+    requires kIsLarge;
+
+  // The sink outlives the dependency, or is set to nullptr before it is destroyed.
   void report_to(EventSink* sink) noexcept { sink_.store(sink, std::memory_order_release); }
 
  private:
-  friend class Call;  // The state machine alone moves what is shared.
+  friend class BasicCall<kFootprint>;  // Only the state machine changes the shared parts.
 
-  static admit::RetryBudgetOptions hedge_budget_options(const Policy& policy) noexcept;
+  template <class Large, class Small>
+  using Either = std::conditional_t<kIsLarge, Large, Small>;
+
   void emit(const Event& event) noexcept;
   void emit(EventKind kind, Instant now, std::int64_t count = 0, Duration length = {}) noexcept;
 
-  // What a call tells, and what becomes of it.
+  // The reports of a call.
   void on_budget_refusal(Instant now) noexcept;
   [[gnu::always_inline]] void on_success(Instant now) noexcept {
     budget_.on_success(now);
@@ -102,28 +201,44 @@ class Dependency {
   void on_recovery(Instant now) noexcept;
   void on_failure(Instant now) noexcept;
   void on_breaker(admit::Transition transition, Instant now) noexcept;
+  // The budget that pays for an attempt: a hedge pays its own and, as its parent, the retries'.
+  [[nodiscard]] Budget& budget_of(bool hedge) noexcept {
+    if constexpr (kIsLarge) {
+      if (hedge) return hedge_budget_;
+    }
+    return budget_;
+  }
   [[nodiscard]] std::optional<Duration> live_timeout(const CallPolicy& policy,
                                                      Instant now) noexcept;
   [[nodiscard]] std::optional<Duration> live_hedge(const CallPolicy& policy, Instant now) noexcept;
 
   const std::string name_;
-  Seqlock<Terms> terms_;
+  [[no_unique_address]] Either<Seqlock<Terms>, NoTerms> terms_;  // small: made of policy_
   Seqlock<CallPolicy> policy_;
   std::atomic<EventSink*> sink_{nullptr};
   std::atomic<bool> exhausted_{false};  // the budget, since the last refill
-  admit::Switches switches_;
-  admit::RetryBudget budget_;
-  admit::RetryBudget hedge_budget_;  // inside budget_: a hedge pays both
-  admit::CircuitBreaker breaker_;
-  admit::ClientThrottle throttle_;
-  admit::ConcurrencyLimit limit_;
+  std::atomic<bool> has_breaker_;
+  Either<admit::Switches, ParentSwitches> switches_;
+  Budget budget_;
+  [[no_unique_address]] Either<Budget, NoHedgeBudget> hedge_budget_;  // its parent is budget_
+  Breaker breaker_;
+  [[no_unique_address]] Either<admit::ClientThrottle, NoThrottle> throttle_;
+  [[no_unique_address]] Either<admit::ConcurrencyLimit, NoLimit> limit_;
   FailureStreak streak_;
   Quiet growing_;
-  LiveQuantile timeout_quantile_;
-  LiveQuantile hedge_quantile_;
-  Histogram latencies_;
-  Counters counters_;
+  [[no_unique_address]] Either<LiveQuantile, NoQuantile> timeout_quantile_;
+  [[no_unique_address]] Either<LiveQuantile, NoQuantile> hedge_quantile_;
+  Latencies latencies_;
+  BasicCounters<kFootprint> counters_;
 };
+
+using Dependency = BasicDependency<Footprint::large>;
+using SmallDependency = BasicDependency<Footprint::small>;
+
+extern template class BasicDependency<Footprint::large>;
+extern template class BasicDependency<Footprint::small>;
+
+static_assert(sizeof(SmallDependency) <= 1024);
 
 }  // namespace damper::engine
 

@@ -27,10 +27,11 @@ class Recorder final : public EventSink {
 };
 
 Verdict attempt(Dependency& dependency, Outcome outcome, Instant now) {
-  Call call(dependency, {.idempotent = true});
-  Step step = call.start(now, 0.0);
-  if (!step.over()) step = call.on_outcome(0, {.outcome = outcome}, now, 0.0);
-  return step.over() ? step.verdict : call.on_cancel(now).verdict;
+  Call call(dependency, {.request = {.idempotent = true}});
+  call.start(now, 0.0);
+  if (!call.step().over()) call.on_outcome(0, {.outcome = outcome}, now, 0.0);
+  if (!call.step().over()) call.on_cancel(now);
+  return call.step().verdict;
 }
 
 TEST(Dependency, OneLineForATransitionNotForARequest) {  // Invariant (2).
@@ -83,12 +84,12 @@ TEST(Dependency, TheSecondRetryOfACallIsAnEventOnceInAWhile) {
   Recorder recorder;
   dependency.report_to(&recorder);
   for (int i = 0; i < 3; ++i) {
-    Call call(dependency, {.idempotent = true});
-    (void)call.start(Instant{1s}, 0.0);
-    (void)call.on_outcome(0, {.outcome = Outcome::transient}, Instant{1s}, 0.0);
-    (void)call.on_timer(Instant{1100ms}, 0.0);
-    (void)call.on_outcome(0, {.outcome = Outcome::transient}, Instant{1100ms}, 0.0);
-    (void)call.on_cancel(Instant{1200ms});
+    Call call(dependency, {.request = {.idempotent = true}});
+    call.start(Instant{1s}, 0.0);
+    call.on_outcome(0, {.outcome = Outcome::transient}, Instant{1s}, 0.0);
+    call.on_timer(Instant{1100ms}, 0.0);
+    call.on_outcome(0, {.outcome = Outcome::transient}, Instant{1100ms}, 0.0);
+    call.on_cancel(Instant{1200ms});
   }
   EXPECT_EQ(std::count(recorder.events.begin(), recorder.events.end(), "billing backoff_growing"),
             1);

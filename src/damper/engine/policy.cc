@@ -19,12 +19,23 @@ std::optional<std::string> find_error(const CallPolicy& call) {
 
 }  // namespace
 
-std::optional<std::string> find_error(const Policy& policy) {
+std::optional<std::string> find_error(const Policy& policy, Footprint footprint) {
   BoundsCheck check;
   check.part("call", find_error(policy.call)).part("budget", admit::find_error(policy.budget));
   if (policy.breaker) check.part("breaker", admit::find_error(*policy.breaker));
   if (policy.throttle) check.part("throttle", admit::find_error(*policy.throttle));
   if (policy.limit) check.part("limit", admit::find_error(*policy.limit));
+  if (footprint == Footprint::small) {
+    check.require(!policy.throttle, "throttle is set; a small dependency has none")
+        .require(!policy.limit, "limit is set; a small dependency has none")
+        .require(!policy.call.adaptive_timeout.on,
+                 "call.adaptive_timeout.on is true; a small dependency has no live quantile")
+        .field("call.hedge.max_hedges", policy.call.hedge.max_hedges, Range<std::int32_t>{0, 0});
+    if (policy.breaker) {
+      check.field("breaker.probes", policy.breaker->probes,
+                  Range<std::int32_t>{1, admit::SmallCircuitBreaker::kMostProbes});
+    }
+  }
   return check.error();
 }
 

@@ -10,6 +10,7 @@
 #include "damper/admit/concurrency_limit.h"
 #include "damper/admit/retry_budget.h"
 #include "damper/base/bounds.h"
+#include "damper/base/slot_ring.h"
 #include "damper/decide/outcome.h"
 #include "damper/schedule/adaptive_timeout.h"
 #include "damper/schedule/backoff.h"
@@ -17,8 +18,9 @@
 
 namespace damper::engine {
 
-// A CallPolicy is what one call copies when it starts and keeps until it ends, whatever is
-// reloaded meanwhile. Trivially copyable, a few cache lines.
+// A CallPolicy is the part of a Policy that a call reads at each decision after its first attempt,
+// so a reload reaches running calls. A call keeps only its Terms (see Dependency) from its start to
+// its end: timeouts, and which parts admit its attempts. Trivially copyable.
 struct CallPolicy {
   static constexpr Range<Duration> kTimeout{Duration{1}, kLongest};
   static constexpr Range<Duration> kPerTryTimeout{Duration{0}, kLongest};
@@ -38,8 +40,8 @@ struct CallPolicy {
   friend bool operator==(const CallPolicy&, const CallPolicy&) = default;
 };
 
-// A Policy is everything that can be configured about calls to one dependency. The defaults are
-// safe: 3 attempts, full jitter, a 10 % budget, a deadline on every call, hedging off.
+// A Policy is all configuration of the calls to one dependency. The defaults are safe: 3 attempts,
+// full jitter, a 10 % budget, a deadline on every call, hedging disabled.
 struct Policy {
   CallPolicy call;
   admit::RetryBudgetOptions budget;
@@ -50,8 +52,10 @@ struct Policy {
   friend bool operator==(const Policy&, const Policy&) = default;
 };
 
-// One sentence on what is wrong with the policy; nothing when it is valid.
-[[nodiscard]] std::optional<std::string> find_error(const Policy& policy);
+// The first invalid field, with its value and bound; nothing when the policy is valid. A small
+// dependency has no throttle, no limit, no hedges, no adaptive timeout, and at most 4 probes.
+[[nodiscard]] std::optional<std::string> find_error(const Policy& policy,
+                                                    Footprint footprint = Footprint::large);
 
 }  // namespace damper::engine
 

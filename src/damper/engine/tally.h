@@ -3,8 +3,10 @@
 
 #include <array>
 #include <cstdint>
+#include <type_traits>
 
 #include "damper/base/sharded_counters.h"
+#include "damper/base/slot_ring.h"
 #include "damper/base/verdict.h"
 #include "damper/decide/outcome.h"
 
@@ -42,7 +44,8 @@ struct Tally {
 
 // Counts what becomes a Tally. A call that succeeds at once costs two cheap adds: what can be
 // derived is not counted.
-class Counters {
+template <Footprint kFootprint>
+class BasicCounters {
  public:
   void on_start() noexcept { cells_.add(kStarted); }
   void on_finish(Verdict verdict) noexcept {
@@ -58,7 +61,7 @@ class Counters {
 
   [[nodiscard]] std::int64_t in_flight() const noexcept {
     const std::uint64_t finished = cells_.sum(kFinished);  // First: never more than started.
-    return static_cast<std::int64_t>(cells_.sum(kStarted) - finished);
+    return static_cast<std::int64_t>(static_cast<Word>(cells_.sum(kStarted) - finished));
   }
 
   [[nodiscard]] Tally read() const noexcept {
@@ -96,8 +99,14 @@ class Counters {
   static constexpr int kRetry = kVerdict + static_cast<int>(kVerdictNames.size());
   static constexpr int kCells = kRetry + static_cast<int>(decide::kOutcomeNames.size());
 
-  ShardedCounters<kCells> cells_;
+  using Cells = std::conditional_t<kFootprint == Footprint::large, ShardedCounters<kCells>,
+                                   PlainCounters<kCells>>;
+  using Word = typename Cells::Word;
+
+  Cells cells_;
 };
+
+using Counters = BasicCounters<Footprint::large>;
 
 }  // namespace damper::engine
 

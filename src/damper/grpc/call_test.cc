@@ -11,7 +11,6 @@
 
 #include "damper/grpc/greeter_testing.h"
 #include "damper/run/clock.h"
-#include "damper/run/inherited.h"
 #include "damper/run/scope.h"
 
 // Not under tsan: gRPC comes from the distribution, without instrumentation, so every
@@ -173,7 +172,7 @@ TEST(GrpcCall, TheServerIsToldWhichAttemptItIsAndWhoRetries) {
   EXPECT_EQ(seen, (std::vector<std::string>{"- damper 1 "}));
 
   seen.clear();  // Somebody above retries: what it said is passed on.
-  const run::Inherited request{
+  const run::RequestContext request{
       .owned_above = {.retries = true, .unsent = true}, .retry_owner = "edge", .attempt = 4};
   const run::Scope inside(request);
   EXPECT_EQ(call(dependency, {.idempotent = true}, greet(server)).verdict(), Verdict::layered);

@@ -8,7 +8,6 @@
 #include <string>
 
 #include "damper/run/clock.h"
-#include "damper/run/inherited.h"
 #include "damper/run/scope.h"
 
 // Not under tsan: gRPC comes from the distribution, without instrumentation.
@@ -35,7 +34,7 @@ TEST(GrpcGuard, WhoRetriesIsTakenFromAboveIfSomebodyDoes) {
   EXPECT_EQ(Owner(dependency, {}).name, "billing");
   EXPECT_FALSE(Owner(dependency, {}).above);
   EXPECT_EQ(Owner(dependency, {.owned_above = true}).name, "damper");  // Nobody has said who.
-  const run::Inherited request{.owned_above = {.retries = true}, .retry_owner = "edge"};
+  const run::RequestContext request{.owned_above = {.retries = true}, .retry_owner = "edge"};
   const run::Scope inside(request);
   EXPECT_EQ(Owner(dependency, {}).name, "edge");
   EXPECT_TRUE(Owner(dependency, {}).above);

@@ -37,16 +37,19 @@ Policy full_policy() {
 
 // One call whose attempts end like this, each after `latency`; the verdict.
 Verdict play(Dependency& dependency, const std::vector<Outcome>& outcomes, Instant now = kStart,
-             Duration latency = 2ms, engine::CallOptions options = {.idempotent = true}) {
+             Duration latency = 2ms,
+             engine::CallOptions options = {.request = {.idempotent = true}}) {
   Call call(dependency, options);
-  engine::Step step = call.start(now, 0);
+  call.start(now, 0);
   for (const Outcome outcome : outcomes) {
-    if (step.over()) break;
-    if (!step.sends) step = call.on_timer(step.wake, 0);
-    now = step.attempt.sent + latency;
-    step = call.on_outcome(step.attempt.lane, {.outcome = outcome}, now, 0);
+    if (call.step().over()) break;
+    if (!call.step().sends) call.on_timer(call.step().wake, 0);
+    const engine::Attempt attempt = call.step().attempt;
+    now = attempt.sent + latency;
+    call.on_outcome(attempt.lane, {.outcome = outcome}, now, 0);
   }
-  return step.over() ? step.verdict : call.on_cancel(now).verdict;
+  if (!call.step().over()) call.on_cancel(now);
+  return call.step().verdict;
 }
 
 // A registry that shows one dependency at kStart.
@@ -75,11 +78,11 @@ TEST(DependencyMetrics, CountsWhatTheCallsDid) {
             Verdict::attempts_spent);
   EXPECT_EQ(play(dependency, {Outcome::permanent}), Verdict::permanent);
   EXPECT_EQ(play(dependency, {Outcome::transient}, kStart, 2ms,
-                 {.idempotent = true, .owned_above = true}),
+                 {.request = {.idempotent = true, .owned_above = true}}),
             Verdict::layered);
   EXPECT_EQ(play(dependency, {Outcome::transient}), Verdict::budget_spent);  // 3 in reserve.
-  Call under_way(dependency, {.idempotent = true});
-  (void)under_way.start(kStart, 0);
+  Call under_way(dependency, {.request = {.idempotent = true}});
+  under_way.start(kStart, 0);
 
   const Shown shown(dependency);
   EXPECT_EQ(shown.value(R"(damper_calls_total{dependency="db"})"), "7");
@@ -211,14 +214,16 @@ TEST(DependencyMetrics, HedgesSentWonAndSuppressed) {
   Dependency dependency("db", policy);
   for (int i = 0; i < 10; ++i) (void)play(dependency, {Outcome::success});
   const auto late = [&](bool won) {
-    Call call(dependency, {.idempotent = true});
-    engine::Step step = call.start(kStart + 1s, 0);
-    step = call.on_timer(step.wake, 0);
+    Call call(dependency, {.request = {.idempotent = true}});
+    call.start(kStart + 1s, 0);
+    engine::Step step = call.step();
+    call.on_timer(step.wake, 0);
+    step = call.step();
     if (step.sends) {
       EXPECT_TRUE(step.attempt.hedge);
-      (void)call.on_outcome(won ? step.attempt.lane : 0, {}, step.attempt.sent + 1ms, 0);
+      call.on_outcome(won ? step.attempt.lane : 0, {}, step.attempt.sent + 1ms, 0);
     } else {
-      (void)call.on_cancel(kStart + 1s);
+      call.on_cancel(kStart + 1s);
     }
   };
   late(true);

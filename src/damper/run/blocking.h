@@ -21,45 +21,52 @@
 
 namespace damper {
 
-// What you say of one call; the dependency's policy says the rest.
+// The options of one call; the rest is the dependency's policy.
 struct Options {
-  bool idempotent = false;    // it may be repeated; without your word only what never left is
+  bool idempotent = false;    // it may be repeated; if not, it is only retried if it was not sent
   Instant deadline = kNever;  // damper::in(800ms); the policy's timeout holds as well
-  std::stop_token stop{};     // ends the call, also while it waits: verdict `cancelled`
-  bool owned_above = false;   // a layer above retries this request; found by itself in-process
+  std::stop_token stop{};     // ends the call, also during a backoff: verdict `cancelled`
+  bool owned_above = false;   // a layer above retries this request; detected within a process
 };
 
 namespace run {
 
 [[nodiscard]] inline engine::CallOptions engine_options(const Options& options) noexcept {
-  return {.idempotent = options.idempotent,
-          .owned_above = options.owned_above || Scope::owned_above(),
-          .unsent_owned_above = Scope::unsent_owned_above(),
+  return {.request = {.idempotent = options.idempotent,
+                      .owned_above = options.owned_above || Scope::owned_above(),
+                      .unsent_owned_above = Scope::unsent_owned_above()},
           .deadline = Scope::deadline().earlier(schedule::Deadline(options.deadline))};
 }
 
-// The call's state machine, driven by this thread: attempts run here, waits park here. `step` is
-// the call's own, and changes with it; `name` is the dependency's.
+// Starts the call, unless its stop token is set already: then it is cancelled.
+inline void start(engine::Call& call, const std::stop_token& stop) noexcept {
+  const Instant started = now();  // Before the draw: the clock read waits for earlier instructions.
+  if (stop.stop_requested()) return call.on_cancel(started);
+  call.start(started, draw());
+}
+
+// Drives a started call on this thread: attempts run and backoffs wait here. `name` is the
+// dependency's.
 template <class T, class Operation>
-[[nodiscard]] CallResult<T> drive(engine::Call& call, const engine::Step& step,
-                                  const std::string& name, const Options& options,
-                                  Operation& operation) {
+[[nodiscard]] CallResult<T> drive(engine::Call& call, const std::string& name,
+                                  const Options& options, Operation& operation) {
   std::optional<Failure> last;
-  while (!step.over()) {
-    if (!step.sends) {
-      (void)park(call, options.stop);
+  while (!call.step().over()) {
+    if (!call.step().sends) {
+      park(call, options.stop);
       continue;
     }
-    const Attempt attempt(step.attempt, options.stop);
-    Result<T> result = attempt_once<T>(operation, attempt, owned_by(call), name);
+    const engine::Attempt& sent = call.step().attempt;  // Unchanged until the next input.
+    Result<T> result =
+        attempt_once<T>(operation, Attempt(sent, options.stop), owned_by(call), name);
     if (result) [[likely]] {
-      (void)call.on_success(step.attempt.lane, now());
+      call.on_success(sent.lane, now());
       return {*std::move(result), call.attempts()};
     }
     last = std::move(result).take_error();
-    (void)call.on_outcome(step.attempt.lane, last->report, now(), draw());
+    call.on_outcome(sent.lane, last->report, now(), draw());
   }
-  return {step.verdict, std::move(last), call.attempts()};
+  return {call.step().verdict, std::move(last), call.attempts()};
 }
 
 template <class Operation>
@@ -67,28 +74,26 @@ auto call_with(Dependency& dependency, const Options& options,
                const engine::CallOptions& engine_options, Operation&& operation) {
   using T = OperationValue<Operation>;
   engine::Call call(dependency, engine_options);
-  const Instant started = now();  // Before the draw: reading the clock waits for what is under way.
-  const engine::Step& first =
-      options.stop.stop_requested() ? call.on_cancel(started) : call.start(started, draw());
+  start(call, options.stop);
   if (call.may_hedge()) [[unlikely]] {
-    return drive_hedged<T>(call, first, dependency.name(), options.stop, operation);
+    return drive_hedged<T>(call, dependency.name(), options.stop, operation);
   }
-  return drive<T>(call, first, dependency.name(), options, operation);
+  return drive<T>(call, dependency.name(), options, operation);
 }
 
 }  // namespace run
 
-// Guards one operation: retries, deadline, budget, breaker and all that the dependency's policy
-// says, on this thread.
+// Guards one operation with retries, a deadline, a budget, a breaker and all else of the
+// dependency's policy, on this thread.
 //
 // The operation is called once for each attempt, as Result<T>(const Attempt&) or
-// Outcome(const Attempt&). It keeps to attempt.timeout() and returns a value, or how it failed; an
-// exception is a failure too: std::system_error by its code, anything else `permanent`, and
-// CallResult::value() throws it again.
-// While the call waits for its next attempt, a kill switch and options.stop end it at once.
-// With hedging in the policy a second attempt may run beside the first, on a helper thread: the
-// operation must be safe to run twice at once, and should return soon after attempt.stop() asks it
-// to, since the call waits for the loser.
+// Outcome(const Attempt&). It observes attempt.timeout() and returns a value or a failure. An
+// exception is a failure, too: std::system_error by its code, any other is `permanent`, and
+// CallResult::value() rethrows it.
+// During a backoff a kill switch or options.stop ends the call at once.
+// If the policy enables hedging, a second attempt may run beside the first, on a helper thread. The
+// operation must then be safe to run concurrently with itself, and should return soon after
+// attempt.stop() is requested, since the call waits for the loser.
 // Cost: without a failure two clock reads and a few uncontended stores; no allocation.
 template <class Operation>
   requires std::invocable<Operation&, const Attempt&>

@@ -9,27 +9,23 @@
 #include "damper/base/verdict.h"
 #include "damper/decide/outcome.h"
 #include "damper/engine/call.h"
-#include "damper/engine/step.h"
 
 namespace damper::run {
 
-// A CallDriver does what the steps of one engine::Call say, for attempts that begin here and end
-// later on the same loop: the part that async_call, the HTTP client and the proxy have in common.
-// It decides nothing.
+// A CallDriver executes the steps of one engine::Call for attempts that start here and end later on
+// the same loop: the common part of async_call, the HTTP client and the proxy. It decides nothing.
 //
-// Model: the derived class sends attempts, gives them up, keeps one timer, and is told the verdict.
-// What is reported while a step is being done (an attempt that fails at once, inside send(); the
-// caller who gives up) waits until the step is done. The timer is asked for last, so a call whose
-// attempt ends inside send() needs none.
+// Model: the derived class sends attempts, gives them up, keeps one timer and gets the verdict.
+// An input during a step (an attempt that fails inside send(), a cancellation) is deferred until
+// the step is done. The timer is set last, so a call whose attempt ends inside send() needs none.
 // Invariants:
-//   (1) An attempt is heard of once, and one that was given up not at all.
-//   (2) on_verdict() comes once, as the last thing that the driver does with itself: it may destroy
-//       it. No attempt is wanted any more then; those given up may still have to be waited for,
-//       which is the derived class's business.
-//   (3) wake_at() comes only when the time differs from what was asked for last, or after
+//   (1) The outcome of an attempt is used once, and that of an attempt that was given up never.
+//   (2) on_verdict() is called once, as the driver's last action: it may destroy the driver. No
+//       attempt is wanted by then; the derived class waits for those given up if it has to.
+//   (3) wake_at() is called only if the time differs from that of its last call, or after
 //       on_timer().
 // Thread safety: none.
-// Cost: no allocation; beside the engine's, a few branches.
+// Cost: no allocation; a few branches in addition to the engine's cost.
 class CallDriver {
  public:
   CallDriver(engine::Dependency& dependency, const engine::CallOptions& options) noexcept
@@ -39,24 +35,23 @@ class CallDriver {
 
   // First, and once. Nothing happens if it was cancelled before.
   void start(Instant now);
-  // The attempt that send() was last called with for this lane has ended. If that one was given up,
-  // nobody listens. A lane is used again: of an attempt that outlives its being given up, ask
-  // is_wanted() first.
+  // The attempt that was last sent in this lane has ended. Ignored if it was given up. Lanes are
+  // reused: for an attempt that can outlive give_up(), check is_wanted() first.
   void on_outcome(int lane, const decide::Report& report, Instant now);
-  // The time that wake_at() asked for is there; an early call is harmless (a switch was flipped).
+  // The time of wake_at() is reached, or a switch was flipped; an early call is harmless.
   void on_timer(Instant now);
-  // The caller gives up; it may do so before start().
+  // The caller gives up; allowed before start(), too.
   void on_cancel(Instant now);
-  // What is sent cannot be sent again: see engine::Call.
+  // The request cannot be sent again: see engine::Call.
   void on_unrepeatable() noexcept { call_.on_unrepeatable(); }
 
   [[nodiscard]] const engine::Call& call() const noexcept { return call_; }
   [[nodiscard]] bool is_over() const noexcept { return over_; }
-  // Whether it waits for its next attempt with none under way: then a flip of a switch concerns it.
+  // Whether it waits for its next attempt with none in flight: then it has to see a switch flip.
   [[nodiscard]] bool is_parked() const noexcept {
     return started_ && !over_ && wanted_ == 0 && waiting_ == 0;
   }
-  // Whether the outcome of this attempt is still asked for.
+  // Whether the outcome of this attempt is still wanted.
   [[nodiscard]] bool is_wanted(const engine::Attempt& attempt) const noexcept {
     return is_wanted(attempt.lane) && numbers_[attempt.lane] == attempt.number;
   }
@@ -64,12 +59,12 @@ class CallDriver {
  protected:
   ~CallDriver() = default;
   virtual void send(const engine::Attempt& attempt) = 0;
-  virtual void give_up(int lane) = 0;      // its outcome is not asked for any more
+  virtual void give_up(int lane) = 0;      // its outcome is no longer wanted
   virtual void wake_at(Instant when) = 0;  // kNever: no timer is needed
   virtual void on_verdict(Verdict verdict) = 0;
 
-  // Nobody will drive the call to its end, since its loop has gone: what its attempts hold of the
-  // dependency is given back. Calls nothing of the above, so a destructor may use it.
+  // Ends the call without a verdict, since its loop is destroyed: returns all that its attempts
+  // hold of the dependency. Calls none of the above, so a destructor may use it.
   void abandon(Instant now) noexcept;
 
  private:
@@ -82,23 +77,23 @@ class CallDriver {
   [[nodiscard]] bool is_wanted(int lane) const noexcept {
     return lane >= 0 && lane < engine::kLanes && (wanted_ >> lane & 1U) != 0;
   }
-  void turn(const engine::Step& first);
-  [[nodiscard]] const engine::Step* find_next();
-  void drop(int lane);
+  void run_steps();
+  [[nodiscard]] bool take_deferred();
+  void forget(int lane);
   void finish(Verdict verdict);
 
   engine::Call call_;
   std::array<std::uint32_t, engine::kLanes> numbers_{};  // of the attempts in the lanes
-  std::array<Pending, engine::kLanes> pending_{};        // in the order in which they came
-  std::uint8_t waiting_ = 0;                             // so many of them
+  std::array<Pending, engine::kLanes> pending_{};        // deferred outcomes, in order
+  std::uint8_t waiting_ = 0;                             // the number of pending_ in use
   std::uint8_t wanted_ = 0;                              // a bit for each lane
   bool started_ = false;
-  bool busy_ = false;  // a step is being done
+  bool busy_ = false;  // inside run_steps()
   bool over_ = false;
-  bool timer_due_ = false;                // told while busy
-  bool cancelled_ = false;                // told while busy
-  Instant told_at_{};                     // when the last two were told
-  std::optional<Instant> asked_{kNever};  // of wake_at(); nothing: it must be asked for again
+  bool timer_due_ = false;                         // deferred
+  bool cancelled_ = false;                         // deferred
+  Instant deferred_at_{};                          // the time of the last two
+  std::optional<Instant> requested_wake_{kNever};  // of wake_at(); nothing: it must be set again
 };
 
 }  // namespace damper::run

@@ -29,7 +29,7 @@ engine::Policy plain_policy() {
 class Scripted final : public CallDriver {
  public:
   explicit Scripted(engine::Dependency& dependency,
-                    const engine::CallOptions& options = {.idempotent = true})
+                    const engine::CallOptions& options = {.request = {.idempotent = true}})
       : CallDriver(dependency, options) {}
 
   std::function<void(const engine::Attempt&)> inside = [](const engine::Attempt&) {};
@@ -186,7 +186,7 @@ TEST(CallDriver, AFlippedSwitchEndsAParkedCallAtOnce) {
 TEST(CallDriver, MayBeDestroyedByItsVerdict) {
   struct OnHeap final : CallDriver {
     OnHeap(engine::Dependency& dependency, bool& went)
-        : CallDriver(dependency, {.idempotent = true}), gone(went) {}
+        : CallDriver(dependency, {.request = {.idempotent = true}}), gone(went) {}
     ~OnHeap() { gone = true; }
     void send(const engine::Attempt& attempt) override { on_outcome(attempt.lane, {}, kStart); }
     void give_up(int) override {}

@@ -28,7 +28,7 @@ namespace damper::run {
 // not listened to any more, and is waited for before the call returns: an operation may refer to
 // the caller's stack.
 // Invariants:
-//   (1) The state machine hears of each attempt once, and of none that it cancelled.
+//   (1) The state machine gets the outcome of each attempt once, and of no cancelled one.
 //   (2) When drive() returns, no attempt runs and none will.
 //   (3) No stop callback, which is the user's code, runs under the mutex.
 //   (4) Without a helper to spare the call goes on unhedged, and still ends by its deadline.
@@ -39,14 +39,14 @@ class HedgedCall {
   HedgedCall(const HedgedCall&) = delete;
   HedgedCall& operator=(const HedgedCall&) = delete;
 
-  [[nodiscard]] Verdict drive(const engine::Step& first) noexcept;
+  [[nodiscard]] Verdict drive() noexcept;
 
  protected:
-  // A thread's turn with the state machine: the lock, and whom to ask to stop when it is released.
-  struct Turn {
-    explicit Turn(std::mutex& mutex) : lock(mutex) {}
-    Turn(Turn&&) noexcept = default;
-    ~Turn() { end(); }
+  // The lock of the state machine, and the attempts to stop once it is released.
+  struct StepLock {
+    explicit StepLock(std::mutex& mutex) : lock(mutex) {}
+    StepLock(StepLock&&) noexcept = default;
+    ~StepLock() { end(); }
     void end();
 
     std::array<std::optional<std::stop_source>, engine::kLanes> losers;
@@ -56,14 +56,14 @@ class HedgedCall {
   struct Running {
     engine::Attempt attempt;
     std::stop_source stop;
-    bool cancelled = false;  // its outcome is not asked for any more
+    bool cancelled = false;  // its outcome is discarded
   };
 
   ~HedgedCall() = default;
-  // Runs one attempt and says how it went through on_outcome(). Called concurrently.
+  // Runs one attempt and reports it to on_outcome(). Called concurrently.
   virtual void run(const Attempt& attempt, Running& running) noexcept = 0;
-  // The turn in which the result becomes the call's; nothing when nobody asks for it any more.
-  [[nodiscard]] std::optional<Turn> on_outcome(Running& running, const decide::Report& report);
+  // The lock under which the result becomes the call's; nothing if the attempt was cancelled.
+  [[nodiscard]] std::optional<StepLock> on_outcome(Running& running, const decide::Report& report);
 
  private:
   struct Timer final : HelperPool::Task {
@@ -72,9 +72,9 @@ class HedgedCall {
     HedgedCall& call;
   };
 
-  void apply(const engine::Step& step, Turn& turn);
-  void send(Turn& turn);
-  void wait(Turn& turn);
+  void apply(StepLock& held);
+  void send(StepLock& held);
+  void wait(StepLock& held);
   void on_timer(bool may_hedge) noexcept;
   void on_stop();
   void arm_timer(Instant due);
@@ -85,11 +85,11 @@ class HedgedCall {
   const std::stop_token& stop_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  engine::Step step_;
+  engine::Step step_;                             // the call's last, for readers under the mutex
   std::optional<engine::Attempt> to_send_;        // waits for a thread
   bool caller_busy_ = false;                      // the caller's thread is inside an attempt
-  std::uint64_t steps_ = 0;                       // so far
-  std::array<Running*, engine::kLanes> lanes_{};  // those whose outcome is asked for
+  std::uint64_t steps_ = 0;                       // applied
+  std::array<Running*, engine::kLanes> lanes_{};  // the attempts that are not cancelled
   Timer timer_{*this};
 };
 
@@ -113,21 +113,20 @@ class TypedHedgedCall final : public HedgedCall {
   void run(const Attempt& attempt, Running& running) noexcept override {
     Result<T> result = attempt_once<T>(operation_, attempt, owns_, name_);
     const decide::Report report = result ? decide::Report{} : result.error().report;
-    if (const auto turn = on_outcome(running, report)) last_.emplace(std::move(result));
+    if (const auto held = on_outcome(running, report)) last_.emplace(std::move(result));
   }
 
   const Scope::Owns owns_;
   const std::string& name_;
   Operation& operation_;
-  std::optional<Result<T>> last_;  // what came last, and was asked for
+  std::optional<Result<T>> last_;  // the last result that was not discarded
 };
 
 template <class T, class Operation>
-[[nodiscard]] CallResult<T> drive_hedged(engine::Call& call, const engine::Step& first,
-                                         const std::string& name, const std::stop_token& stop,
-                                         Operation& operation) {
+[[nodiscard]] CallResult<T> drive_hedged(engine::Call& call, const std::string& name,
+                                         const std::stop_token& stop, Operation& operation) {
   TypedHedgedCall<T, Operation> hedged(call, name, stop, operation);
-  const Verdict verdict = hedged.drive(first);
+  const Verdict verdict = hedged.drive();
   return hedged.result(verdict, call.attempts());
 }
 

@@ -48,13 +48,14 @@ Parking& parking() {
 
 }  // namespace
 
-const engine::Step& park(engine::Call& call, const std::stop_token& stop) {
+void park(engine::Call& call, const std::stop_token& stop) {
   if (stop.stop_requested()) return call.on_cancel(now());
   const std::uint64_t flips = parking().flips();
-  const engine::Step& step = call.on_timer(now(), draw());  // Sees every flip before that count.
-  if (step.over() || step.sends) return step;
-  parking().wait_until(step.wake, flips, stop);
-  return stop.stop_requested() ? call.on_cancel(now()) : call.on_timer(now(), draw());
+  call.on_timer(now(), draw());  // Sees every flip before that count.
+  if (call.step().over() || call.step().sends) return;
+  parking().wait_until(call.step().wake, flips, stop);
+  if (stop.stop_requested()) return call.on_cancel(now());
+  call.on_timer(now(), draw());
 }
 
 }  // namespace run

@@ -4,17 +4,16 @@
 #include <stop_token>
 
 #include "damper/engine/call.h"
-#include "damper/engine/step.h"
 
 namespace damper::run {
 
-// Waits until the call's wake-up time, the flip of any switch, or a stop request, and returns what
-// the call wants next.
+// Waits until the call's wake-up time, the flip of any switch, or a stop request, and makes the
+// call's next step.
 //
 // Why: a retry that waits in a backoff must see the kill switch at once, not when its time is over.
 // Model: all waiting threads share one condition variable, which every flip notifies. The call
 // is asked once more after the flips were counted, so a flip in between is not missed.
-const engine::Step& park(engine::Call& call, const std::stop_token& stop);
+void park(engine::Call& call, const std::stop_token& stop);
 
 }  // namespace damper::run
 

@@ -21,9 +21,9 @@ engine::Policy waits(Duration backoff) {
 
 // A call whose first attempt has failed just now.
 engine::Call failed_call(Dependency& dependency) {
-  engine::Call call(dependency, {.idempotent = true});
-  (void)call.start(now(), draw());
-  (void)call.on_outcome(0, {.outcome = decide::Outcome::transient}, now(), draw());
+  engine::Call call(dependency, {.request = {.idempotent = true}});
+  call.start(now(), draw());
+  call.on_outcome(0, {.outcome = decide::Outcome::transient}, now(), draw());
   return call;
 }
 
@@ -31,17 +31,19 @@ TEST(Parking, WakesWhenTheRetryIsDueAndNotBefore) {
   Dependency dependency("test", waits(10ms));
   const Instant before = now();
   engine::Call call = failed_call(dependency);
-  const engine::Step* step = &park(call, {});
-  while (!step->sends) step = &park(call, {});  // Somebody else's flip.
+  do {
+    park(call, {});
+  } while (!call.step().sends);  // Another test's flip.
   EXPECT_GE(now(), before + 10ms);
-  (void)call.on_cancel(now());
+  call.on_cancel(now());
 }
 
 TEST(Parking, ASwitchThatIsOffAlreadyIsSeenWithoutWaiting) {
   Dependency dependency("test", waits(1h));
   engine::Call call = failed_call(dependency);
   dependency.switches().set(admit::Switch::retries, {.off = true});
-  EXPECT_EQ(park(call, {}).verdict, Verdict::switched_off);
+  park(call, {});
+  EXPECT_EQ(call.step().verdict, Verdict::switched_off);
 }
 
 TEST(Parking, AStopThatWasRequestedAlreadyIsSeenWithoutWaiting) {
@@ -49,7 +51,8 @@ TEST(Parking, AStopThatWasRequestedAlreadyIsSeenWithoutWaiting) {
   engine::Call call = failed_call(dependency);
   std::stop_source stop;
   stop.request_stop();
-  EXPECT_EQ(park(call, stop.get_token()).verdict, Verdict::cancelled);
+  park(call, stop.get_token());
+  EXPECT_EQ(call.step().verdict, Verdict::cancelled);
 }
 
 TEST(Parking, ARetryThatIsDueIsNotSentAfterAStop) {
@@ -57,7 +60,8 @@ TEST(Parking, ARetryThatIsDueIsNotSentAfterAStop) {
   engine::Call call = failed_call(dependency);
   std::stop_source stop;
   stop.request_stop();
-  EXPECT_EQ(park(call, stop.get_token()).verdict, Verdict::cancelled);
+  park(call, stop.get_token());
+  EXPECT_EQ(call.step().verdict, Verdict::cancelled);
 }
 
 TEST(Parking, NoFlipIsMissedHoweverItFallsBetweenLookingAndWaiting) {
@@ -66,9 +70,8 @@ TEST(Parking, NoFlipIsMissedHoweverItFallsBetweenLookingAndWaiting) {
     engine::Call call = failed_call(dependency);
     const std::jthread flips(
         [&] { dependency.switches().set(admit::Switch::retries, {.off = true}); });
-    const engine::Step* step = &park(call, {});
-    while (!step->over()) step = &park(call, {});
-    ASSERT_EQ(step->verdict, Verdict::switched_off);
+    while (!call.step().over()) park(call, {});
+    ASSERT_EQ(call.step().verdict, Verdict::switched_off);
   }
 }
 

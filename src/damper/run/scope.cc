@@ -1,7 +1,6 @@
 #include "damper/run/scope.h"
 
 #include "damper/decide/layering.h"
-#include "damper/run/inherited.h"
 
 namespace damper::run {
 
@@ -11,12 +10,12 @@ std::string_view owner_name(std::string_view name) noexcept {
 
 constinit thread_local const Scope* Scope::current_ = nullptr;
 
-Scope::Scope(const Inherited& inherited) noexcept
+Scope::Scope(const RequestContext& context) noexcept
     : outer_(current_),
-      deadline_(inherited.deadline),
-      owned_(inherited.owned_above.retries),
-      unsent_owned_(inherited.owned_above.unsent),
-      inherited_(&inherited) {
+      deadline_(context.deadline),
+      owned_(context.owned_above.retries),
+      unsent_owned_(context.owned_above.unsent),
+      context_(&context) {
   current_ = this;
 }
 
@@ -24,7 +23,7 @@ const Scope* Scope::find_owner() noexcept {
   const Scope* scope = current_;
   if (scope == nullptr || !scope->owned_) return nullptr;
   // A request's scope says for itself what is above it.
-  while (scope->inherited_ == nullptr && scope->outer_ != nullptr && scope->outer_->owned_) {
+  while (scope->context_ == nullptr && scope->outer_ != nullptr && scope->outer_->owned_) {
     scope = scope->outer_;
   }
   return scope;
@@ -33,18 +32,18 @@ const Scope* Scope::find_owner() noexcept {
 std::string_view Scope::retry_owner() noexcept {
   const Scope* const owner = find_owner();
   if (owner == nullptr) return {};
-  if (owner->inherited_ != nullptr) return owner_name(owner->inherited_->retry_owner);
+  if (owner->context_ != nullptr) return owner_name(owner->context_->retry_owner);
   return owner_name(owner->owner_.name != nullptr ? *owner->owner_.name : std::string_view());
 }
 
 std::uint32_t Scope::retry_attempt() noexcept {
   const Scope* const owner = find_owner();
   if (owner == nullptr) return 1;
-  return owner->inherited_ != nullptr ? owner->inherited_->attempt : owner->owner_.attempt;
+  return owner->context_ != nullptr ? owner->context_->attempt : owner->owner_.attempt;
 }
 
-Inherited Scope::take_along() {
-  Inherited along = inherited() != nullptr ? *inherited() : Inherited();
+RequestContext Scope::take_along() {
+  RequestContext along = context() != nullptr ? *context() : RequestContext();
   along.deadline = deadline();
   along.owned_above = {.retries = owned_above(), .unsent = unsent_owned_above()};
   if (owned_above()) {
@@ -54,15 +53,15 @@ Inherited Scope::take_along() {
   return along;
 }
 
-const Inherited* Scope::inherited() noexcept {
+const RequestContext* Scope::context() noexcept {
   for (const Scope* scope = current_; scope != nullptr; scope = scope->outer_) {
-    if (scope->inherited_ != nullptr) return scope->inherited_;
+    if (scope->context_ != nullptr) return scope->context_;
   }
   return nullptr;
 }
 
-Scope::Outside::Outside(const Inherited& inherited) noexcept : left_(current_) {
-  while (current_ != nullptr && current_->inherited_ == &inherited) current_ = current_->outer_;
+Scope::Outside::Outside(const RequestContext& context) noexcept : left_(current_) {
+  while (current_ != nullptr && current_->context_ == &context) current_ = current_->outer_;
 }
 
 }  // namespace damper::run

@@ -5,30 +5,31 @@
 #include <string>
 #include <string_view>
 
+#include "damper/admit/criticality.h"
 #include "damper/schedule/deadline.h"
 
 namespace damper::run {
 
-struct Inherited;
+struct RequestContext;
 
-// A name as it can be sent as damper-retry-owner: itself, or "damper" if it is not a valid one.
+// The name to send as damper-retry-owner: `name`, or "damper" if it is not a valid one.
 [[nodiscard]] std::string_view owner_name(std::string_view name) noexcept;
 
-// A Scope says that this thread is inside an attempt of a guarded call, or at work for a request
-// that came in, so that a guarded call within it inherits the deadline and knows whether somebody
-// above retries already.
+// A Scope marks that this thread is inside an attempt of a guarded call, or works for an incoming
+// request. A guarded call within it inherits the deadline and does not retry if a layer above does.
 //
-// Why: three layers of three attempts are 27 at the bottom. Across processes headers tell who owns
-// the retries; within one, the scope does.
+// Why: three layers of three attempts are 27 at the bottom. Across processes the owner of the
+// retries is a header; within a process it is the scope.
 // Thread safety: each thread has its own chain; a Scope lives on the stack.
 class Scope {
  public:
-  // What the call around it retries: everything that may be repeated, or at least what never left.
+  // What the call around it retries: requests that may be repeated, or only those not sent.
   struct Owns {
     bool retries = false;
     bool unsent = false;
   };
-  // Who that is, for the processes below: see retry_owner(). The name outlives the scope.
+  // The owner of the retries, for the processes below: see retry_owner(). The name outlives the
+  // scope.
   struct Owner {
     const std::string* name = nullptr;
     std::uint32_t attempt = 1;
@@ -42,14 +43,14 @@ class Scope {
     current_ = this;
   }
   Scope(schedule::Deadline deadline, Owns owns) noexcept : Scope(deadline, owns, Owner()) {}
-  // What a request says, and nothing of the scopes around it: an Inherited has in it what was above
-  // it, and a coroutine may be resumed inside of another one's. It outlives the scope.
-  explicit Scope(const Inherited& inherited) noexcept;
+  // The scope of a request, which hides the scopes around it: its context includes what was above
+  // it, and a coroutine may be resumed inside another's scope. The context outlives the scope.
+  explicit Scope(const RequestContext& context) noexcept;
   ~Scope() { current_ = outer_; }
   Scope(const Scope&) = delete;
   Scope& operator=(const Scope&) = delete;
 
-  // The deadline that a call which starts now is under; none outside of every guarded call.
+  // The deadline of a call that starts now; none outside of every guarded call.
   [[nodiscard]] static schedule::Deadline deadline() noexcept {
     return current_ != nullptr ? current_->deadline_ : schedule::Deadline();
   }
@@ -57,27 +58,27 @@ class Scope {
   [[nodiscard]] static bool owned_above() noexcept {
     return current_ != nullptr && current_->owned_;
   }
-  // Whether one around it retries what surely never left.
+  // Whether one around it retries requests that surely were not sent.
   [[nodiscard]] static bool unsent_owned_above() noexcept {
     return current_ != nullptr && current_->unsent_owned_;
   }
-  // The name of the one that retries, to be sent on as damper-retry-owner, and which attempt of its
-  // own this is. If owned_above(), the name is always a valid owner's ("damper" where it is not
-  // known or cannot be sent): without one the next process would retry as well. Else empty. Good
-  // while this scope is.
+  // The owner of the retries, to be forwarded as damper-retry-owner, and the number of its attempt.
+  // If owned_above(), the name is always valid ("damper" if the name is unknown or cannot be sent):
+  // without one the next process would retry as well. Otherwise it is empty. Valid as long as this
+  // scope.
   [[nodiscard]] static std::string_view retry_owner() noexcept;
   [[nodiscard]] static std::uint32_t retry_attempt() noexcept;  // 1 when it is not known
-  // The Inherited of the innermost scope that has one; nullptr without. Of its deadline and owners
-  // the methods above know better: a guarded call may be in between.
-  [[nodiscard]] static const Inherited* inherited() noexcept;
-  // All that this thread is inside of, for work that is done for it later or on another thread.
-  [[nodiscard]] static Inherited take_along();
+  // The context of the innermost request; nullptr if there is none. Use the methods above for
+  // deadline and owner: a guarded call may be in between.
+  [[nodiscard]] static const RequestContext* context() noexcept;
+  // The current deadline, owner and context, for work that is done later or on another thread.
+  [[nodiscard]] static RequestContext take_along();
 
-  // Outside of the innermost scopes again while this lives, as far as they are of `inherited`: for
-  // what an attempt's end calls, which is no longer the attempt.
+  // Leaves the innermost scopes of `context` while this lives: for the completion handler of an
+  // attempt, which is no longer part of it.
   class Outside {
    public:
-    explicit Outside(const Inherited& inherited) noexcept;
+    explicit Outside(const RequestContext& context) noexcept;
     ~Outside() { current_ = left_; }
     Outside(const Outside&) = delete;
     Outside& operator=(const Outside&) = delete;
@@ -87,7 +88,7 @@ class Scope {
   };
 
  private:
-  // The one that says who retries: those inside it do not. nullptr when nobody does.
+  // The scope of the layer that owns the retries; nullptr if none does.
   [[nodiscard]] static const Scope* find_owner() noexcept;
 
   static constinit thread_local const Scope* current_;  // NOLINT(readability-identifier-naming)
@@ -97,7 +98,18 @@ class Scope {
   const Owner owner_{};
   const bool owned_;
   const bool unsent_owned_;
-  const Inherited* const inherited_ = nullptr;
+  const RequestContext* const context_ = nullptr;
+};
+
+// A RequestContext is what the calls made for an incoming request inherit from it: the deadline of
+// its caller and the owner of its retries. A guarded call inside the work for the request uses it
+// without being passed it: see ScopedExecutor for coroutines, Scope for threads.
+struct RequestContext {
+  schedule::Deadline deadline{};
+  Scope::Owns owned_above{};  // a layer above retries, so no layer below does
+  std::string retry_owner{};  // its name; forwarded as damper-retry-owner
+  std::uint32_t attempt = 1;  // of the owner
+  admit::Criticality criticality = admit::Criticality::critical;
 };
 
 }  // namespace damper::run

@@ -4,8 +4,6 @@
 
 #include <string>
 
-#include "damper/run/inherited.h"
-
 namespace damper::run {
 namespace {
 
@@ -33,12 +31,12 @@ TEST(Scope, WhoIsNotIdempotentStillOwnsWhatNeverLeft) {
 }
 
 TEST(Scope, WhatARequestSaysIsTakenAsItIs) {
-  const Inherited quiet{.deadline = schedule::Deadline(Instant{9s})};
-  const Inherited owned{.deadline = schedule::Deadline(Instant{5s}),
-                        .owned_above = {.retries = true, .unsent = true},
-                        .retry_owner = "edge",
-                        .attempt = 2};
-  EXPECT_EQ(Scope::inherited(), nullptr);
+  const RequestContext quiet{.deadline = schedule::Deadline(Instant{9s})};
+  const RequestContext owned{.deadline = schedule::Deadline(Instant{5s}),
+                             .owned_above = {.retries = true, .unsent = true},
+                             .retry_owner = "edge",
+                             .attempt = 2};
+  EXPECT_EQ(Scope::context(), nullptr);
   const Scope outer(owned);
   EXPECT_TRUE(Scope::owned_above());
   {
@@ -46,18 +44,18 @@ TEST(Scope, WhatARequestSaysIsTakenAsItIs) {
     EXPECT_EQ(Scope::deadline().at(), Instant{9s});
     EXPECT_FALSE(Scope::owned_above());
     EXPECT_FALSE(Scope::unsent_owned_above());
-    EXPECT_EQ(Scope::inherited(), &quiet);
+    EXPECT_EQ(Scope::context(), &quiet);
   }
-  EXPECT_EQ(Scope::inherited(), &owned);
+  EXPECT_EQ(Scope::context(), &owned);
   EXPECT_TRUE(Scope::unsent_owned_above());
 }
 
 TEST(Scope, AGuardedCallBetweenLeavesWhatTheRequestSays) {
-  const Inherited owned{.retry_owner = "edge"};
+  const RequestContext owned{.retry_owner = "edge"};
   const Scope request(owned);
   const Scope attempt(schedule::Deadline(Instant{5s}), {.retries = true}, {});
-  ASSERT_NE(Scope::inherited(), nullptr);
-  EXPECT_EQ(Scope::inherited()->retry_owner, "edge");
+  ASSERT_NE(Scope::context(), nullptr);
+  EXPECT_EQ(Scope::context()->retry_owner, "edge");
   EXPECT_EQ(Scope::deadline().at(), Instant{5s});
 }
 
@@ -73,14 +71,14 @@ TEST(Scope, WhoRetriesIsKnownByNameHoweverDeep) {
   const Scope inside(schedule::Deadline(), {}, {.name = &ledger, .attempt = 1});
   EXPECT_EQ(Scope::retry_owner(), "billing");
   EXPECT_EQ(Scope::retry_attempt(), 2u);
-  const Inherited nobody{};
+  const RequestContext nobody{};
   const Scope request(nobody);  // Another request: nobody retries it.
   EXPECT_EQ(Scope::retry_owner(), "");
 }
 
 TEST(Scope, WhoRetriesARequestIsWhoItSays) {
   const std::string ledger = "ledger";
-  const Inherited edge{.owned_above = {.retries = true}, .retry_owner = "edge", .attempt = 3};
+  const RequestContext edge{.owned_above = {.retries = true}, .retry_owner = "edge", .attempt = 3};
   const Scope request(edge);
   const Scope inside(schedule::Deadline(), {}, {.name = &ledger, .attempt = 1});
   EXPECT_EQ(Scope::retry_owner(), "edge");
@@ -98,18 +96,18 @@ TEST(Scope, AnOwnerWithoutANameThatCanBeSentIsDamper) {
     const Scope scope(schedule::Deadline(), {.retries = true}, {});
     EXPECT_EQ(Scope::retry_owner(), "damper");
   }
-  const Inherited unsaid{.owned_above = {.retries = true}};
+  const RequestContext unsaid{.owned_above = {.retries = true}};
   const Scope request(unsaid);
   EXPECT_EQ(Scope::retry_owner(), "damper");
 }
 
 TEST(Scope, WhatIsTakenAlongSaysAllOfIt) {
   const std::string billing = "billing";
-  const Inherited shed{.criticality = admit::Criticality::sheddable};
+  const RequestContext shed{.criticality = admit::Criticality::sheddable};
   const Scope request(shed);
   const Scope owner(schedule::Deadline(Instant{5s}), {.retries = true, .unsent = true},
                     {.name = &billing, .attempt = 2});
-  const Inherited along = Scope::take_along();
+  const RequestContext along = Scope::take_along();
   EXPECT_EQ(along.deadline.at(), Instant{5s});
   EXPECT_TRUE(along.owned_above.retries);
   EXPECT_TRUE(along.owned_above.unsent);
@@ -119,8 +117,8 @@ TEST(Scope, WhatIsTakenAlongSaysAllOfIt) {
 }
 
 TEST(Scope, OutsideLeavesTheInnermostAsFarAsTheyAreMeant) {
-  const Inherited outer{.deadline = schedule::Deadline(Instant{9s})};
-  const Inherited inner{.deadline = schedule::Deadline(Instant{5s})};
+  const RequestContext outer{.deadline = schedule::Deadline(Instant{9s})};
+  const RequestContext inner{.deadline = schedule::Deadline(Instant{5s})};
   const Scope first(outer);
   const Scope second(inner);
   const Scope again(inner);

@@ -28,7 +28,7 @@ template <class Read, class Modify, class Write>
   using Value = run::OperationValue<Read>;
   using Writing = std::invoke_result_t<Write&, Value, const Attempt&>;
   engine::CallOptions engine_options = run::engine_options(options);
-  engine_options.rereads = true;
+  engine_options.request.rereads = true;
   return run::call_with(
       dependency, options, engine_options, [&](const Attempt& attempt) -> Writing {
         Reading current = [&]() -> Reading {

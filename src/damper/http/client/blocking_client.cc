@@ -9,7 +9,6 @@
 
 #include "damper/http/client/guarded_client.h"
 #include "damper/http/net/loop.h"
-#include "damper/run/inherited.h"
 #include "damper/run/scope.h"
 
 namespace damper::http {

@@ -10,7 +10,6 @@
 #include "damper/http/headers/criticality_header.h"
 #include "damper/http/headers/idempotency_key.h"
 #include "damper/run/clock.h"
-#include "damper/run/inherited.h"
 #include "damper/run/scope.h"
 #include "damper/schedule/deadline_header.h"
 
@@ -48,10 +47,11 @@ void GuardedCall::begin(GuardedService& service, Request&& request, const Reques
   idempotency.by_word = options.idempotent;
   const engine::CallOptions words{
       // An update's write is repeated on the caller's word alone: see run/update.h.
-      .idempotent = modify ? options.idempotent.value_or(false) : idempotency.repeatable(),
-      .owned_above = run::Scope::owned_above(),
-      .unsent_owned_above = run::Scope::unsent_owned_above(),
-      .rereads = modify != nullptr,
+      .request = {.idempotent =
+                      modify ? options.idempotent.value_or(false) : idempotency.repeatable(),
+                  .owned_above = run::Scope::owned_above(),
+                  .unsent_owned_above = run::Scope::unsent_owned_above(),
+                  .rereads = modify != nullptr},
       .deadline = run::Scope::deadline().earlier(schedule::Deadline(options.deadline))};
   auto* const call = new (service)
       GuardedCall(service, std::move(request), words, std::move(modify), std::move(completion));
@@ -68,8 +68,8 @@ GuardedCall::GuardedCall(GuardedService& service, Request&& request,
       modify_(std::move(modify)),
       completion_(std::move(completion)),
       clock_(*this) {
-  const run::Inherited* const above = run::Scope::inherited();
-  if (above != nullptr && above->criticality != run::Inherited{}.criticality) {
+  const run::RequestContext* const above = run::Scope::context();
+  if (above != nullptr && above->criticality != run::RequestContext{}.criticality) {
     criticality_ = admit::name(above->criticality);
   }
   if (options.owned_above) {

@@ -14,7 +14,7 @@
 #include "damper/http/client/failure.h"
 #include "damper/http/headers/criticality_header.h"
 #include "damper/run/clock.h"
-#include "damper/run/inherited.h"
+#include "damper/run/scope.h"
 
 namespace damper::http {
 namespace {
@@ -200,11 +200,11 @@ TEST(GuardedClient, InsideOfARequestTheOwnerAboveIsPassedOnAndNobodyRetriesHere)
   TestServer server(loop, failing(failures, 503));
   Dependency dependency("billing", policy());
   GuardedClient client(loop, dependency, {.endpoints = {server.url()}});
-  const run::Inherited above{.deadline = schedule::Deadline(in(milliseconds(500))),
-                             .owned_above = {.retries = true, .unsent = true},
-                             .retry_owner = "edge",
-                             .attempt = 2,
-                             .criticality = admit::Criticality::sheddable};
+  const run::RequestContext above{.deadline = schedule::Deadline(in(milliseconds(500))),
+                                  .owned_above = {.retries = true, .unsent = true},
+                                  .retry_owner = "edge",
+                                  .attempt = 2,
+                                  .criticality = admit::Criticality::sheddable};
   const run::Scope scope(above);
   EXPECT_EQ(call(loop, client, GuardedClient::make("GET", "/")).verdict(), Verdict::layered);
   ASSERT_EQ(server.exchanges.size(), 1U);

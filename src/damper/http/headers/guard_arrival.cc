@@ -66,11 +66,11 @@ std::optional<std::string> find_error(const ArrivalOptions& options) {
   return std::nullopt;
 }
 
-run::Inherited read_arrival(std::span<const Field> fields, const ArrivalTime& time,
-                            const ArrivalOptions& options) {
+run::RequestContext read_arrival(std::span<const Field> fields, const ArrivalTime& time,
+                                 const ArrivalOptions& options) {
   const Values values = collect(fields);
   const decide::Layer layer = decide::read_layer(values.layer);
-  run::Inherited inherited;
+  run::RequestContext inherited;
   inherited.deadline = schedule::Deadline(add(time.arrived, remaining(values, time.wall, options)));
   inherited.owned_above = {.retries = layer.owned_above, .unsent = layer.owned_above};
   if (decide::valid_owner(values.layer.retry_owner)) {

@@ -10,7 +10,7 @@
 #include "damper/base/unix_time.h"
 #include "damper/http/codec/head.h"
 #include "damper/http/headers/criticality_header.h"
-#include "damper/run/inherited.h"
+#include "damper/run/scope.h"
 
 namespace damper::http {
 
@@ -39,8 +39,9 @@ struct ArrivalTime {
 // default_deadline when there is none. What is malformed is as if it were not there. A hostile
 // caller can shorten its own deadline, switch off retries of its own request, and claim a
 // criticality up to most_critical. Cost: one pass over the fields.
-[[nodiscard]] run::Inherited read_arrival(std::span<const Field> fields, const ArrivalTime& time,
-                                          const ArrivalOptions& options);
+[[nodiscard]] run::RequestContext read_arrival(std::span<const Field> fields,
+                                               const ArrivalTime& time,
+                                               const ArrivalOptions& options);
 
 }  // namespace damper::http
 

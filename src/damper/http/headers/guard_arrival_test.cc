@@ -13,7 +13,7 @@ using std::chrono::seconds;
 constexpr Instant kArrived{seconds(100)};
 constexpr UnixTime kWall{milliseconds(1'700'000'000'000)};
 
-run::Inherited arrival(const std::vector<Field>& fields, const ArrivalOptions& options = {}) {
+run::RequestContext arrival(const std::vector<Field>& fields, const ArrivalOptions& options = {}) {
   return read_arrival(fields, {kArrived, kWall}, options);
 }
 Duration given(const std::vector<Field>& fields, const ArrivalOptions& options = {}) {

@@ -81,7 +81,7 @@ TEST(CoroutineHandler, WhatTheExchangeInheritsIsInheritedByCallsInside) {
   CoroutineServer server(
       [](const Request&) -> awaitable<Response> {
         co_await rest(milliseconds(1));
-        const run::Inherited* inherited = run::Scope::inherited();
+        const run::RequestContext* inherited = run::Scope::context();
         co_return Response{
             .body = inherited == nullptr
                         ? "nothing"

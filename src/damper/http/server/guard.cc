@@ -16,7 +16,7 @@ class Guard::Visit final : public Exchange,
                            public std::enable_shared_from_this<Visit> {
  public:
   Visit(Guard& guard, ExchangePtr outer, std::shared_ptr<const Handler> inner,
-        run::Inherited inherited)
+        run::RequestContext inherited)
       : Item(inherited.criticality, inherited.deadline.at()),
         guard_(guard.self_),
         outer_(std::move(outer)),

@@ -56,7 +56,7 @@ class Gate {
     [[nodiscard]] Verdict verdict() const noexcept { return verdict_; }
     [[nodiscard]] int status() const noexcept;
     [[nodiscard]] std::chrono::seconds retry_after() const noexcept { return retry_after_; }
-    [[nodiscard]] const run::Inherited& inherited() const noexcept { return inherited_; }
+    [[nodiscard]] const run::RequestContext& inherited() const noexcept { return inherited_; }
     // The caller has gone away: how long this took says nothing.
     void abandon() noexcept { abandoned_ = true; }
 
@@ -66,7 +66,7 @@ class Gate {
            double draw);
 
     Gate& gate_;
-    run::Inherited inherited_;
+    run::RequestContext inherited_;
     Instant started_;
     Verdict verdict_ = Verdict::none;
     std::chrono::seconds retry_after_{0};

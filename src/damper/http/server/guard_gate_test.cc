@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "damper/run/clock.h"
-#include "damper/run/inherited.h"
+#include "damper/run/scope.h"
 
 namespace damper::http {
 namespace {
@@ -75,10 +75,10 @@ TEST(Gate, CallsInsideInheritTheDeadlineAndTheOwner) {
     EXPECT_EQ(run::Scope::deadline().at(), arrived + milliseconds(500));
     EXPECT_TRUE(run::Scope::owned_above());
     EXPECT_EQ(ticket.inherited().retry_owner, "edge");
-    ASSERT_NE(run::Scope::inherited(), nullptr);
-    EXPECT_EQ(run::Scope::inherited()->retry_owner, "edge");  // It is passed on.
+    ASSERT_NE(run::Scope::context(), nullptr);
+    EXPECT_EQ(run::Scope::context()->retry_owner, "edge");  // It is passed on.
   }
-  EXPECT_EQ(run::Scope::inherited(), nullptr);
+  EXPECT_EQ(run::Scope::context(), nullptr);
   EXPECT_EQ(run::Scope::deadline().at(), kNever);
 }
 

@@ -7,7 +7,7 @@
 
 #include "damper/base/instant.h"
 #include "damper/http/codec/message.h"
-#include "damper/run/inherited.h"
+#include "damper/run/scope.h"
 
 namespace damper::http {
 
@@ -26,7 +26,7 @@ class Exchange {
   // When the first byte of the request came: its deadline counts from there (trap D1).
   [[nodiscard]] Instant arrived() const noexcept { return arrived_; }
   // What calls inside inherit: a guard sets it from the headers, a coroutine runs under it.
-  [[nodiscard]] run::Inherited& inherited() noexcept { return inherited_; }
+  [[nodiscard]] run::RequestContext& inherited() noexcept { return inherited_; }
 
   // Answers. Once: what comes later is dropped, and so is an answer to a caller who went away.
   virtual void respond(Response response) = 0;
@@ -47,7 +47,7 @@ class Exchange {
  protected:
   Request request_;
   Instant arrived_{};
-  run::Inherited inherited_;
+  run::RequestContext inherited_;
 };
 using ExchangePtr = std::shared_ptr<Exchange>;
 

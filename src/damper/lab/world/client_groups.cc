@@ -47,8 +47,8 @@ void ClientGroups::begin_request(std::uint32_t index, std::uint32_t client, std:
   const ClientsSpec& spec = *group.spec;
   const std::uint32_t process = group.process_of(client);
   const engine::CallOptions options{
-      .idempotent = spec.idempotent,
-      .rereads = sim_.scenario.services[group.service].optimistic,
+      .request = {.idempotent = spec.idempotent,
+                  .rereads = sim_.scenario.services[group.service].optimistic},
       .deadline = schedule::Deadline(add(sim_.now(), spec.deadline)),
   };
   const CallData data{.in_fault = sim_.faults.any(),

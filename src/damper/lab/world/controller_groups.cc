@@ -75,10 +75,10 @@ void ControllerGroups::run_ready(std::uint32_t group, std::uint32_t controller) 
 void ControllerGroups::begin_run(std::uint32_t index, const ControllerGroup::Run& run) {
   Group& group = groups_[index];
   const engine::CallOptions options{
-      .idempotent = true,
-      .owned_above = true,
-      .unsent_owned_above = true,
-      .rereads = sim_.scenario.services[group.service].optimistic,
+      .request = {.idempotent = true,
+                  .owned_above = true,
+                  .unsent_owned_above = true,
+                  .rereads = sim_.scenario.services[group.service].optimistic},
       .deadline = schedule::Deadline(run.deadline),
   };
   const CallData data{.sender = Sender::controller,

@@ -144,9 +144,9 @@ void Services::on_done(Handle handle) {
 void Services::make_calls(Handle handle, Message& message) {
   const Service& service = services_[message.service];
   engine::CallOptions options{
-      .idempotent = true,
-      .owned_above = message.owned_above,
-      .unsent_owned_above = message.unsent_owned_above,
+      .request = {.idempotent = true,
+                  .owned_above = message.owned_above,
+                  .unsent_owned_above = message.unsent_owned_above},
       .deadline = schedule::Deadline(sim_.scenario.deadlines_travel ? message.deadline : kNever),
   };
   CallData data{.sender = Sender::service,
@@ -159,7 +159,7 @@ void Services::make_calls(Handle handle, Message& message) {
   const std::uint64_t number = Random(message.number ^ message.draw()).bits();
   for (std::size_t i = 0; i < service.calls.size(); ++i) {
     data.service = service.calls[i];
-    options.rereads = services_[data.service].spec->optimistic;
+    options.request.rereads = services_[data.service].spec->optimistic;
     for (std::int32_t n = 0; n < service.spec->calls[i].times; ++n) {
       ++message.calls;
       data.after = message.first_call;

@@ -73,7 +73,8 @@ class SimulatedCalls {
   }
   void start(Handle handle) {
     Operation& operation = at(handle);
-    apply(handle, operation, operation.call.start(queue_.now(), draw(operation)));
+    operation.call.start(queue_.now(), draw(operation));
+    apply(handle, operation);
   }
   // Null when it is over.
   [[nodiscard]] Operation* find(Handle handle) noexcept { return operations_.find(handle); }
@@ -92,23 +93,25 @@ class SimulatedCalls {
     operation->lanes[lane] = {};
     const auto number = static_cast<int>(lane);
     if (report.outcome == decide::Outcome::success) {
-      apply(handle, *operation, operation->call.on_success(number, queue_.now()));
+      operation->call.on_success(number, queue_.now());
     } else {
-      apply(handle, *operation,
-            operation->call.on_outcome(number, report, queue_.now(), draw(*operation)));
+      operation->call.on_outcome(number, report, queue_.now(), draw(*operation));
     }
+    apply(handle, *operation);
     return true;
   }
   void on_wake(const timer::TimedEvent& event) {
     const Handle handle = Handle::of(event.detail);
     Operation& operation = at(handle);
     operation.timer_at = kNever;
-    apply(handle, operation, operation.call.on_timer(queue_.now(), draw(operation)));
+    operation.call.on_timer(queue_.now(), draw(operation));
+    apply(handle, operation);
   }
   // REQUIRES: it has been started, and is not over.
   void cancel(Handle handle) {
     Operation& operation = at(handle);
-    apply(handle, operation, operation.call.on_cancel(queue_.now()));
+    operation.call.on_cancel(queue_.now());
+    apply(handle, operation);
   }
 
   template <class Visit>
@@ -132,7 +135,8 @@ class SimulatedCalls {
   [[nodiscard]] double draw(Operation& operation) const noexcept {
     return streams_.draw(Purpose::jitter, operation.number, operation.draws++);
   }
-  void apply(Handle handle, Operation& operation, const engine::Step& step) {
+  void apply(Handle handle, Operation& operation) {
+    const engine::Step step = operation.call.step();
     for (std::size_t lane = 0; lane < operation.lanes.size(); ++lane) {
       if ((step.cancels >> lane & 1) == 0) continue;
       const Handle sent = operation.lanes[lane];

@@ -24,7 +24,7 @@ class TestTransport final : public Calls::Transport {
   explicit TestTransport(const engine::Policy& policy)
       : dependency("db", policy), streams(1), calls(queue, streams, *this, kWakes) {}
 
-  Handle begin(const engine::CallOptions& options = {.idempotent = true}) {
+  Handle begin(const engine::CallOptions& options = {.request = {.idempotent = true}}) {
     const Handle operation = calls.prepare(dependency, options, 42, {});
     calls.start(operation);
     return operation;
@@ -184,7 +184,7 @@ TEST(SimulatedCalls, OneThatIsOverMayStartAnother) {
 TEST(SimulatedCalls, ADeadlineThatHasPassedEndsItBeforeAnythingIsSent) {
   TestTransport transport(eager(1));
   const Handle operation =
-      transport.begin({.idempotent = true, .deadline = schedule::Deadline(Instant{})});
+      transport.begin({.request = {.idempotent = true}, .deadline = schedule::Deadline(Instant{})});
   EXPECT_EQ(transport.said, "deadline_passed ");
   EXPECT_EQ(transport.calls.find(operation), nullptr);
 }

@@ -200,12 +200,13 @@ void Passage::call(Instant now) {
   const bool repeatable =
       config().assume_idempotent || decide::idempotency(head.method, key.value_or("")).repeatable();
   engine::Dependency& dependency = route_->shared->dependency();
-  driver_.emplace(*this, dependency,
-                  engine::CallOptions{.idempotent = repeatable && !asks_tunnel_,
+  driver_.emplace(
+      *this, dependency,
+      engine::CallOptions{.request = {.idempotent = repeatable && !asks_tunnel_,
                                       .owned_above = inherited_.owned_above.retries,
-                                      .unsent_owned_above = inherited_.owned_above.unsent,
-                                      .deadline = inherited_.deadline,
-                                      .arrived = arrived_});
+                                      .unsent_owned_above = inherited_.owned_above.unsent},
+                          .deadline = inherited_.deadline,
+                          .arrived = arrived_});
   if (inherited_.owned_above.retries) {
     owner_ = inherited_.retry_owner;
   } else if (driver_->call().owns_retries()) {

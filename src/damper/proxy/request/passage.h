@@ -19,7 +19,7 @@
 #include "damper/proxy/request/own_answer.h"
 #include "damper/proxy/request/passage_lane.h"
 #include "damper/run/call_driver.h"
-#include "damper/run/inherited.h"
+#include "damper/run/scope.h"
 
 namespace damper::proxy {
 
@@ -173,7 +173,7 @@ class Passage final : public http::StreamUser,
   KeptHead request_;
   KeptHead trailers_;  // the request's
   KeptBody body_;
-  run::Inherited inherited_;
+  run::RequestContext inherited_;
   std::string_view owner_;  // who retries
   std::string replica_;     // the last one that was asked
   http::ReplicaSet tried_;

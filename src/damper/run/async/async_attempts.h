@@ -27,7 +27,6 @@
 #include "damper/run/attempt.h"
 #include "damper/run/attempt_once.h"
 #include "damper/run/clock.h"
-#include "damper/run/inherited.h"
 #include "damper/run/result.h"
 #include "damper/run/scope.h"
 
@@ -40,9 +39,9 @@ template <class Operation>
 using AwaitedValue = typename ValueOf<Awaited<Operation>>::type;
 
 // What the calls inside of a call's attempts inherit, but for the deadline, which is the attempt's.
-[[nodiscard]] inline Inherited inherited_by_attempts(const Dependency& dependency,
-                                                     const engine::Call& call) {
-  Inherited inherited = Scope::take_along();
+[[nodiscard]] inline RequestContext inherited_by_attempts(const Dependency& dependency,
+                                                          const engine::Call& call) {
+  RequestContext inherited = Scope::take_along();
   const Scope::Owns owns = owned_by(call);
   if (owns.retries) inherited.retry_owner = owner_name(dependency.name());
   inherited.owned_above.retries |= owns.retries;
@@ -88,7 +87,7 @@ class AsyncAttempts : public AsyncDriver {
   struct Place {
     engine::Attempt attempt;
     bool taken = false;
-    SharedInherited inherited;
+    SharedRequestContext inherited;
     boost::asio::cancellation_signal signal;
     std::optional<Result<Value>> result;
   };
@@ -188,10 +187,10 @@ class AsyncAttempts : public AsyncDriver {
   }
 
   // What the attempt's scope says; in the record of the last one there, if nobody has it any more.
-  const SharedInherited& inherit(Place& place) {
-    Inherited* record = place.inherited.find_unshared();
+  const SharedRequestContext& inherit(Place& place) {
+    RequestContext* record = place.inherited.find_unshared();
     if (record == nullptr) {
-      place.inherited = SharedInherited(inherited_);
+      place.inherited = SharedRequestContext(inherited_);
       record = place.inherited.find_unshared();
     }
     record->deadline = schedule::Deadline(place.attempt.deadline);
@@ -200,7 +199,7 @@ class AsyncAttempts : public AsyncDriver {
   }
 
   const std::stop_token stop_;
-  const Inherited inherited_;
+  const RequestContext inherited_;
   std::optional<Operation> operation_;  // none when the call has ended
   std::array<Place, engine::kLanes> places_;
   std::forward_list<Place> more_places_;  // for those that linger

@@ -101,7 +101,7 @@ struct InitiateAsyncCall {
                   Operation&& operation) const {
     using Call = AsyncCall<std::decay_t<Operation>, std::decay_t<Handler>>;
     engine::CallOptions asked = engine_options(options);
-    asked.rereads = rereads;
+    asked.request.rereads = rereads;
     Call::initiate(std::make_shared<Call>(*dependency, asked, executor_of(handler), options,
                                           std::forward<Operation>(operation),
                                           std::forward<Handler>(handler)));

@@ -181,9 +181,9 @@ TEST(AsyncCall, ACallInsideInheritsDeadlineAndOwner) {
                                     ++tried;
                                     co_await pause(1ms);
                                     EXPECT_EQ(below.deadline(), attempt.deadline());
-                                    EXPECT_NE(run::Scope::inherited(), nullptr);
-                                    EXPECT_EQ(run::Scope::inherited()->retry_owner, "outer");
-                                    EXPECT_EQ(run::Scope::inherited()->attempt, attempt.number());
+                                    EXPECT_NE(run::Scope::context(), nullptr);
+                                    EXPECT_EQ(run::Scope::context()->retry_owner, "outer");
+                                    EXPECT_EQ(run::Scope::context()->attempt, attempt.number());
                                     co_return Outcome::transient;
                                   });
                               EXPECT_EQ(inside.verdict(), Verdict::layered);
@@ -191,7 +191,7 @@ TEST(AsyncCall, ACallInsideInheritsDeadlineAndOwner) {
                               co_return Outcome::transient;
                             });
     EXPECT_EQ(result.verdict(), Verdict::attempts_spent);
-    EXPECT_EQ(run::Scope::inherited(), nullptr);  // Outside again.
+    EXPECT_EQ(run::Scope::context(), nullptr);  // Outside again.
   });
   EXPECT_EQ(tried, 3);
 }
@@ -205,7 +205,7 @@ TEST(AsyncCall, WhoRetriesAroundABlockingAttemptIsKnownInside) {
     run_here([&]() -> asio::awaitable<void> {
       (void)co_await async_call(inner, {.idempotent = true},
                                 [&](Attempt) -> asio::awaitable<Outcome> {
-                                  owner = run::Scope::inherited()->retry_owner;
+                                  owner = run::Scope::context()->retry_owner;
                                   co_return Outcome::success;
                                 });
     });
@@ -251,19 +251,19 @@ TEST(AsyncCall, WhatARequestSaysIsPassedOn) {
         const auto result = co_await async_call(
             dependency, {.idempotent = true}, [&](Attempt attempt) -> asio::awaitable<Outcome> {
               EXPECT_EQ(attempt.deadline(), deadline);
-              EXPECT_EQ(run::Scope::inherited()->retry_owner, "edge");
-              EXPECT_EQ(run::Scope::inherited()->attempt, 2u);
-              EXPECT_EQ(run::Scope::inherited()->criticality, admit::Criticality::sheddable);
+              EXPECT_EQ(run::Scope::context()->retry_owner, "edge");
+              EXPECT_EQ(run::Scope::context()->attempt, 2u);
+              EXPECT_EQ(run::Scope::context()->criticality, admit::Criticality::sheddable);
               co_return Outcome::transient;
             });
         EXPECT_EQ(result.verdict(), Verdict::layered);
         EXPECT_EQ(run::Scope::deadline().at(), deadline);
       },
-      run::Inherited{.deadline = schedule::Deadline(deadline),
-                     .owned_above = {.retries = true, .unsent = true},
-                     .retry_owner = "edge",
-                     .attempt = 2,
-                     .criticality = admit::Criticality::sheddable});
+      run::RequestContext{.deadline = schedule::Deadline(deadline),
+                          .owned_above = {.retries = true, .unsent = true},
+                          .retry_owner = "edge",
+                          .attempt = 2,
+                          .criticality = admit::Criticality::sheddable});
 }
 
 // ---- Update ------------------------------------------------------------------------------------

@@ -71,7 +71,7 @@ inline asio::awaitable<void> pause(Duration length) {
 
 // Runs a coroutine to its end, with all that it starts; what it throws is thrown.
 template <class Coroutine>
-void run_here(Coroutine coroutine, run::Inherited inherited = {}) {
+void run_here(Coroutine coroutine, run::RequestContext inherited = {}) {
   asio::io_context context(1);
   const auto told = [](const std::exception_ptr& error) {
     if (error) std::rethrow_exception(error);

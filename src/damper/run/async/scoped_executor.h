@@ -10,46 +10,47 @@
 #include <type_traits>
 #include <utility>
 
-#include "damper/run/inherited.h"
 #include "damper/run/scope.h"
 
 namespace damper {
 
 namespace run {
 
-// A SharedInherited is an Inherited that lives as long as somebody works for the request: each
-// executor that was made for it, and what is waiting in them.
-// Thread safety: as that of std::shared_ptr. Cost: a pointer.
-class SharedInherited {
+// A SharedRequestContext is an RequestContext that lives as long as somebody works for the request:
+// each executor that was made for it, and what is waiting in them. Thread safety: as that of
+// std::shared_ptr. Cost: a pointer.
+class SharedRequestContext {
  public:
-  SharedInherited() noexcept = default;
-  explicit SharedInherited(Inherited inherited) : record_(new Record{std::move(inherited)}) {}
-  SharedInherited(const SharedInherited& other) noexcept : record_(other.record_) {
+  SharedRequestContext() noexcept = default;
+  explicit SharedRequestContext(RequestContext inherited)
+      : record_(new Record{std::move(inherited)}) {}
+  SharedRequestContext(const SharedRequestContext& other) noexcept : record_(other.record_) {
     if (record_ != nullptr) record_->users.fetch_add(1, std::memory_order_relaxed);
   }
-  SharedInherited(SharedInherited&& other) noexcept
+  SharedRequestContext(SharedRequestContext&& other) noexcept
       : record_(std::exchange(other.record_, nullptr)) {}
-  SharedInherited& operator=(SharedInherited other) noexcept {
+  SharedRequestContext& operator=(SharedRequestContext other) noexcept {
     std::swap(record_, other.record_);
     return *this;
   }
-  ~SharedInherited() {
+  ~SharedRequestContext() {
     if (record_ != nullptr && record_->users.fetch_sub(1, std::memory_order_acq_rel) == 1) {
       delete record_;
     }
   }
 
-  [[nodiscard]] const Inherited& operator*() const noexcept { return record_->inherited; }
+  [[nodiscard]] const RequestContext& operator*() const noexcept { return record_->inherited; }
   // To be written, as long as nobody else has it; nullptr if somebody has, or there is none.
-  [[nodiscard]] Inherited* find_unshared() noexcept {
+  [[nodiscard]] RequestContext* find_unshared() noexcept {
     const bool mine = record_ != nullptr && record_->users.load(std::memory_order_acquire) == 1;
     return mine ? &record_->inherited : nullptr;
   }
-  friend bool operator==(const SharedInherited&, const SharedInherited&) noexcept = default;
+  friend bool operator==(const SharedRequestContext&,
+                         const SharedRequestContext&) noexcept = default;
 
  private:
   struct Record {
-    Inherited inherited;
+    RequestContext inherited;
     std::atomic<int> users{1};
   };
   Record* record_ = nullptr;
@@ -66,14 +67,14 @@ class SharedInherited {
 // by.
 // Model: an executor around another one, to which all properties are passed on.
 // Invariants:
-//   (1) Code that runs by this executor sees its Inherited, not that of whoever resumed it.
+//   (1) Code that runs by this executor sees its RequestContext, not that of whoever resumed it.
 //   (2) Two pointers over the executor of an io_context: any_io_executor holds it in place.
 // Thread safety: that of the inner executor.
 // Cost: for each function an atomic count and a thread-local store.
 template <class Inner>
 class ScopedExecutor {
  public:
-  ScopedExecutor(Inner inner, run::SharedInherited inherited) noexcept
+  ScopedExecutor(Inner inner, run::SharedRequestContext inherited) noexcept
       : inner_(std::move(inner)), inherited_(std::move(inherited)) {}
 
   [[nodiscard]] const Inner& inner() const noexcept { return inner_; }
@@ -113,7 +114,7 @@ class ScopedExecutor {
  private:
   template <class Function>
   struct Inside {
-    run::SharedInherited inherited;
+    run::SharedRequestContext inherited;
     Function function;
     void operator()() {
       const run::Scope scope(*inherited);
@@ -126,7 +127,7 @@ class ScopedExecutor {
   }
 
   Inner inner_;
-  run::SharedInherited inherited_;
+  run::SharedRequestContext inherited_;
 };
 
 namespace run {
@@ -134,7 +135,7 @@ namespace run {
 // The executor that runs the same way, but for this request. One that is scoped already is not
 // wrapped twice.
 [[nodiscard]] inline boost::asio::any_io_executor scoped(
-    const boost::asio::any_io_executor& executor, SharedInherited inherited) {
+    const boost::asio::any_io_executor& executor, SharedRequestContext inherited) {
   using Plain = boost::asio::io_context::executor_type;
   using Any = boost::asio::any_io_executor;
   if (const auto* plain = executor.target<Plain>()) {
@@ -154,8 +155,8 @@ namespace run {
 // The same for work of your own: until when its caller waits, and who retries.
 //   co_spawn(damper::scoped(context.get_executor(), {.deadline = ...}), work(), detached);
 [[nodiscard]] inline boost::asio::any_io_executor scoped(
-    const boost::asio::any_io_executor& executor, run::Inherited inherited) {
-  return run::scoped(executor, run::SharedInherited(std::move(inherited)));
+    const boost::asio::any_io_executor& executor, run::RequestContext inherited) {
+  return run::scoped(executor, run::SharedRequestContext(std::move(inherited)));
 }
 
 }  // namespace damper

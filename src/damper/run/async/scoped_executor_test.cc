@@ -33,7 +33,7 @@ static_assert(sizeof(ScopedExecutor<asio::io_context::executor_type>) <= 2 * siz
 constexpr Instant kSoon{1000s};
 constexpr Instant kLater{2000s};
 
-run::Inherited until(Instant deadline, bool owned = false) {
+run::RequestContext until(Instant deadline, bool owned = false) {
   return {.deadline = schedule::Deadline(deadline),
           .owned_above = {.retries = owned, .unsent = owned}};
 }
@@ -68,10 +68,10 @@ TEST(ScopedExecutor, ACoroutineIsInsideAfterEveryResumption) {
         asio::co_spawn(co_await asio::this_coro::executor, inner, asio::detached);
       },
       asio::detached);
-  EXPECT_EQ(Scope::inherited(), nullptr);
+  EXPECT_EQ(Scope::context(), nullptr);
   context.run();
   EXPECT_EQ(seen, std::vector<Instant>(9, kSoon));
-  EXPECT_EQ(Scope::inherited(), nullptr);
+  EXPECT_EQ(Scope::context(), nullptr);
 }
 
 TEST(ScopedExecutor, CoroutinesInTurnSeeEachItsOwn) {
@@ -208,20 +208,20 @@ TEST(ScopedExecutor, ABlockingCallInsideInheritsWithoutBeingTold) {
 
 TEST(ScopedExecutor, KeepsWhatItInheritsAsLongAsAnybodyUsesIt) {
   asio::io_context context;
-  run::SharedInherited shared(until(kSoon));
+  run::SharedRequestContext shared(until(kSoon));
   ASSERT_NE(shared.find_unshared(), nullptr);
   {
     const auto executor = run::scoped(context.get_executor(), shared);
     EXPECT_EQ(shared.find_unshared(), nullptr);
     asio::post(executor, [&] {
-      ASSERT_NE(Scope::inherited(), nullptr);
-      EXPECT_EQ(Scope::inherited()->deadline.at(), kSoon);
+      ASSERT_NE(Scope::context(), nullptr);
+      EXPECT_EQ(Scope::context()->deadline.at(), kSoon);
     });
   }
   EXPECT_EQ(shared.find_unshared(), nullptr);  // What waits has it.
   EXPECT_EQ(context.run(), 1u);
   EXPECT_NE(shared.find_unshared(), nullptr);
-  shared = run::SharedInherited();
+  shared = run::SharedRequestContext();
   EXPECT_EQ(shared.find_unshared(), nullptr);
 }
 
