@@ -10,8 +10,8 @@ namespace {
 
 constexpr double kRampFloor = 0.1;
 
-// A place in half-open is one word: the number of its lease (16 bits), whether the lease is out,
-// and when it ends in whole microseconds modulo 2^47 (over four years).
+// A cell of half-open is one word: the number of its lease (16 bits), whether the lease is out,
+// and its end in whole microseconds modulo 2^47 (over four years).
 constexpr std::uint64_t kOut = std::uint64_t{1} << 47;
 
 std::uint64_t microseconds(Instant instant) noexcept {
@@ -112,7 +112,7 @@ auto BasicCircuitBreaker<kFootprint>::try_probe(State state, Instant now) noexce
   const std::uint64_t end = microseconds(add(now, options.probe_lease)) & (kOut - 1);
   if (!leases_[free].compare_exchange_strong(seen, std::uint64_t{number} << 48 | kOut | end,
                                              std::memory_order_acq_rel)) {
-    return {};  // Another call took the place: one is enough for now.
+    return {};  // Another call took the cell: one probe is enough for now.
   }
   Permit permit = admit(state);
   permit.probe = static_cast<std::uint8_t>(free + 1);
@@ -146,7 +146,7 @@ Transition BasicCircuitBreaker<kFootprint>::on_result(Permit permit, bool failed
 
   const CircuitBreakerOptions options = options_.load();
   const std::uint32_t slot = clock_of(hot, state.generation).slot(now);
-  calls_.add(slot);  // First: who sums the failures before the calls never sees a rate too high.
+  calls_.add(slot);  // First: a thread that sums failures before calls never sees too high a rate.
   if (slow) slow_calls_.add(slot);
   bool trips = false;
   if (failed) {
@@ -189,8 +189,8 @@ bool BasicCircuitBreaker<kFootprint>::ramp_over(State state, Instant now) const 
   return between(mark(state), now) >= options_.load().ramp;
 }
 
-// The next generation is claimed, then made ready, then published. Whoever does not get it goes
-// on with the old state; nobody waits.
+// The next generation is claimed, then prepared, then published. A thread that does not get the
+// claim continues with the old state; no thread waits.
 template <Footprint kFootprint>
 bool BasicCircuitBreaker<kFootprint>::try_move(State from, State to, Instant mark) noexcept {
   std::uint32_t generation = from.generation;

@@ -54,7 +54,7 @@ inline constexpr EnumNames<BreakerState::half_open> kBreakerStateNames = {"close
   return kBreakerStateNames[state];
 }
 
-// What a report did to the breaker. Of all calls that could have, one alone is told.
+// The effect of a report on the breaker. Exactly one of several concurrent reports gets it.
 enum class Transition : std::uint8_t { none, opened, closed };
 
 // A BreakerPermit is the answer of try_admit(), passed back with the result. Default: refused.
@@ -70,17 +70,18 @@ static_assert(sizeof(BreakerPermit) == 8);
 // A CircuitBreaker stops calls to a dependency that fails, and lets them back in carefully.
 //
 // Why: a call that will fail costs the caller its time and the dependency its recovery. The hard
-// part is coming back: probes that hang, are cancelled, come too late or too many at once are what
-// breaks the breakers that people use (traps C1 to C6).
-// Model: closed -> open -> half_open -> closed, or back to open. A generation, counted up by each
-// transition, says who admitted a call. Closed, results are counted in a window of ten slots; a
-// failure or a slow call (never a fast success) looks whether a rate or a streak is reached, and
-// trips. Open, everything is refused for U[d/2, d), d = min(cap, base * 2^n), n = trips in a row:
-// those that came out of half-open or of the ramp. The first call after it turns the breaker
-// half-open. Half-open, calls are probes, each a lease on one of `probes` places. They are
-// staggered: one place at first, one more for each success and for each probe_lease / probes that
-// passes. `probes` successes close it; one failure, or one slow answer, opens it again. Closed
-// anew, a call is admitted with a probability that grows linearly from 10 % to 1 over `ramp`.
+// part is recovery: probes that hang, are cancelled, are late or too many at once break the
+// breakers in common use (traps C1 to C6).
+// Model: closed -> open -> half_open -> closed, or back to open. Each transition increments a
+// generation; a permit carries the generation that admitted its call. Closed: results are counted
+// in a window of ten slots (small: five); a failure or a slow call (never a fast success)
+// evaluates the rates and the streak, and may trip. Open: all calls are refused for U[d/2, d), d =
+// min(cap, base * 2^n), n = trips in a row, out of half-open or the ramp. The first call after
+// that turns the breaker half-open. Half-open: calls are probes, each with a lease on one of
+// `probes` cells. They are staggered: one cell at first, one more for each success and for each
+// probe_lease / probes of time. `probes` successes close the breaker; one failure or slow call
+// opens it again. After closing, a call is admitted with a probability that grows linearly from 10
+// % to 1 over `ramp`.
 // Invariants:
 //   (1) No more than `probes` leases are out, leases of earlier half-open times included.
 //   (2) A lease ends after probe_lease (to the microsecond); its late result is ignored.
@@ -91,7 +92,7 @@ static_assert(sizeof(BreakerPermit) == 8);
 //   (6) Each transition is reported by one call.
 //   (7) A reload keeps the state, the counts within the window, the open time and the leases.
 // Thread safety: all methods may be called concurrently, reload() with all but itself; lock-free.
-// No call waits for another: while one thread makes a transition the others find the old state.
+// No call waits for another: during a transition the other threads see the old state.
 // Cost: no allocation. Closed: try_admit is one load; on_success is a few loads and one
 // compare-and-swap. Open: try_admit is two loads.
 template <Footprint kFootprint>
@@ -103,8 +104,8 @@ class BasicCircuitBreaker {
   // REQUIRES: !find_error(options).
   explicit BasicCircuitBreaker(const CircuitBreakerOptions& options);
 
-  // Whether a call may go now. Each admitted call ends in exactly one of on_success, on_failure and
-  // on_cancel. `draw` is for the ramp.
+  // Admits a call or refuses it. Each admitted call ends in exactly one of on_success, on_failure
+  // and on_cancel. `draw` is for the ramp.
   [[nodiscard]] Permit try_admit(Instant now, double draw) noexcept {
     const State state = load();
     if (state.phase == Phase::closed) [[likely]]
@@ -114,8 +115,7 @@ class BasicCircuitBreaker {
   }
 
   // `draw` is for the open time, should this result trip the breaker.
-  [[gnu::always_inline]] Transition on_success(Permit permit, Duration latency, Instant now,
-                                               double draw) noexcept {
+  Transition on_success(Permit permit, Duration latency, Instant now, double draw) noexcept {
     if (permit.probe == 0) [[likely]] {  // No need to compare generations: see clock_of().
       const Hot hot = hot_.load();
       if (latency <= hot.slow_after) [[likely]] {
@@ -129,21 +129,21 @@ class BasicCircuitBreaker {
   Transition on_failure(Permit permit, Duration latency, Instant now, double draw) noexcept {
     return on_result(permit, true, latency, now, draw);
   }
-  // The caller gave up, a hedge lost: nothing is known about the dependency.
+  // The caller gave up, or a hedge lost: no result.
   void on_cancel(Permit permit, Instant now) noexcept;
 
-  // Opens it, whatever was counted: somebody knows more than its calls do. Nothing happens unless
-  // it is closed.
+  // Opens the breaker regardless of its counts, for an external signal (an outlier detector, say).
+  // No effect unless it is closed.
   Transition trip(Instant now, double draw) noexcept;
-  // Closes it at once, without a ramp, and forgets the trips, for the same reason. Nothing happens
-  // unless it is open or half-open.
+  // Closes the breaker at once, without a ramp, and forgets the trips, for the same reason. No
+  // effect unless it is open or half-open.
   Transition close(Instant now) noexcept;
 
-  // What the next call would find: an open time that is over is half_open, a ramp is closed.
+  // The state that the next call sees: after the open time half_open, during the ramp closed.
   [[nodiscard]] BreakerState state(Instant now) const noexcept;
-  // Closed and not ramping: hedges may go.
+  // Closed and not ramping: hedges are allowed.
   [[nodiscard]] bool calm(Instant now) const noexcept;
-  // What is left of the open time; 0 unless open.
+  // The remaining open time; 0 unless open.
   [[nodiscard]] Duration open_for(Instant now) const noexcept;
 
   // REQUIRES: !find_error(options).
@@ -156,12 +156,12 @@ class BasicCircuitBreaker {
   enum class Phase : std::uint8_t { closed, ramping, open, half_open };
   // The published state, packed in one word.
   struct State {
-    std::uint32_t generation = 1;  // 0 is nobody's: a refused permit has it
+    std::uint32_t generation = 1;  // 0: of a refused permit
     Phase phase = Phase::closed;
     std::uint8_t trips = 0;      // in a row
     std::uint8_t successes = 0;  // of probes
   };
-  // What the hot path needs of the options.
+  // The part of the options that the hot path reads, in one Seqlock of its own.
   struct Hot {
     SlotClock clock;
     Duration slow_after;
@@ -182,8 +182,8 @@ class BasicCircuitBreaker {
     permit.admitted = true;
     return permit;
   }
-  // When the phase ends (open) or began (half_open, ramping). Two of them, since the next one is
-  // written before its state is published.
+  // The end of the phase (open) or its begin (half_open, ramping). Two marks, since that of the
+  // next generation is written before its state is published.
   [[nodiscard]] Instant mark(State state) const noexcept {
     return Instant{Duration{marks_[state.generation % 2].load(std::memory_order_relaxed)}};
   }
@@ -211,7 +211,7 @@ class BasicCircuitBreaker {
   Ring failures_;
   Ring slow_calls_;
   TaggedCount streak_;                                      // failures in a row, by generation
-  std::atomic<std::uint32_t> claimed_{State{}.generation};  // who may publish it is decided here
+  std::atomic<std::uint32_t> claimed_{State{}.generation};  // by the thread that may publish it
   Seqlock<CircuitBreakerOptions> options_;
   std::array<std::atomic<std::uint64_t>, std::size_t{kMostProbes}> leases_{};
 };

@@ -47,7 +47,7 @@ class ClassLists {
   [[nodiscard]] std::size_t size(Criticality c) const noexcept { return list(c).size; }
   [[nodiscard]] bool full() const noexcept { return size_ == nodes_.size(); }
 
-  // Room for so many, if that is more than there is.
+  // Grows to this capacity, if it is larger than the current one.
   void grow(std::size_t capacity) {
     for (std::size_t i = nodes_.size(); i < capacity; ++i) {
       nodes_.emplace_back().newer = free_;

@@ -31,15 +31,14 @@ struct ClientThrottleOptions {
 // that sees rejections stops asking before its requests leave ("Handling Overload", Site
 // Reliability Engineering, O'Reilly 2016).
 // Model: over a sliding window of ten slots, a call is refused with the probability
-// max(0, (requests - K * accepts) / (requests + 1)). The call at hand is not yet among the
-// requests when it is judged. Refused calls are counted as requests all the same: the probability
-// then follows what callers ask for, settles where about K requests leave for each one accepted,
-// and keeps up when demand grows. K of 2 lets as many again through as are accepted, which is how
-// the client finds out that the dependency has recovered.
+// max(0, (requests - K * accepts) / (requests + 1)). A call is not yet among the requests when it
+// is judged. Refused calls count as requests, too: the probability follows the demand, and settles
+// where about K requests are sent for each accepted one. K = 2 sends twice as many requests as are
+// accepted, which is how the client detects that the dependency has recovered.
 // Invariants:
 //   (1) While requests <= K * accepts nothing is refused, exactly.
 //   (2) A call is refused if and only if its draw is under reject_probability().
-//   (3) Requests and accepts count for one window, however often it is asked (trap B3).
+//   (3) Requests and accepts count for one window, however often it is read (trap B3).
 //   (4) A reload keeps what was counted within the window.
 // Thread safety: all methods may be called concurrently, reload() with all but itself; lock-free.
 // Cost: try_admit is 35 loads and one compare-and-swap; on_accept one compare-and-swap.
@@ -48,11 +47,11 @@ class ClientThrottle {
   // REQUIRES: !find_error(options).
   explicit ClientThrottle(const ClientThrottleOptions& options);
 
-  // Counts a request, and says whether it may go.
+  // Counts a request, and admits or refuses it.
   [[nodiscard]] bool try_admit(Instant now, double draw) noexcept;
-  // The dependency took a request: it answered, and not with a failure of its own.
+  // The dependency accepted a request: it answered, and not with a failure.
   void on_accept(Instant now) noexcept;
-  // The request that was admitted then was given up: nothing is known of it, and it counts no more.
+  // The request admitted at `admitted` was cancelled: it is no longer counted.
   void on_cancel(Instant admitted) noexcept;
 
   // In [0, 1).

@@ -49,7 +49,7 @@ ConcurrencyLimit::ConcurrencyLimit(const ConcurrencyLimitOptions& options)
       control_(options) {}
 
 bool ConcurrencyLimit::try_acquire() noexcept {
-  // This load, and what makes room below, are in one order with what those who wait say (6).
+  // Sequentially consistent, as is the release below: see invariant (6).
   std::uint64_t gate = gate_.load(std::memory_order_seq_cst);
   do {
     if (in_flight_of(gate) >= limit_of(gate)) return false;
@@ -75,7 +75,7 @@ void ConcurrencyLimit::release(Instant started, Instant now, bool dropped) noexc
   if (add_sample(between(started, now), dropped, in_flight_of(before))) close_window(now);
 }
 
-// Adds one, and says whether the window is full.
+// Adds a sample; true if the window is full.
 bool ConcurrencyLimit::add_sample(Duration latency, bool dropped, std::int32_t in_flight) noexcept {
   std::int32_t peak = peak_in_flight_.load(std::memory_order_relaxed);
   while (in_flight > peak &&

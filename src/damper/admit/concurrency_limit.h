@@ -14,20 +14,22 @@ namespace damper::admit {
 // Why: a rate limit does not see that the dependency has become slow. Attempts in flight are
 // throughput times latency (Little's law): bounding them bounds the queue that we build in the
 // dependency, and a slow dependency gets fewer requests by itself.
-// Model: one word holds the limit and the attempts in flight, so that admission is one atomic step.
-// A released attempt is a sample: its latency, or that it was dropped. About one round trip of them
-// (as many as were in flight, from `window_samples` to 500) is a window. The thread that completes
-// it takes the turn and lets LimitControl move the limit; the others go on. A sample of an attempt
-// that started before the limit last moved says nothing about the limit of today and is left out,
-// and so the control never acts twice on the same evidence.
+// Model: one word holds the limit and the attempts in flight, so that admission is one atomic
+// step. A released attempt is a sample: its latency, or that it was dropped. About one round trip
+// of them (as many as were in flight, from `window_samples` to 500) is a window. The thread that
+// completes it updates the limit through LimitControl; the others continue. A sample of an attempt
+// that started before the last change of the limit is left out, so the control never acts twice on
+// the same evidence.
 // Invariants:
 //   (1) try_acquire succeeds only when in_flight < limit in that very step (trap L3). In flight
 //       exceeds the limit only when the limit has fallen below it, and then nothing is admitted.
 //   (2) Every successful try_acquire is undone by exactly one release; a refused one changes
-//   nothing. (3) A limit fed by drops alone shrinks to min (trap L1). (4) No phase rejects traffic
-//   in order to measure (trap L2): see LimitControl. (5) An ignored release gives no sample.
-//   (6) Who says somewhere (in sequentially consistent order) that it waits, and is then refused by
-//       try_acquire, can be seen there by whoever gives a place back, or raises the limit, after.
+//       nothing.
+//   (3) A limit that gets only drops shrinks to min (trap L1).
+//   (4) No phase rejects traffic in order to measure (trap L2): see LimitControl.
+//   (5) An ignored release gives no sample.
+//   (6) If a thread publishes a seq_cst "waiting" flag and then fails try_acquire(), any later
+//       release or increase of the limit observes that flag.
 // Thread safety: all methods may be called concurrently. All but reload are lock-free; a reload
 // waits for an update that is under way.
 // Cost: no allocation. try_acquire is a compare-and-swap; a release a subtraction and, unless the
@@ -39,15 +41,15 @@ class ConcurrencyLimit {
   ConcurrencyLimit(const ConcurrencyLimit&) = delete;
   ConcurrencyLimit& operator=(const ConcurrencyLimit&) = delete;
 
-  // Takes a place in flight, or refuses: Verdict::limited.
+  // Admits one attempt, or refuses: Verdict::limited.
   [[nodiscard]] bool try_acquire() noexcept;
 
-  // Gives the place back without a word on how it went: the attempt was cancelled.
+  // Releases an attempt without a sample: it was cancelled.
   // REQUIRES: a successful try_acquire, not released yet.
   void release_ignored() noexcept;
 
-  // Gives the place back. `dropped`: it ended in a timeout or in overload; otherwise now - started
-  // is a latency. A sample with `now` before `started` is left out, unless it was dropped.
+  // Releases an attempt. `dropped`: it ended in a timeout or in overload; otherwise now - started
+  // is its latency. A sample with `now` before `started` is left out, unless it was dropped.
   // REQUIRES: a successful try_acquire, not released yet.
   void release(Instant started, Instant now, bool dropped) noexcept;
 
@@ -70,7 +72,7 @@ class ConcurrencyLimit {
   std::atomic<std::int32_t> peak_in_flight_{0};        // of the window's samples
   std::atomic<std::int32_t> window_samples_;           // 0: the limit is fixed, no samples
   std::atomic<Instant> opened_{Instant::min()};        // older attempts are left out
-  std::atomic<bool> turn_{false};                      // taken by whoever uses control_
+  std::atomic<bool> turn_{false};                      // held by the thread that uses control_
   LimitControl control_;
 };
 

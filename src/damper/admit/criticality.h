@@ -9,11 +9,11 @@
 
 namespace damper::admit {
 
-// A Criticality is how much it hurts a user when a request is shed; the classes are those of the
-// SRE book ("Handling Overload", 2016). The most critical comes first.
+// A Criticality is the harm to users when a request is shed; the classes are those of the
+// SRE book ("Handling Overload", 2016). In order, the most critical first.
 enum class Criticality : std::uint8_t {
   critical_plus,   // Users see it at once, and gravely.
-  critical,        // Users see it: the default of a request that does not say.
+  critical,        // Users see it: the default of a request without a class.
   sheddable_plus,  // Batch work that is retried minutes later.
   sheddable,       // Its loss is expected, often.
 };

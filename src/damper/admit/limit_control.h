@@ -42,15 +42,15 @@ struct ConcurrencyLimitOptions {
 
 [[nodiscard]] std::optional<std::string> find_error(const ConcurrencyLimitOptions& options);
 
-// A LimitWindow is what a window of samples came to.
+// A LimitWindow is the summary of a window of samples.
 struct LimitWindow {
-  std::int32_t answers = 0;  // attempts that were answered, well or badly
+  std::int32_t answers = 0;  // answered attempts, successes and failures
   std::int32_t drops = 0;    // attempts that ended in a timeout or in overload
   Duration latency{0};       // the mean of the answers
   std::int32_t peak_in_flight = 0;
 };
 
-// A LimitControl decides how a concurrency limit follows what was measured, a window at a time.
+// A LimitControl computes a concurrency limit from measurements, one window at a time.
 //
 // Why: the right limit is throughput times latency (Little's law), and both move. A limit set by
 // hand is wrong after the next deployment.
@@ -62,16 +62,16 @@ struct LimitWindow {
 //             faster (Brakmo and Peterson, "TCP Vegas", 1994; the steps are those of Netflix'
 //             concurrency-limits). It never rests below, where it could be held down for good by a
 //             floor learnt too low.
-//   gradient  goes a fifth of the way to limit * clamp(tolerance * floor / latency, 0.5, 1) +
+//   gradient  moves a fifth of the way to limit * clamp(tolerance * floor / latency, 0.5, 1) +
 //             sqrt(limit) (Netflix' Gradient2 for the shape, Envoy's adaptive concurrency for the
 //             headroom). Gradient2's baseline is the average latency, which takes a standing queue
 //             for normal after a while and then grows to the maximum; here it is the floor.
-// The floor is what latency would be without a queue of our making. No phase measures it. A lower
+// The floor is the latency without a queue caused by this client. No phase measures it. A lower
 // latency pulls it down by an eighth of the distance (and while it is over a quarter lower, the
 // limit does not grow); latency seen with less than half of the limit in use pulls it either way,
 // by a sixteenth; and when the limit has moved by a fifth and latency did not follow by half as
-// much, then latency is not of our making, and the floor goes half way up to it. In a steady state
-// it stays, so that a lasting queue never becomes the floor.
+// much, then latency has another cause, and the floor moves half way up to it. In a steady state it
+// does not move, so that a lasting queue never becomes the floor.
 // Known weakness: a control that starts in the middle of an overload takes its first window for
 // the floor until drops or a lull show it a lower one.
 // Invariants:
@@ -80,7 +80,7 @@ struct LimitWindow {
 //   (3) The limit grows only in a window with at least half of it in use.
 //   (4) With constant latency and few drops the limit never falls.
 //   (5) A fixed limit never moves.
-// Thread safety: none; ConcurrencyLimit lets in one thread at a time.
+// Thread safety: none; ConcurrencyLimit calls it from one thread at a time.
 class LimitControl {
  public:
   // REQUIRES: !find_error(options).

@@ -8,15 +8,15 @@
 
 namespace damper::admit {
 
-// Places bound how many of something there are at once, whoever has them: a listener's connections,
-// those that wait in line.
+// Places is a counting bound that threads share: the connections of a listener, the requests in a
+// queue.
 //
-// Why: a bound that is shared out evenly over threads refuses on one while another has room. Why
-// not a ConcurrencyLimit: nothing is learnt here, and the bound may be a million.
-// Model: who has taken a place gives it back, whatever became of it.
+// Why: a bound divided evenly among threads refuses on one thread while another has room. Why not a
+// ConcurrencyLimit: this limit does not adapt, and may be a million.
+// Model: a successful try_take() is followed by one give_back().
 // Invariants:
-//   (1) try_take succeeds only when taken < limit in that very step. More are taken only when a
-//       reload has lowered the limit, and then nobody gets one.
+//   (1) try_take succeeds only when taken < limit in that very step. More are taken only after a
+//       reload has lowered the limit, and then try_take refuses.
 //   (2) A refused try_take changes nothing.
 // Thread safety: all methods may be called concurrently; lock-free.
 // Cost: no allocation; a compare-and-swap, and a subtraction.
@@ -27,7 +27,7 @@ class Places {
   Places(const Places&) = delete;
   Places& operator=(const Places&) = delete;
 
-  // How many are taken with this one; 0: it was refused.
+  // The number taken, this one included; 0: refused.
   [[nodiscard]] std::size_t try_take() noexcept {
     std::size_t taken = taken_.load(std::memory_order_relaxed);
     do {
@@ -40,7 +40,7 @@ class Places {
     const std::size_t before = taken_.fetch_sub(1, std::memory_order_relaxed);
     DAMPER_CHECK(before > 0);
   }
-  // What is taken stays so.
+  // Places that are taken stay taken.
   void reload(std::size_t limit) noexcept {
     DAMPER_CHECK(limit > 0);
     limit_.store(limit, std::memory_order_relaxed);

@@ -27,9 +27,9 @@ BasicRetryBudget<kFootprint>::BasicRetryBudget(const RetryBudgetOptions& options
   packed_.store(pack(packed), std::memory_order_relaxed);
 }
 
-// Begins a new slot: what passed in the gate's old one is written down before anybody can pass in
-// the new one, so no sum ever misses it. A thread that comes late with an older count lowers
-// nothing. Returns the gate as it is then.
+// Begins a new slot: the withdrawals of the old slot are stored before one can be granted in the
+// new slot, so no sum misses them. A late thread with an older count lowers nothing. Returns the
+// packed word as it is afterwards.
 template <Footprint kFootprint>
 std::uint64_t BasicRetryBudget<kFootprint>::enter_slot(std::uint64_t word,
                                                        std::uint32_t slot) noexcept {
@@ -81,7 +81,7 @@ auto BasicRetryBudget<kFootprint>::try_withdraw_here(Instant now) noexcept -> Gr
     if (from_reserve) --packed.reserve;
     if (packed_.compare_exchange_weak(word, pack(packed), std::memory_order_acq_rel,
                                       std::memory_order_acquire)) {
-      // A thread that is behind passes in the gate's slot, and is refunded there.
+      // A thread whose time is behind withdraws in the newest slot, and is refunded there.
       const Instant at = packed.slot == slot_now ? now : clock.start(packed.slot, now);
       return {.at = at, .from_reserve = from_reserve, .entered = 0, .granted = true};
     }
@@ -94,9 +94,9 @@ void BasicRetryBudget<kFootprint>::refund_here(Instant at, bool from_reserve) no
   std::uint32_t slot = 0;
   for (;;) {
     Packed packed = unpack(word);
-    // Beside a reload, who withdrew or refunds may have seen one of the gate and the clock and not
-    // yet the other. The terms have the clock before the gate does, so no slot is too old for it;
-    // one that is ahead is the gate's own.
+    // During a reload a thread may see the new clock and the old packed word, or the reverse. The
+    // terms get the clock before the packed word does, so no slot is too old for it; a slot that is
+    // ahead is that of the packed word.
     slot = terms_.load().clock.slot(at);
     if (static_cast<std::int32_t>(slot - packed.slot) < 0 || packed.passed == 0) break;
     --packed.passed;
@@ -106,8 +106,8 @@ void BasicRetryBudget<kFootprint>::refund_here(Instant at, bool from_reserve) no
       return;
     }
   }
-  withdrawals_.take(slot);  // It passed in an earlier slot.
-  past_.store({});          // Which therefore has to be looked at again.
+  withdrawals_.take(slot);  // It was granted in an earlier slot,
+  past_.store({});          // so the sum of the earlier slots is stale.
   if (from_reserve) refill_reserve();
 }
 
@@ -191,7 +191,7 @@ auto BasicRetryBudget<kFootprint>::account(const Terms& terms, Instant now) cons
   const std::uint32_t slot = terms.clock.slot(now);
   const auto deposits = static_cast<std::int64_t>(deposits_.sum(slot));
   auto withdrawals = static_cast<std::int64_t>(withdrawals_.sum(slot));
-  // The gate's own slot is written down only when it is over.
+  // The withdrawals of the current slot are stored only when the slot ends.
   if (withdrawals_.covers(slot, packed.slot)) {
     withdrawals += std::int64_t{packed.passed} - std::int64_t{withdrawals_.count(packed.slot)};
   }
@@ -217,8 +217,8 @@ double BasicRetryBudget<kFootprint>::fill(Instant now) const noexcept {
   return static_cast<double>(earned - spent) / static_cast<double>(earned);
 }
 
-// Makes the part that is spent of what was earned the same under the new terms. What was spent
-// beyond it came from the reserve and stays as it is.
+// Keeps the spent share of the earned retries under the new terms. Retries paid by the reserve are
+// not scaled.
 template <Footprint kFootprint>
 void BasicRetryBudget<kFootprint>::scale_spent(const Terms& old, const Terms& terms,
                                                Instant now) noexcept {
@@ -235,8 +235,14 @@ void BasicRetryBudget<kFootprint>::scale_spent(const Terms& old, const Terms& te
   withdrawals_.scale(scaled + (spent - paid), spent);
 }
 
-// Slots are numbered anew at each reload, so whatever a running withdrawal still remembers of the
-// old ones is never taken for one of the new.
+// Slots get new numbers at each reload, so a slot that a running withdrawal has read before is
+// never mistaken for a new one.
+//
+// Order of the stores, and why: (a) the old slot's withdrawals, then both rings are carried to the
+// new numbers; (b) terms_, so that a refund computes slots of the new clock; (c) packed_, in a loop
+// that adds the withdrawals granted since (a); (d) the carried count of the current slot is
+// cleared, since packed_ holds it now; (e) past_ is dropped, and clock_ last: until then deposits
+// and withdrawals use the old clock, whose slots the new ones are ahead of.
 template <Footprint kFootprint>
 void BasicRetryBudget<kFootprint>::reload(const RetryBudgetOptions& options, Instant now) noexcept {
   DAMPER_CHECK(!find_error(options));
@@ -271,7 +277,7 @@ void BasicRetryBudget<kFootprint>::reload(const RetryBudgetOptions& options, Ins
         std::clamp<std::int64_t>(carried + meanwhile, 0, std::int64_t{kMostPassed}));
   } while (!packed_.compare_exchange_weak(word, pack(after), std::memory_order_acq_rel,
                                           std::memory_order_acquire));
-  withdrawals_.clear(after.slot);  // The gate counts them now.
+  withdrawals_.clear(after.slot);  // packed_ counts them now.
 
   past_.store({});
   clock_.store(clock);

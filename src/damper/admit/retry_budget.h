@@ -53,12 +53,12 @@ struct RetryGrant {
 //
 // Why: a cap per request ("three tries") multiplies load exactly when the dependency can least
 // afford it. A bound on retries in flight is no bound on their rate: fast failures get hundreds of
-// retries a second through it (trap B4). A floor of so many a second for each client is none
+// retries a second through it (trap B4). A minimum rate of retries for each client is no bound
 // either: a thousand quiet clients together retry everything (trap B8).
 // Model: a request deposits `percent`, a retry withdraws one; both are forgotten after `window`.
-// Beyond that there is a reserve, full at first, for a client that is new or quiet: it is spent
+// In addition there is a reserve, full at first, for a client that is new or quiet: it is spent
 // after the percentage and refilled by successes alone, one by one, so an outage drains it once.
-// `min_per_second` adds that rate of retries whatever happens, for those who come from Finagle.
+// `min_per_second` always allows that rate of retries, for compatibility with Finagle.
 // Invariants:
 //   (1) At each grant, the retries granted in the window that ends now, this one included, are at
 //       most percent * deposits in it + min_per_second * window + reserve: exactly, for every
@@ -66,13 +66,14 @@ struct RetryGrant {
 //   (2) A refused withdrawal changes nothing.
 //   (3) Under contention it is never overdrawn; a race may refuse a retry that a moment later would
 //       have been granted.
-//   (4) Nothing counts for longer than its window, however seldom the budget is asked; a withdrawal
-//       counts up to a tenth longer, a deposit up to a tenth shorter.
+//   (4) Nothing counts for longer than its window, however seldom the budget is used; a withdrawal
+//       counts up to one slot longer, a deposit up to one slot shorter. A slot is a tenth of the
+//       window (small: a fifth).
 //   (5) Of nested budgets, all pay or none.
 //   (6) A reload keeps the fill: the part of what was earned that is spent stays the same.
 // Thread safety: all methods may be called concurrently, reload() with all but itself; lock-free.
 // Cost: no allocation; a deposit is a load and a store (the first two threads) or one
-// compare-and-swap, a grant is one compare-and-swap; 704 bytes.
+// compare-and-swap, a grant is one compare-and-swap; 704 bytes (small: 272).
 template <Footprint kFootprint>
 class BasicRetryBudget {
  public:
@@ -85,23 +86,23 @@ class BasicRetryBudget {
   BasicRetryBudget(const BasicRetryBudget&) = delete;
   BasicRetryBudget& operator=(const BasicRetryBudget&) = delete;
 
-  // A request starts; an attempt succeeded. Which of them deposits is the options' choice; only the
+  // A request starts; an attempt succeeded. `deposit_on` selects which of them deposits; only the
   // latter refills the reserve.
-  [[gnu::always_inline]] void on_request(Instant now) noexcept {
+  void on_request(Instant now) noexcept {
     on_request_here(now);
     for (Parent* budget = parent_; budget != nullptr; budget = budget->parent_) {
       budget->on_request_here(now);
     }
   }
-  [[gnu::always_inline]] void on_success(Instant now) noexcept {
+  void on_success(Instant now) noexcept {
     on_success_here(now);
     for (Parent* budget = parent_; budget != nullptr; budget = budget->parent_) {
       budget->on_success_here(now);
     }
   }
 
-  // Pays for one retry, here and in every parent, or nowhere. `active` is how many requests are
-  // under way; only the concurrency bound looks at it. A granted retry ends in either refund() or
+  // Pays for one retry, here and in every parent, or nowhere. `active` is the number of requests in
+  // flight; only the concurrency bound reads it. A granted retry ends in either refund() or
   // on_retry_done().
   [[nodiscard]] Grant try_withdraw(Instant now, std::int64_t active = 0) noexcept {
     const bool alone =
@@ -109,13 +110,13 @@ class BasicRetryBudget {
     return alone ? try_withdraw_here(now) : try_withdraw_everywhere(now, active);
   }
 
-  // The retry was not sent after all: what it paid comes back.
+  // The retry was not sent: its payment is returned, in the slot of grant.at.
   void refund(const Grant& grant) noexcept;
 
-  // The retry is over, however it went: its place under the concurrency bound is free again.
+  // The retry has ended: it leaves the concurrency bound.
   void on_retry_done(const Grant& grant) noexcept;
 
-  // How many retries could be granted now, this budget asked alone.
+  // The number of retries that could be granted now, without regard to the parents.
   [[nodiscard]] double balance(Instant now) const noexcept;
   // The share of the earned retries that is left, from 0 to 1; 1 when nothing was ever spent.
   [[nodiscard]] double fill(Instant now) const noexcept;
@@ -142,14 +143,15 @@ class BasicRetryBudget {
     std::int32_t reserve = 0;      // retries
     std::int32_t min_concurrency = -1;
   };
-  // Where withdrawals pass, one at a time: the slot that they are in, what the reserve holds, and
-  // how many have passed in the slot. One word, so that a grant is one compare-and-swap.
+  // The state of withdrawals: the current slot, the reserve, and the withdrawals granted in the
+  // slot. Packed in one word, so that a grant is one compare-and-swap.
   struct Packed {
     std::uint32_t slot = 0;
     std::uint32_t reserve = 0;  // 12 bits
     std::uint32_t passed = 0;   // 20 bits: a million in a tenth of the window is the most
   };
-  // What the slots before the current one say. They change no more, so it holds for the slot.
+  // The sum over the slots before the current one. They do not change any more, so it is computed
+  // once for each slot.
   struct Past {
     std::uint32_t slot = 0;
     std::int64_t balance = 0;  // units: earned, the floor included, less spent
@@ -174,10 +176,10 @@ class BasicRetryBudget {
            reserve_most_.load(std::memory_order_relaxed);
   }
   void deposit(Instant now) noexcept { deposits_.add(clock_.load().slot(now)); }
-  [[gnu::always_inline]] void on_request_here(Instant now) noexcept {
+  void on_request_here(Instant now) noexcept {
     if (deposits_on(DepositOn::request)) deposit(now);
   }
-  [[gnu::always_inline]] void on_success_here(Instant now) noexcept {
+  void on_success_here(Instant now) noexcept {
     if (deposits_on(DepositOn::success)) [[unlikely]]
       deposit(now);
     if (!reserve_is_full()) [[unlikely]]

@@ -47,33 +47,36 @@ inline constexpr EnumNames<ShedReason::drained> kShedReasonNames = {"full", "evi
   return reason == ShedReason::expired ? Verdict::deadline_too_close : Verdict::shed;
 }
 
-// How long a refused request should stay away: until what waits is served, at `service` each, not
-// under the interval; then jittered up to twice that, so that the refused do not come back at once.
+// The Retry-After of a refused request: the time to serve `depth` requests at `service` each, at
+// least the interval; then jittered up to twice that, so that refused clients do not return
+// together.
 [[nodiscard]] Duration retry_after(const ShedQueueOptions& options, std::size_t depth,
                                    Duration service, double draw) noexcept;
 
-// A ShedQueue holds requests before work, and gives up the right ones when there is too much of it.
+// A ShedQueue holds requests before they are served, and sheds the least useful ones under
+// overload.
 //
 // Why: a full FIFO serves only requests whose callers have given up. Under overload the newest
 // request is the one most likely to be of use.
-// Model: the more critical class is served first. Starving the lower ones is meant: under overload
-// they are what is shed, and while healthy the queue is nearly empty. The queue is under pressure
+// Model: the more critical class is served first. Starving the lower ones is intended: under
+// overload they are shed, and while healthy the queue is nearly empty. The queue is under pressure
 // once it has not been empty for `interval` (Maurer, "Fail at Scale", ACM Queue 2015). While
-// healthy a class is FIFO; under pressure the newest goes first, and a pop also sheds
-//   - whatever has waited for longer than `interval`, and
-//   - whatever has waited for longer than `target`, the lowest class first: a class is only touched
-//     when no lower class has anybody waiting.
-// The one that a pop serves is chosen before, so a worker is never sent away while a request that
-// can still be served waits. At the capacity an arrival takes the place of an expired request at
-// the front of a class, else of the oldest of the lowest class below its own (the one that pressure
-// would serve last), else it is refused. A request with less than `needed` left is expired.
-// Time that goes backwards stands still.
+// healthy a class is FIFO; under pressure it is LIFO, and a pop also sheds
+//   - each request that has waited for longer than `interval`, and
+//   - each request that has waited for longer than `target`, the lowest class first: a class is
+//   only
+//     touched when no lower class has a waiting request.
+// The request that a pop returns is chosen before, so a worker always gets one if one can still be
+// served. At the capacity an arrival replaces an expired request at the front of a class, else the
+// oldest of the lowest class below its own (the last to be served under pressure), else it is
+// refused. A request with less than `needed` time left is expired.
+// If time runs backwards, the latest time is used.
 // Invariants:
 //   (1) depth() <= capacity; after a reload to less, it does not grow before that is so.
 //   (2) Every accepted item leaves exactly once: popped, evicted, withdrawn or handed to a sink.
 //   (3) An expired item is never popped.
 //   (4) An item is never popped while a more critical one that is not expired waits.
-//   (5) After a pop under pressure nobody waits who has waited for longer than `interval`.
+//   (5) After a pop under pressure no item has waited for longer than `interval`.
 //   (6) A refused push changes nothing but a counter; the item stays with the caller.
 //   (7) Nothing is evicted for an arrival of its own class or a lower one, unless it is expired.
 // Thread safety: none; the driver that serves the queue owns it.
@@ -101,22 +104,22 @@ class ShedQueue {
   // REQUIRES: !find_error(options).
   explicit ShedQueue(const ShedQueueOptions& options)
       : ShedQueue(options, static_cast<std::size_t>(options.capacity), false) {}
-  // Has room for so many at first, of the capacity; push() allocates when more wait than ever did.
-  // REQUIRES: 0 < reserved <= capacity.
+  // Room for `reserved` items is allocated at first; push() allocates if more items wait than ever
+  // before. REQUIRES: 0 < reserved <= capacity.
   ShedQueue(const ShedQueueOptions& options, std::size_t reserved, bool lazy = true)
       : options_(options), lists_((check(options), reserved)), lazy_(lazy) {
     DAMPER_CHECK(reserved > 0 && reserved <= capacity());
   }
 
-  // Who waits goes on waiting, in its place. REQUIRES: !find_error(options).
+  // Waiting items keep their order. REQUIRES: !find_error(options).
   void reload(const ShedQueueOptions& options) {
     check(options);
     options_ = options;
     if (!lazy_) lists_.grow(capacity());
   }
 
-  // Takes `item` when it is accepted, and leaves it untouched when it is refused. `full`: somebody
-  // who counts more than this queue says that it is at its capacity.
+  // Moves from `item` if it is accepted, and leaves it untouched if it is refused. `full`: a
+  // capacity that several queues share is reached.
   [[nodiscard]] Pushed push(T&& item, Criticality c, Instant deadline, Instant now, double draw,
                             bool full = false) {
     now = advance(now);
@@ -135,13 +138,13 @@ class ShedQueue {
     return pushed;
   }
 
-  // Takes back one that waits: its caller has gone, or will wait no longer. Not counted as dropped.
+  // Removes a waiting item: its caller is gone, or waits no longer. Not counted as dropped.
   // REQUIRES: it was accepted into that class and place, and has not left.
   [[nodiscard]] T withdraw(Criticality c, Place place) noexcept {
     return std::move(lists_.take_at(c, place).item);
   }
 
-  // Somebody who counts more than this queue says since when there was always somebody waiting.
+  // Of several queues that share a capacity, one at least has not been empty since `since`.
   void on_busy_since(Instant since) noexcept { empty_until_ = std::min(empty_until_, since); }
 
   // The request to work on now, if any. Calls sink(Dropped&&) for each one given up on the way; the

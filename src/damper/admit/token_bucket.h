@@ -24,7 +24,7 @@ struct TokenBucketOptions {
 
 [[nodiscard]] std::optional<std::string> find_error(const TokenBucketOptions& options);
 
-// A TokenBucket bounds a rate: so many a second, and so many at once after a quiet time.
+// A TokenBucket bounds a rate: `rate_per_second`, and a burst of `burst` after a quiet time.
 //
 // Why: a count with a time of last refill is two words and needs a lock, and a refill that rounds
 // drifts. A reservation bounds how far ahead tokens are promised, so that the wait of the last in
@@ -38,8 +38,8 @@ struct TokenBucketOptions {
 // Invariants:
 //   (1) In any time t, tokens taken <= burst + rate * t (to the unit).
 //   (2) A refusal changes nothing.
-//   (3) A token reserved for later can be taken by nobody else, and at the instant that its wait
-//       ends try_take would have had it.
+//   (3) A reserved token cannot be taken by another caller; at the end of its wait try_take would
+//       have succeeded.
 //   (4) A reload keeps the fill in proportion to the burst, and the tokens promised ahead.
 // Thread safety: all methods may be called concurrently, reload() with all but itself; a take only
 // repeats itself while another one, or a reload, is under way.

@@ -2,8 +2,8 @@
 #define DAMPER_BASE_CHECK_H_
 
 // DAMPER_CHECK(condition) stops the program when a bug has broken an invariant of ours, in release
-// builds too: what goes on after a broken invariant harms more than a stop. It is never for bad
-// input, which gets a sentence, nor for a refusal, which gets a Verdict.
+// builds, too: to continue after a broken invariant does more harm. It is never for bad input,
+// which gets an error sentence, nor for a refusal, which gets a Verdict.
 #define DAMPER_CHECK(condition)                      \
   (__builtin_expect(static_cast<bool>(condition), 1) \
        ? static_cast<void>(0)                        \

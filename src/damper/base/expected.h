@@ -10,7 +10,7 @@
 
 namespace damper {
 
-// An Expected<T, E> is either a T or the E that says why there is none: std::expected's idea, for
+// An Expected<T, E> is either a T or the error E: std::expected, for
 // C++20. Build one from a value or from `unexpected(error)`.
 template <class E>
 struct Unexpected {

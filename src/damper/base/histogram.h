@@ -1,6 +1,7 @@
 #ifndef DAMPER_BASE_HISTOGRAM_H_
 #define DAMPER_BASE_HISTOGRAM_H_
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <bit>
@@ -13,22 +14,21 @@
 
 namespace damper {
 
-// A Histogram knows the distribution of recent latencies, and how many there ever were.
+// A Histogram holds the distribution of recent latencies, and the counts of all latencies.
 //
 // Why: timeouts and hedge delays follow live percentiles. A sorted sample needs a lock and
 // forgets the tail; an average knows no tail at all.
 // Model: log-linear buckets (Tene's HdrHistogram): 32 for each power of two, from 1 ns to 137 s.
 // They are kept for four epochs; quantiles see the current epoch and the three before it, so
 // between three quarters of the window and all of it. When an epoch's place is needed again, its
-// counts are folded into totals that never shrink, for those who want a counter.
+// counts are added to totals that never shrink, for metrics.
 // Invariants:
 //   (1) A quantile differs by at most 1.6 % from the recorded value of that rank, up to 137 s;
 //       anything longer counts as 137 s.
 //   (2) What is older than the window is never part of a quantile.
-//   (3) No record is missing from the totals. One made in the microsecond while another thread
-//   turns
-//       the epoch, or long behind the others, may be missing from the quantiles; a thread that
-//       sleeps in the middle of one for most of the window may count its own again.
+//   (3) No record is missing from the totals. A record made while another thread changes the epoch,
+//       or long behind the others, may be missing from the quantiles; a thread that sleeps inside
+//       record() for most of the window may count its record twice.
 // Thread safety: all methods may be called concurrently; lock-free.
 // Cost: record is one relaxed atomic add; a quantile reads every bucket (some microseconds), so
 // see LiveQuantile. 58 KiB.
@@ -127,9 +127,9 @@ class Histogram {
   std::array<std::atomic<std::int64_t>, kBuckets> folded_{};
 };
 
-// A LiveQuantile remembers one quantile of a Histogram and looks again every so often.
+// A LiveQuantile caches one quantile of a Histogram and refreshes it periodically.
 //
-// Why: every call asks for its timeout; summing a thousand buckets each time would cost more than
+// Why: every call needs its timeout; summing a thousand buckets each time would cost more than
 // the call.
 // Invariants:
 //   (1) What it returns is at most `refresh` old, plus the time one thread takes to sum.
@@ -147,6 +147,33 @@ class LiveQuantile {
 
   std::atomic<std::int64_t> due_{Instant::min().time_since_epoch().count()};
   std::atomic<std::int64_t> value_{kUnknown};
+};
+
+// A CoarseLatency is a smoothed latency in one word: what a small dependency has instead of a
+// Histogram.
+//
+// Model: mean += (latency - mean) / 8, as TCP smooths its round-trip time (RFC 6298); the first
+// record is the mean.
+// Thread safety: all methods may be called concurrently; lock-free.
+// Cost: record() is one compare-and-swap; 8 bytes.
+class CoarseLatency {
+ public:
+  void record(Duration latency, Instant /*now*/) noexcept {
+    const std::int64_t sample = std::max<std::int64_t>(latency.count(), 0);
+    std::int64_t old = mean_.load(std::memory_order_relaxed);
+    while (!mean_.compare_exchange_weak(old, old < 0 ? sample : old + (sample - old) / 8,
+                                        std::memory_order_relaxed)) {
+    }
+  }
+
+  // Nothing before the first record.
+  [[nodiscard]] std::optional<Duration> mean() const noexcept {
+    const std::int64_t mean = mean_.load(std::memory_order_relaxed);
+    return mean < 0 ? std::nullopt : std::optional(Duration{mean});
+  }
+
+ private:
+  std::atomic<std::int64_t> mean_{-1};
 };
 
 }  // namespace damper

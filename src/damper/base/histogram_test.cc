@@ -155,5 +155,22 @@ TEST(Histogram, AnEpochBeginsToTheNanosecondHoweverLate) {
   }
 }
 
+TEST(CoarseLatency, TheFirstRecordIsTheMeanAndLaterOnesMoveItByAnEighth) {
+  CoarseLatency latency;
+  EXPECT_EQ(latency.mean(), std::nullopt);
+  latency.record(std::chrono::milliseconds(80), Instant{});
+  EXPECT_EQ(latency.mean(), std::chrono::milliseconds(80));
+  latency.record(std::chrono::milliseconds(160), Instant{});  // 80 + 80 / 8
+  EXPECT_EQ(latency.mean(), std::chrono::milliseconds(90));
+  latency.record(std::chrono::milliseconds(10), Instant{});  // 90 - 80 / 8
+  EXPECT_EQ(latency.mean(), std::chrono::milliseconds(80));
+}
+
+TEST(CoarseLatency, ANegativeLatencyIsZero) {
+  CoarseLatency latency;
+  latency.record(std::chrono::milliseconds(-1), Instant{});
+  EXPECT_EQ(latency.mean(), Duration{0});
+}
+
 }  // namespace
 }  // namespace damper

@@ -10,7 +10,7 @@ namespace damper {
 // Time in the core: an Instant is a point on the caller's monotonic timeline, a Duration a length
 // of it, both whole nanoseconds.
 //
-// Why: the core never reads a clock; whoever drives it says what time it is. A driver passes
+// Why: the core never reads a clock; its driver passes the time. A driver passes
 // steady-clock time, the lab passes virtual time, a test passes a literal. The timeline has no
 // now(), so that forgetting to pass the time does not compile.
 // Model: std::chrono types on an epoch that only the driver knows. kNever is later than every

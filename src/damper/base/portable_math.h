@@ -7,10 +7,11 @@ namespace damper::math {
 //
 // Why: a seed must give the same trace with every compiler, library and optimisation level. IEEE
 // 754 fixes + - * / and sqrt to the last bit; libm's log and exp are anyone's choice, and differ
-// between versions in the last place, which is enough to change who is served first. Model: only +
-// - * / sqrt, comparisons and the bits of a double. The lab is compiled with -ffp-contract=off, so
-// that no product and sum are fused; -ffast-math does not compile. The series are Taylor's, cut
-// where a further term would not show. Invariants:
+// between versions in the last place, which is enough to change who is served first.
+// Model: only + - * / sqrt, comparisons and the bits of a double. The lab is compiled with
+// -ffp-contract=off, so that no product and sum are fused; -ffast-math does not compile. The
+// series are Taylor's, cut where a further term would not show.
+// Invariants:
 //   (1) Every result has the same bits on every machine with IEEE 754 doubles.
 //   (2) ln, exp and pow are within one unit in the last place of the true value, normal_quantile
 //       within a relative 1e-15.

@@ -6,10 +6,10 @@
 
 namespace damper {
 
-// Random is a stream of draws for whoever drives the core: SplitMix64 (Steele, Lea and Flood,
+// Random is a stream of draws for the drivers of the core: SplitMix64 (Steele, Lea and Flood,
 // "Fast splittable pseudorandom number generators", OOPSLA 2014).
 //
-// Why: the core takes its randomness as an argument, a draw in [0, 1), so that a test can say 0.5
+// Why: the core takes its randomness as an argument, a draw in [0, 1), so that a test can pass 0.5
 // and the lab can replay a seed. Jitter needs independence between callers, not secrecy.
 // Model: a 64-bit counter, mixed. The same seed gives the same stream on every machine.
 // Thread safety: none; each thread or purpose has a stream of its own, never a copy of one that is
@@ -37,8 +37,7 @@ class Random {
   std::uint64_t state_;
 };
 
-// A second draw for whoever was given one and has two questions: independent of it for all that
-// jitter needs.
+// A second draw, derived from the first: independent of it for all purposes of jitter.
 [[nodiscard]] constexpr double another_draw(double draw) noexcept {
   return Random(std::bit_cast<std::uint64_t>(draw)).draw();
 }

@@ -9,7 +9,7 @@
 
 namespace damper {
 
-// A Seqlock<T> is a value that many threads copy on every call and somebody rarely replaces.
+// A Seqlock<T> is a value that many threads copy on every call and that is rarely replaced.
 //
 // Why: a policy is read by each call and changed a few times a day. A shared_ptr costs two
 // contended atomic operations a call; a retired-pointer list grows. Here a read is a handful of

@@ -10,8 +10,7 @@
 
 namespace damper {
 
-// ShardedCounters<N> are N counters that many threads add to all the time and somebody rarely
-// reads.
+// ShardedCounters<N> are N counters that many threads add to all the time and that are rarely read.
 //
 // Why: one atomic counter makes every thread that adds to it wait for the others' cache line; on
 // the hot path that costs more than the decision that is counted.
@@ -21,7 +20,7 @@ namespace damper {
 // Invariants:
 //   (1) Nothing is lost: when all threads that added have been joined, sum() is the sum of what
 //       was added, modulo 2^64.
-//   (2) As one thread sees it, sum() never goes down (short of 2^64).
+//   (2) As seen by one thread, sum() never decreases (short of 2^64).
 // Thread safety: all methods may be called concurrently. Sums of two counters are not taken at the
 // same moment.
 // Cost: add() is a thread-local load, a load and a store; sum() reads 65 cache lines. Memory: 65 *

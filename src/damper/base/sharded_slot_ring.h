@@ -17,10 +17,10 @@ namespace damper {
 // Why: an atomic add that two threads share costs more than the call's other bookkeeping together.
 // kOwn is a choice between memory and the number of threads that gain.
 // Model: a thread adds to its own ring with a plain load and store, to the shared one with a
-// compare-and-swap. A sum goes through the rings that were ever used.
+// compare-and-swap. A sum reads the rings that were ever used.
 // Invariants: those of SlotRing.
 // Thread safety: all methods may be called concurrently, carry() with all but itself. An add that
-// comes while carry() runs may be forgotten, and what its thread counted in that slot with it.
+// during carry() may be lost, with all that its thread counted in that slot.
 // Lock-free.
 // Cost: 128 * (kOwn + 1) bytes. sum: 16 loads for each ring that was used.
 template <std::size_t kOwn = kThreadSlots>

@@ -105,7 +105,7 @@ class TaggedCount {
     }
   }
 
-  // Makes the count at least so many, under a tag that is not older than the word's.
+  // Raises the count to at least `least`, under a tag that is not older than the word's.
   void raise(std::uint32_t tag, std::uint32_t least) noexcept {
     std::uint64_t seen = word_.load(std::memory_order_relaxed);
     for (;;) {
@@ -146,14 +146,15 @@ class TaggedCount {
 
 // A SlotRing counts what happened in the last kLive slots.
 //
-// Why: a window that is rotated when somebody looks keeps counts for up to twice its length when
-// it is asked just under once a slot (trap B3). Here nothing rotates: each word says which
-// absolute slot it counts, and what is too old is not summed.
+// Why: a window that is rotated when it is read keeps counts for up to twice its length if it is
+// read just under once a slot (trap B3). Here nothing rotates: each word holds the absolute slot
+// that it counts, and an old slot is not summed.
 // Model: kWords words, one for each slot % kWords; see TaggedCount. Slots come from a SlotClock
 // whose width is window / kLive: the window ends now and begins between (kLive - 1) and kLive
-// widths ago. Invariants:
+// widths ago.
+// Invariants:
 //   (1) An add for slot s is in sum(t) for every t in [s, s + kLive), and in none from s + kLive
-//       on, however often and by whom the ring was asked in between.
+//       on, however often the ring was read in between.
 //   (2) An add never counts for another slot than its own; one that is too late is dropped.
 //   (3) sum(t) has the slots that another thread is ahead by: up to kWords - kLive of them.
 // Thread safety: all methods may be called concurrently, carry() with all but itself; lock-free.
@@ -178,7 +179,7 @@ class SlotRing {
   // The same, where one thread at a time adds to the ring.
   void add_alone(std::uint32_t slot) noexcept { words_[slot % kWords].add_alone(slot); }
 
-  // Makes a slot's count at least so many.
+  // Raises a slot's count to at least `least`.
   void raise(std::uint32_t slot, std::uint32_t least) noexcept {
     words_[slot % kWords].raise(slot, least);
   }
@@ -220,7 +221,7 @@ class SlotRing {
 
   // Moves the live counts from the slots of one clock to those of the clock that follows it, each
   // by its age. A shorter window forgets what is older than itself. An add under the old clock
-  // that comes after this is dropped or expires.
+  // after this is dropped or expires.
   void carry(const SlotClock& from, const SlotClock& to, Instant now) noexcept {
     std::array<std::uint32_t, kLive> counts{};
     const std::uint32_t old_slot = from.slot(now);

@@ -11,19 +11,19 @@ namespace damper {
 // A Verdict is why a call ended, or why something was refused. The word is the same in code, in a
 // metric's label, in a log line and in the documentation.
 enum class Verdict : std::uint8_t {
-  none,                // Not ended: go on.
+  none,                // Not ended.
   success,             // An attempt succeeded.
   permanent,           // The answer is final: repeating the request cannot change it.
-  conflict,            // Somebody else wrote first: read again before writing again.
-  overload,            // The dependency is overloaded and did not say when to come back.
-  not_retryable,       // It failed in a way that the policy's retry_on leaves out.
+  conflict,            // Another client wrote first: read again before writing again.
+  overload,            // The dependency is overloaded and sent no retry time.
+  not_retryable,       // The policy's retry_on excludes this failure.
   not_idempotent,      // It may have happened: repeating it is not safe.
   unrepeatable,        // Its body is not kept any more: it cannot be sent again.
   layered,             // A layer above owns the retries of this request.
-  pushed_back,         // The server said: do not retry.
+  pushed_back,         // The server forbids a retry.
   attempts_spent,      // The last of the allowed attempts failed.
   deadline_too_close,  // The next attempt could not finish before the deadline.
-  deadline_passed,     // The deadline came while an attempt was under way.
+  deadline_passed,     // The deadline passed while an attempt was in flight.
   switched_off,        // An operator has switched retries off.
   breaker_open,        // The circuit breaker does not admit it.
   throttled,           // The client throttle refused it: the dependency rejects too much.

@@ -11,11 +11,12 @@ namespace damper::decide {
 // generic or the system category, or of any category that maps its errors to generic ones.
 //
 //   no error                      success
-//   ECONNREFUSED, EHOSTUNREACH,   unavailable  no connection came about, so nothing was sent
+//   ECONNREFUSED, EHOSTUNREACH,   unavailable  no connection was made, so nothing was sent
 //   ENETUNREACH, EHOSTDOWN,
 //   ENETDOWN
 //   EADDRNOTAVAIL                 unavailable  no local port left to connect from: nothing was sent
-//   ETIMEDOUT                     timeout      of a connect or of a read: errno does not say which,
+//   ETIMEDOUT                     timeout      of a connect or of a read: errno does not tell
+//   which,
 //                                              so the request may have arrived
 //   ECONNRESET, ECONNABORTED,     transient    the connection ended; part of the request may have
 //   ENETRESET, EPIPE                           been sent

@@ -15,13 +15,13 @@ namespace damper::decide {
 //    3 INVALID_ARGUMENT     permanent
 //    4 DEADLINE_EXCEEDED    overload    the deadline that we sent along ran out, so no time is left
 //                                       for another attempt. An attempt's own timeout is no status
-//                                       from the server: whoever set that timer reports `timeout`.
+//                                       from the server: the owner of that timer reports `timeout`.
 //    5 NOT_FOUND            permanent
 //    6 ALREADY_EXISTS       permanent   the write is not repeated with a newer version, as with
 //                                       ABORTED: something else is there
 //    7 PERMISSION_DENIED    permanent
-//    8 RESOURCE_EXHAUSTED   overload    again only when the server says when
-//    9 FAILED_PRECONDITION  permanent   until somebody repairs the system's state
+//    8 RESOURCE_EXHAUSTED   overload    retried only with a retry time
+//    9 FAILED_PRECONDITION  permanent   until the state of the system is repaired
 //   10 ABORTED              conflict    retry at a higher level: read, modify, write
 //   11 OUT_OF_RANGE         permanent
 //   12 UNIMPLEMENTED        permanent

@@ -8,11 +8,11 @@ namespace damper::decide {
 // The outcome that an HTTP status code stands for (RFC 9110, section 15; 425 is RFC 8470, 429 is
 // RFC 6585).
 //
-//   100 to 399   success      the server did as asked, or says where to go next
+//   100 to 399   success      the server executed the request, or redirects it
 //   408          transient    the server gave up waiting for the request
-//   409, 412     conflict     somebody else wrote first; read again before writing again
+//   409, 412     conflict     another client wrote first; read again before writing again
 //   425          transient    sent in early data: the same request is welcome after the handshake
-//   429          overload     too many requests; again only when the server says when
+//   429          overload     too many requests; retried only with a retry time
 //   other 4xx    permanent    the request is wrong, and will be wrong again
 //   501          permanent    the server does not know the method, and will not learn it
 //   other 5xx    transient    503 too: a server that means "slow down" sends Retry-After with it

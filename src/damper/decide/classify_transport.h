@@ -7,23 +7,23 @@
 
 namespace damper::decide {
 
-// A TransportEvent is how an exchange ended without an answer, in the words of whoever carries the
-// bytes: only the transport knows whether the request can have been processed, and that decides
-// whether one that is not idempotent may be sent again.
+// A TransportEvent is how an exchange ended without an answer, in the terms of the layer that
+// carries the bytes: only the transport knows whether the request can have been processed, and that
+// decides whether one that is not idempotent may be sent again.
 enum class TransportEvent : std::uint8_t {
   name_not_resolved,      // No address: nothing to connect to.
   connect_refused,        // Nobody listens there.
   connect_timeout,        // The connection was not made in time; the request was never written.
-  handshake_failed,       // TLS did not come about; the request was never written.
+  handshake_failed,       // TLS handshake failed; the request was never written.
   refused_stream,         // HTTP/2 REFUSED_STREAM: not processed (RFC 9113, section 8.7).
   goaway_unprocessed,     // HTTP/2 GOAWAY, and our stream is above its last: not processed.
   reset_before_response,  // Written, at least in part; then the connection ended.
   reset_in_response,      // The answer had begun; then the connection ended.
   malformed_response,     // The answer is no HTTP.
-  response_timeout,       // The attempt's own timeout came first.
+  response_timeout,       // The attempt's timeout was reached first.
   pool_exhausted,         // No connection free, and no place left to wait for one.
   queue_full,             // A queue before the dependency refused it.
-  deadline_passed,        // The call's own deadline came first.
+  deadline_passed,        // The call's deadline was reached first.
   cancelled,              // The caller gave up.
 };
 

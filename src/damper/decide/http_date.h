@@ -9,7 +9,7 @@
 
 namespace damper::decide {
 
-// The time that an HTTP-date says (RFC 9110, section 5.6.7), in any of its three forms:
+// The time of an HTTP-date (RFC 9110, section 5.6.7), in any of its three forms:
 //
 //   Sun, 06 Nov 1994 08:49:37 GMT    IMF-fixdate, the one that is sent today
 //   Sunday, 06-Nov-94 08:49:37 GMT   RFC 850

@@ -7,22 +7,23 @@
 namespace damper::decide {
 
 // Whether repeating a request of this method is no different from making it once: RFC 9110,
-// section 9.2.2. Methods are case-sensitive: "get" is not GET, and nobody knows what it does.
+// section 9.2.2. Methods are case-sensitive: "get" is an unknown method.
 [[nodiscard]] constexpr bool idempotent_method(std::string_view method) noexcept {
   return method == "GET" || method == "HEAD" || method == "OPTIONS" || method == "PUT" ||
          method == "DELETE" || method == "TRACE";
 }
 
-// Idempotency is why a request may be repeated although it may have been carried out already.
+// Idempotency is the reason why a request may be repeated although it may have been executed
+// already.
 //
-// Model: the caller's word counts before all else, in both directions: a GET with side effects is
-// kept from being repeated, a POST that the server deduplicates is allowed to be. Without it, the
-// method or a key that the server deduplicates by is enough. By default nothing is: an unknown
-// operation is sent once.
+// Model: the caller's setting has priority, in both directions: it can forbid the repetition of a
+// GET with side effects, and allow that of a POST that the server deduplicates. Without a setting
+// an idempotent method or an idempotency key allows it. By default an unknown operation is sent
+// once.
 struct Idempotency {
   bool by_method = false;
   bool by_key = false;          // It carries an Idempotency-Key.
-  std::optional<bool> by_word;  // What the caller says, where the caller says it.
+  std::optional<bool> by_word;  // The caller's setting, if there is one.
 
   [[nodiscard]] constexpr bool repeatable() const noexcept {
     return by_word.value_or(by_method || by_key);

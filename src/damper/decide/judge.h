@@ -9,36 +9,37 @@ namespace damper::decide {
 // What judging an attempt needs to know of the request.
 struct Request {
   bool idempotent = false;                     // See Idempotency.
-  bool owned_above = false;                    // See Layer: somebody above retries it.
-  bool unsent_owned_above = false;             // Somebody above retries at least what never left.
+  bool owned_above = false;                    // See Layer: a layer above retries it.
+  bool unsent_owned_above = false;             // A layer above retries at least unsent requests.
   bool rereads = false;                        // Each attempt reads anew before it writes.
   bool unrepeatable = false;                   // A part of it is gone: it cannot be sent again.
   OutcomeSet retryable = kRetryableByDefault;  // The policy's retry_on.
 };
 
-// Whether another attempt is worth it and safe: Verdict::none if so, and if not, why not.
+// Whether another attempt is useful and safe: Verdict::none if so, otherwise the reason why not.
 //
-// Why one function: the order of the questions is a decision of its own. It goes from what no
-// policy can change to what only this request's place in the system decides, so that the verdict
-// names the first reason that would have to go away.
+// Why one function: the order of the checks is a decision of its own. It runs from facts that no
+// policy can change to the position of this request in the system, so that the verdict names the
+// first reason that would have to change.
 // Model, in this order:
 //   success, cancelled, permanent, conflict   the outcome itself ends the call, whatever
 //                                             `retryable` holds; but a conflict, which wrote
 //                                             nothing, is retried by a request that rereads
-//   pushed_back      the server said: do not retry. Obeyed for every failure.
-//   overload         unless the server said when to come back. With its word an overload is
-//                    retryable, also when `retryable` leaves it out; without it, never.
+//   pushed_back      the server forbids a retry. Obeyed for every failure.
+//   overload         unless the server sent a retry time. With one an overload is retryable, even
+//                    if `retryable` leaves it out; without one, never.
 //   not_retryable    the outcome is not in `retryable`, or the policy leaves this status out
-//   not_idempotent   unless the outcome is `unavailable`, the request surely never left, or it is
-//                    known to be harmless. An overload is no exception: 429 may come from a layer
-//                    that is not the first.
-//   unrepeatable     what it consists of is not kept any more. Whatever the outcome.
+//   not_idempotent   unless the outcome is `unavailable` (the request surely was not sent), or it
+//   is
+//                    known to be harmless. An overload is no exception: the 429 may be the answer
+//                    of a layer that is not the first.
+//   unrepeatable     its body is not kept any more, whatever the outcome
 //   layered          a layer above retries it; but a conflict is only ever retried by the layer
 //                    that rereads
 // Invariants:
 //   (1) A request that is not idempotent is repeated only after `unavailable`, after a conflict if
-//       it rereads, or after what was harmless.
-//   (2) An overload is retried only with the server's word on when.
+//       it rereads, or after a harmless failure.
+//   (2) An overload is retried only with a retry time of the server.
 //   (3) A request that is unrepeatable is never repeated.
 //   (4) A request that is owned above is never retried here, but for a conflict if it rereads.
 // Cost: a few branches; no allocation.

@@ -49,26 +49,26 @@ class OutcomeSet {
   std::uint8_t bits_ = 0;
 };
 
-// What is retried unless a policy says otherwise. Overload is not: retrying argues with a system
-// that says it has too much to do.
+// The outcomes that are retried by default. Overload is not among them: a retry adds load to a
+// system that has reported too much of it.
 inline constexpr OutcomeSet kRetryableByDefault = {Outcome::transient, Outcome::timeout,
                                                    Outcome::unavailable};
 
-// Whether the outcome says that the dependency is unwell: what a circuit breaker counts as a
-// failure. A conflict or a permanent error is a healthy dependency's answer.
+// Whether a circuit breaker counts the outcome as a failure of the dependency. A conflict or a
+// permanent error is the answer of a healthy dependency.
 [[nodiscard]] constexpr bool is_failure(Outcome outcome) noexcept {
   constexpr OutcomeSet kFailures = {Outcome::transient, Outcome::timeout, Outcome::overload,
                                     Outcome::unavailable};
   return kFailures.contains(outcome);
 }
 
-// A Report is all that one attempt's answer says about retrying: the outcome and the server's own
-// word on when to come back, which the edge has read from Retry-After, grpc-retry-pushback-ms or
-// RateLimit-Reset and turned into a length of time from now.
+// A Report is the result of one attempt as far as retrying depends on it: the outcome and the
+// server's retry time, which the edge has read from Retry-After, grpc-retry-pushback-ms or
+// RateLimit-Reset and converted to a duration from now.
 struct Report {
   Outcome outcome = Outcome::success;
-  bool do_not_retry = false;       // A pushback that says: not again.
-  bool harmless = false;           // It surely changed nothing, a failed read say: safe to repeat.
+  bool do_not_retry = false;       // The server forbids a retry.
+  bool harmless = false;           // It surely changed nothing (a failed read): safe to repeat.
   bool retry_on_excluded = false;  // The policy's retry_on leaves this status out.
   Duration retry_after = kUnsaid;  // >= 0, or kUnsaid.
 

@@ -142,8 +142,8 @@ class BasicCall {
   Instant retry_at_ = kNever;
   Instant hedge_at_ = kNever;
   Grant grant_;  // of the waiting retry
-  // Not initialised until send() uses a lane: zeroing all four costs @UNION@.
-  // Nothing is read of a lane that is not active.
+  // Not initialised until an attempt uses a lane: zeroing all four makes a call that succeeds 11 ns
+  // slower, 41 instead of 30 (BM_CallThatSucceeds). A lane that is not active is never read.
   union {
     std::array<Lane, kLanes>
         lanes_;  // NOLINT(readability-identifier-naming): a member all the same

@@ -13,7 +13,6 @@
 #include "damper/admit/concurrency_limit.h"
 #include "damper/admit/retry_budget.h"
 #include "damper/admit/switches.h"
-#include "damper/base/coarse_latency.h"
 #include "damper/base/histogram.h"
 #include "damper/base/seqlock.h"
 #include "damper/engine/event.h"
@@ -192,7 +191,7 @@ class BasicDependency {
 
   // The reports of a call.
   void on_budget_refusal(Instant now) noexcept;
-  [[gnu::always_inline]] void on_success(Instant now) noexcept {
+  void on_success(Instant now) noexcept {
     budget_.on_success(now);
     if (streak_.is_running() || exhausted_.load(std::memory_order_relaxed)) [[unlikely]] {
       on_recovery(now);

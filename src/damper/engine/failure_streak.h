@@ -10,8 +10,8 @@
 
 namespace damper::engine {
 
-// A Quiet says whether something happens for the first time in a while.
-// Thread safety: of threads that ask at the same instant, one is told so.
+// A Quiet detects the first event after a quiet time.
+// Thread safety: of concurrent calls at the same instant exactly one returns true.
 class Quiet {
  public:
   static constexpr Duration kWhile = std::chrono::seconds(10);
@@ -26,7 +26,8 @@ class Quiet {
   std::atomic<std::int64_t> last_{Instant::min().time_since_epoch().count()};
 };
 
-// Whether so many failures in a row are worth a line: the 10th, 100th, 1000th. REQUIRES: count > 0.
+// Whether the failure with this number in a row is an event: the 10th, 100th, 1000th. REQUIRES:
+// count > 0.
 [[nodiscard]] constexpr bool is_repeated_failure(std::int64_t count) noexcept {
   if (count < 10) return false;
   while (count % 10 == 0) count /= 10;

@@ -11,7 +11,7 @@ namespace {
 
 using decide::Outcome;
 
-// How long a held key waits before it asks again.
+// The wait of a held key before it tries again.
 constexpr schedule::BackoffOptions kHold{.jitter = schedule::Jitter::equal,
                                          .base = std::chrono::seconds(2),
                                          .cap = std::chrono::seconds(5)};
@@ -126,7 +126,7 @@ Requeue::Next Requeue::on_outcome(KeyRecord& key, const decide::Report& report, 
   return next;
 }
 
-// An overload without a word on when to come back waits longer: to retry it soon is to argue.
+// An overload without a retry time waits longer: an early retry adds to the overload.
 Duration Requeue::delay(KeyRecord& key, const decide::Report& report, double draw) const noexcept {
   schedule::BackoffOptions backoff = policy_.backoff;
   if (report.outcome == Outcome::overload && !report.server_said_when()) {

@@ -19,7 +19,7 @@
 
 namespace damper::engine {
 
-// What can be configured about the runs of a work queue's keys. The defaults are safe: per-key
+// The configuration of the runs of a work queue's keys. The defaults are safe: per-key
 // backoff with full jitter, a 10 % budget, a deadline on every run, an end to retrying.
 struct RequeuePolicy {
   static constexpr Range<Duration> kTimeout{Duration{1}, kLongest};
@@ -31,49 +31,48 @@ struct RequeuePolicy {
   schedule::BackoffOptions backoff{.jitter = schedule::Jitter::full,
                                    .base = std::chrono::milliseconds(5),
                                    .cap = std::chrono::seconds(1000)};
-  // After an overload that did not say when to come back, the backoff starts here; with full jitter
-  // at least half of it is waited.
+  // The base of the backoff after an overload without a retry time; with full jitter at least half
+  // of it is waited.
   Duration overload_base = std::chrono::seconds(1);  // (0, backoff.cap]
-  // Of all retries that fail. One a second is always allowed: without it, keys that all failed and
-  // get no new events would wait for ever. The same holds for a parent. The window is short: what
-  // it allows may come at once.
+  // Of all retries that fail. One a second is always allowed: without it, keys that have failed and
+  // get no new events would wait for ever. The same holds for a parent. The window is short, since
+  // all that it allows may be spent at once.
   admit::RetryBudgetOptions budget{.window = std::chrono::seconds(1), .min_per_second = 1};
   std::optional<admit::TokenBucketOptions> rate{};  // of all runs; none: as fast as the workers
 };
 
-// One sentence on what is wrong with the policy; nothing when it is valid.
+// The first invalid field, with its value and bound; nothing when the policy is valid.
 [[nodiscard]] std::optional<std::string> find_error(const RequeuePolicy& policy);
 
-// What is remembered of one key while it fails. A plain value; {} is a healthy key.
+// The state of one key while it fails. A plain value; {} is a healthy key.
 struct KeyRecord {
   schedule::Backoff backoff;
-  Instant retry_at = Instant::min();    // when its backoff is over
-  Instant not_before = Instant::min();  // what the server said
-  admit::RetryBudget::Grant grant;      // of the run that is under way, if it is a retry
-  std::uint32_t failures = 0;           // in a row
-  std::uint8_t holds = 0;               // in a row
+  Instant retry_at = Instant::min();                   // when its backoff is over
+  Instant not_before = Instant::min();                 // the server's retry time
+  admit::RetryBudget::Grant grant;                     // of the current run, if it is a retry
+  std::uint32_t failures = 0;                          // in a row
+  std::uint8_t holds = 0;                              // in a row
   decide::Outcome outcome = decide::Outcome::success;  // of its last run
 };
 
 // A Requeue decides about the runs of all keys of a controller, as a Call decides about the
-// attempts of one call: is another run worth it, when, and may it go now.
+// attempts of one call: whether there is another run, when, and whether it may start now.
 //
-// Why: a call is over when its caller has gone. A key is never simply dropped: whatever a refusal
-// of the moment says (budget, switch), it waits and asks again. That is why a Call cannot be used
-// here, and why the same parts are.
-// Model: start() is asked before each run. The first run of a healthy key deposits in the budget
-// and goes. A retry looks at the server's word, the switches and the budget, in this order;
-// refused, it is held: it waits a moment (1 to 5 s, jittered) and asks again. A retry that an event
-// brought before its backoff was over goes if it is allowed to; refused, it waits for the rest of
-// it; before the server's time it waits until then, and a moment. on_outcome() is told how a run
-// went: a success forgets the failures; a failure is judged as any attempt is (decide::judge; a
-// reconcile rereads and may be repeated), and then waits for its backoff, or is parked: its answer
-// is final, or max_attempts runs have failed.
+// Why: a call ends when its caller is gone. A key is never dropped: after a refusal (budget,
+// switch) it waits and tries again. So a Call cannot be used here, but its parts can.
+// Model: start() is called before each run. The first run of a healthy key deposits in the budget
+// and starts. A retry is checked against the server's retry time, the switches and the budget, in
+// this order; if one refuses, the key is held: it waits 1 to 5 s, jittered, and tries again. A
+// retry that an event triggers during its backoff starts if all allow it; if one refuses, it waits
+// for the rest of the backoff; before the server's retry time it waits until then, and for a
+// jittered moment. on_outcome() ends a run: a success forgets the failures; a failure is judged as
+// any attempt is (decide::judge; a reconcile rereads and may be repeated), and then waits for its
+// backoff, or is parked: its answer is final, or max_attempts runs have failed.
 // Invariants:
-//   (1) In every window of the budget, the retries that fail or are under way keep its bound. One
-//       that succeeds gives back what it paid: it was work, not waste, and after an outage the work
-//       goes on as fast as it succeeds.
-//   (2) No run starts before the server said, nor while retries are off, but for first runs.
+//   (1) In every window of the budget, the retries that fail or are in flight keep its bound. One
+//       that succeeds is refunded: it was work, not waste, and after an outage the work continues
+//       as fast as it succeeds.
+//   (2) No run but a first one starts before the server's retry time, or while retries are off.
 //   (3) A key is parked after exactly max_attempts failed runs in a row, or after the first whose
 //       answer is final.
 //   (4) A key that is held loses nothing: neither an attempt nor its place in the backoff.
@@ -91,11 +90,11 @@ class Requeue {
   [[nodiscard]] Duration rate_wait(Instant now) const noexcept;
 
   struct Admission {
-    Verdict held_for = Verdict::none;  // none: it goes. switched_off, budget_spent, pushed_back
-    Instant until{};                   // when it may ask again
+    Verdict held_for = Verdict::none;  // none: it starts. switched_off, budget_spent, pushed_back
+    Instant until{};                   // when it may try again
     [[nodiscard]] bool goes() const noexcept { return held_for == Verdict::none; }
   };
-  // A run of the key is about to start; one that goes takes its token of the rate. REQUIRES:
+  // A run of the key is about to start; if admitted, it takes its token of the rate. REQUIRES:
   // rate_wait(now) == 0, 0 <= draw < 1.
   [[nodiscard]] Admission start(KeyRecord& key, Instant now, double draw) noexcept;
 
@@ -111,8 +110,8 @@ class Requeue {
                                        // repeated_failure, recovered, parked
     std::int64_t failures = 0;         // for that line
   };
-  // The run that start() let go is over. A cancelled one (the controller stops) counts as not run:
-  // it is due at once, so a driver that does not stop may not say so (it would run for ever).
+  // The run that start() admitted has ended. A cancelled one (the controller stops) does not count
+  // and is due at once, so only a driver that stops may report it.
   [[nodiscard]] Next on_outcome(KeyRecord& key, const decide::Report& report, Instant now,
                                 double draw) noexcept;
 

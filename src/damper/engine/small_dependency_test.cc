@@ -71,7 +71,7 @@ TEST(SmallDependency, ParentsPayAndSwitchItOff) {
                              {.budget = &process, .switches = &switches});
   BasicPlayer<Footprint::small> first(dependency);
   EXPECT_EQ(first.play("t."), "send wait12 send success");
-  EXPECT_EQ(process.balance(first.now()), 1.0 - 1 + 1);  // Spent, and refilled by the success.
+  EXPECT_EQ(process.balance(first.now()), 0.1);  // 0.1 earned, 1 spent; the reserve of 1 is full.
   process.reload({.percent = Percent(0), .reserve = 0}, first.now());
   EXPECT_EQ(BasicPlayer<Footprint::small>(dependency).play("t."), "send budget_spent");
   switches.set(admit::Switch::retries, {.off = true});

@@ -8,24 +8,24 @@
 
 namespace damper::engine {
 
-// At most so many attempts of one call are under way at once: the first or a retry, and hedges.
+// The greatest number of attempts of one call in flight: the first or a retry, and hedges.
 inline constexpr int kLanes = 4;
 
-// An attempt that is to be sent now.
+// An attempt to send now.
 struct Attempt {
   std::uint32_t number = 0;  // from 1, hedges included
-  std::uint8_t lane = 0;     // which of the call's places it has until its outcome
+  std::uint8_t lane = 0;     // its index among the attempts in flight
   bool hedge = false;        // it runs beside another one: send it to another replica
   Instant sent{};
   Instant deadline{};  // its own: its timeout, or the call's deadline less the reserve
 };
 
-// A Step is what a driver does next, as data. In this order: give up the attempts that `cancels`
-// names (their outcome is not asked for any more); if the call is over, return the verdict; send
-// the attempt if there is one. Then wait for what comes first: an outcome, `wake` (on_timer), or
-// the caller's cancellation.
+// A Step is the next action of a driver, as data. In this order: give up the attempts of `cancels`
+// (their outcomes are discarded); if the call is over, return the verdict; send the attempt if
+// there is one. Then wait for the first of an outcome, `wake` (on_timer) and the caller's
+// cancellation.
 struct Step {
-  Verdict verdict = Verdict::none;  // none: the call goes on
+  Verdict verdict = Verdict::none;  // none: the call continues
   bool sends = false;
   std::uint8_t cancels = 0;  // a bit for each lane
   Attempt attempt{};         // if it sends

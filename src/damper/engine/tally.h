@@ -12,15 +12,15 @@
 
 namespace damper::engine {
 
-// A Tally is what has been counted about the calls to one dependency, as plain numbers: what a
-// metrics page, a log line or a test reads.
+// A Tally is a snapshot of the counters of one dependency, as plain numbers, for a metrics page, a
+// log line or a test.
 struct Tally {
   std::uint64_t started = 0;                                          // calls
   std::uint64_t finished = 0;                                         // calls
   std::array<std::uint64_t, kVerdictNames.size()> verdicts{};         // finished calls
   std::array<std::uint64_t, decide::kOutcomeNames.size()> retries{};  // by what made them needed
   std::uint64_t hedges = 0;
-  std::uint64_t hedges_won = 0;         // the hedge's answer came first
+  std::uint64_t hedges_won = 0;         // the hedge answered first
   std::uint64_t hedges_suppressed = 0;  // due, but not admitted
   std::uint64_t attempts = 0;
   std::uint64_t budget_refusals = 0;
@@ -42,8 +42,8 @@ struct Tally {
   }
 };
 
-// Counts what becomes a Tally. A call that succeeds at once costs two cheap adds: what can be
-// derived is not counted.
+// The counters behind a Tally. A call that succeeds at once costs two adds: a number that can be
+// derived from others is not counted. Small: one copy, 32-bit cells.
 template <Footprint kFootprint>
 class BasicCounters {
  public:

@@ -96,7 +96,7 @@ void write_admission(Page& page, engine::Dependency& dependency, const engine::T
              dependency.budget().fill(now));
   page.counter("damper_retry_budget_exhausted_total", "Retries that the budget refused.",
                tally.budget_refusals);
-  const engine::Dependency::Terms terms = dependency.terms();
+  const engine::Terms terms = dependency.terms();
   if (terms.has_breaker) {
     const admit::BreakerState state = dependency.breaker().state(now);
     for (std::size_t i = 0; i < admit::kBreakerStateNames.size(); ++i) {

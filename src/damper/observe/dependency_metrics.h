@@ -11,7 +11,7 @@
 
 namespace damper::observe {
 
-// The time now, on the steady clock: what run::now() says, for whoever shows but does not run.
+// The time now, on the steady clock: the same as run::now(), which this module may not include.
 [[nodiscard]] Instant steady_now() noexcept;
 
 // DependencyMetrics shows what dependencies count in a Registry, with the label `dependency`:
@@ -38,8 +38,8 @@ namespace damper::observe {
 //   (3) A count in latency_seconds is never under a bound that the attempt was over. It may be over
 //       one that it was under by less than 3.2 %; the sum differs by at most 1.6 %.
 // The largest family has kMostSeries series for each dependency: a Registry with its default limit
-// of 1000 shows 55 dependencies, counts the rest in damper_metrics_dropped_series_total, and can be
-// told a larger one. Of two dependencies with one name the first is shown.
+// of 1000 shows 55 dependencies and counts the rest in damper_metrics_dropped_series_total; set a
+// larger limit for more. Of two dependencies with one name the first is shown.
 // Thread safety: as the Registry's.
 // Cost: about 40 microseconds for each dependency in a scrape.
 class DependencyMetrics {

@@ -13,15 +13,14 @@
 
 namespace damper::observe {
 
-// The value of the Content-Type header that goes with the text.
+// The value of the Content-Type header of the text.
 inline constexpr std::string_view kExpositionType = "text/plain; version=0.0.4; charset=utf-8";
 
-// An Exposition is one scrape: samples come in, in any order, and leave as Prometheus' text format
-// 0.0.4.
+// An Exposition is one scrape: it collects samples in any order and writes them in Prometheus' text
+// format 0.0.4.
 //
-// Why: the format wants all samples of a family together under one HELP and TYPE, and no series
-// twice, while those who have the samples (each dependency of a process) know nothing of each
-// other.
+// Why: the format requires all samples of a family together under one HELP and TYPE, and no series
+// twice, while the sources of the samples (the dependencies of a process) are independent.
 // Invariants:
 //   (1) The text depends on the samples alone: families by name, series by labels.
 //   (2) A series appears once: the first sample stands, a second one is dropped and counted.

@@ -8,12 +8,12 @@
 
 namespace damper::observe {
 
-// Where a TransitionLog's lines go:
+// Writers for a TransitionLog:
 //   TransitionLog log(write_to(STDERR_FILENO));
 //
-// Why: whoever reads our standard error can stop reading. A log that waits for him stops the calls
-// of the process that it reports on; one that writes into a pipe without a reader ends the process
-// (SIGPIPE). These look before they write, and give the line up instead.
+// Why: the reader of our standard error can stop reading. A log that blocks then stops the calls of
+// the process that it reports on; one that writes into a pipe without a reader ends the process
+// (SIGPIPE). These writers poll before they write, and drop the line instead.
 // Invariants:
 //   (1) A line is written whole: a pipe takes up to 4 KiB at once, and a line is shorter.
 //   (2) A pipe, socket or terminal that is full or without a reader is not written to; the line is

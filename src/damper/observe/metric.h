@@ -22,7 +22,7 @@ class Counter {
   ShardedCounters<1> cell_;
 };
 
-// A Gauge is a number that goes up and down: the last one set, plus what has been added since.
+// A Gauge is a number that rises and falls: the value last set, plus all that was added since.
 // Thread safety: all methods may be called concurrently; lock-free.
 class Gauge {
  public:

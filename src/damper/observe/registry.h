@@ -26,20 +26,20 @@ struct RegistryOptions {
   std::size_t most_series = 1000;  // of one family
 };
 
-// One sentence on what is wrong with the options; nothing when they are valid.
+// The first invalid field, with its value and bound; nothing when the options are valid.
 [[nodiscard]] std::optional<std::string> find_error(const RegistryOptions& options);
 
 // A Registry owns the metrics of a process and writes them for Prometheus.
 //
-// Why: a label whose values come from traffic (a host, a key) grows without end in most client
-// libraries, and takes the process with it. Here a family has a limit.
-// Model: a family is a name with a kind and a help text; a series is one set of labels in it.
-// Asking again for a series gives the same object. A series over the limit is not made: a counter
-// or histogram goes to the family's series whose labels all are "other", so that sums over the
-// family stay right; a gauge, which cannot be summed with a stranger's, goes to one that is not
-// shown. Each such request counts in damper_metrics_dropped_series_total{family}. What already
-// keeps its own numbers (a dependency's budget, breaker and histogram) is asked at each scrape by a
-// Collector instead of being counted twice.
+// Why: a label with values from traffic (a host, a key) grows without bound in most client
+// libraries, until the process is out of memory. Here a family has a limit.
+// Model: a family is a name with a kind and a help text; a series is one set of labels in it. A
+// second request for a series returns the same object. A series over the limit is not created: a
+// counter or histogram is then the family's series whose labels all are "other", so that sums over
+// the family stay right; a gauge, which cannot be summed with another, is one that is not shown.
+// Each such request counts in damper_metrics_dropped_series_total{family}. Numbers that are kept
+// elsewhere (a dependency's budget, breaker and histogram) are read at each scrape by a Collector
+// instead of being counted twice.
 // Invariants:
 //   (1) A reference stays valid as long as the registry, and two requests for one series give one
 //       object.

@@ -24,10 +24,10 @@ struct TransitionLogOptions {
   std::int32_t most_per_second = 100;  // lines
 };
 
-// One sentence on what is wrong with the options; nothing when they are valid.
+// The first invalid field, with its value and bound; nothing when the options are valid.
 [[nodiscard]] std::optional<std::string> find_error(const TransitionLogOptions& options);
 
-// A TransitionLog writes one line for each transition, for the person who reads them at 02:13.
+// A TransitionLog writes one line for each transition, for an operator at 02:13.
 //   time=2026-11-15T02:13:07.123Z event=breaker_opened key=billing length=1.5s
 //   {"time":"2026-11-15T02:13:07.123Z","event":"breaker_opened","key":"billing","length":"1.5s"}
 //
@@ -38,7 +38,7 @@ struct TransitionLogOptions {
 //   (1) One event is at most one line, without control characters, in UTF-8, of at most
 //       kLongestLine bytes, whatever the event holds.
 //   (2) In one second of the wall clock at most most_per_second events are written. The others
-//       are counted, and the next line in a later second, or flush(), is preceded by one that says
+//       are counted, and the next line in a later second, or flush(), is preceded by the line
 //       `event=log_suppressed count=..`.
 //   (3) Every event is either written, or counted in suppressed() or dropped().
 // Thread safety: all methods may be called concurrently. Lines are written one at a time, in the
@@ -48,7 +48,7 @@ class TransitionLog final : public engine::EventSink {
  public:
   // Takes one line, its line feed included. It is called by the thread that caused the event, so it
   // must not wait; by one thread at a time; and it must not cause an event of this log. An
-  // exception says that the line is lost. See log_writers.h for those to a descriptor or a file.
+  // exception means that the line is lost. See log_writers.h for a descriptor or a file.
   using Writer = std::function<void(std::string_view line)>;
   using WallClock = std::function<std::chrono::system_clock::time_point()>;
 
@@ -63,7 +63,7 @@ class TransitionLog final : public engine::EventSink {
 
   void on_event(const engine::Event& event) noexcept override;
 
-  // Says what was suppressed and not yet said.
+  // Writes the count of suppressed events that was not written yet.
   void flush() noexcept;
 
   // How many events were not written because there were too many; because the writer failed.
@@ -85,7 +85,7 @@ class TransitionLog final : public engine::EventSink {
   std::mutex mutex_;
   std::chrono::sys_seconds second_{};  // which second `lines_` are of
   std::int32_t lines_ = 0;
-  std::uint64_t unsaid_ = 0;  // suppressed, and no line has said so yet
+  std::uint64_t unsaid_ = 0;  // suppressed, and not yet in a line
   std::string line_;          // has room for kLongestLine
   std::atomic<std::uint64_t> suppressed_{0};
   std::atomic<std::uint64_t> dropped_{0};

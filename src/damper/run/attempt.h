@@ -10,7 +10,7 @@
 
 namespace damper {
 
-// What an operation is told about the attempt that it is to make. Lives for that attempt.
+// An Attempt is the argument of an operation: number, deadline and stop token of one attempt.
 class Attempt {
  public:
   Attempt(const engine::Attempt& attempt, const std::stop_token& stop) noexcept
@@ -24,7 +24,7 @@ class Attempt {
   [[nodiscard]] Duration timeout() const noexcept {
     return std::max(Duration{0}, between(attempt_.sent, attempt_.deadline));
   }
-  // Asks the attempt to end: the caller gave up, or another attempt has won.
+  // Stop is requested when the caller gives up or another attempt has won.
   [[nodiscard]] const std::stop_token& stop() const noexcept { return stop_; }
 
  private:

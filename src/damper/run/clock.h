@@ -12,8 +12,7 @@ namespace damper::run {
 
 // The real world, for drivers: the two things that the core never does by itself.
 
-// The time now, on the steady clock: the same that std::chrono::steady_clock::now() says, without
-// its detour through the library.
+// The time now, on the steady clock: the same as std::chrono::steady_clock::now(), inline.
 [[nodiscard]] inline Instant now() noexcept {
   timespec time{};
   (void)clock_gettime(CLOCK_MONOTONIC, &time);

@@ -22,16 +22,15 @@ namespace damper::run {
 // A HedgedCall drives a call whose attempts may run beside each other: the first one and retries on
 // the caller's thread, hedges on helpers.
 //
-// Model: the state machine under a mutex. Whoever has an outcome, or whose timer is due, tells it
-// and does what the step says. While the caller is inside an attempt, a task of the pool is its
-// timer, and runs the hedge that is due. A cancelled attempt is asked to stop through its token, is
-// not listened to any more, and is waited for before the call returns: an operation may refer to
-// the caller's stack.
+// Model: the state machine under a mutex. A thread with an outcome or a due timer makes it an input
+// and executes the step. While the caller's thread is inside an attempt, a task of the pool is the
+// timer, and runs a due hedge. A cancelled attempt is stopped through its token, its outcome is
+// discarded, and drive() waits for it: an operation may refer to the caller's stack.
 // Invariants:
 //   (1) The state machine gets the outcome of each attempt once, and of no cancelled one.
 //   (2) When drive() returns, no attempt runs and none will.
 //   (3) No stop callback, which is the user's code, runs under the mutex.
-//   (4) Without a helper to spare the call goes on unhedged, and still ends by its deadline.
+//   (4) Without a free helper the call continues unhedged, and still ends by its deadline.
 // Thread safety: drive() is called once; the rest is inside.
 class HedgedCall {
  public:

@@ -18,13 +18,14 @@ namespace damper::run {
 //
 // Why: most calls that could be hedged are over before their hedge is due. A thread for each of
 // them would mostly be started in vain; here a task that is not due yet costs an entry in a set.
-// Model: tasks ordered by time. Idle helpers wait for the earliest of them. Who takes a task leaves
-// another helper behind to watch the rest, and starts one if need be. At the limit nobody is left
-// to: then the task is told not to block, since the others, which end what hangs, come after it.
+// Model: tasks ordered by time. Idle helpers wait for the earliest of them. A helper that takes a
+// task leaves another one waiting for the rest, and starts one if necessary. At the thread limit
+// there is none: then the task runs with may_block = false, since later tasks have to end blocked
+// ones.
 // Invariants:
 //   (1) After cancel() returns, the task neither runs nor will run.
 //   (2) No more than `most_threads` threads, no more than `most_tasks` waiting tasks.
-//   (3) While tasks keep from blocking when told to, a due task waits for none that blocks.
+//   (3) If tasks respect may_block, a due task never waits for a blocked one.
 // Thread safety: all methods may be called concurrently.
 class HelperPool {
  public:

@@ -19,7 +19,7 @@ class Interrupt {
   Interrupt& operator=(const Interrupt&) = delete;
   ~Interrupt();
 
-  // Turns true when it came.
+  // True after the first signal.
   [[nodiscard]] static const std::atomic<bool>& flag() noexcept;
 };
 

@@ -9,14 +9,14 @@ namespace internal {
 void lock_after_a_while(std::mutex& mutex);
 }  // namespace internal
 
-// Locks a mutex that everybody holds for well under a microsecond.
+// Locks a mutex that is never held for more than a fraction of a microsecond.
 //
-// Why: std::mutex puts a thread to sleep at the first refusal, and whoever unlocks pays for waking
-// it: microseconds for what would have been free in some nanoseconds. A thread that asks again at
-// once is no better: it takes the cache line from the one at work.
-// Model: it asks, and asks again every 2 microseconds or so; meanwhile the other one goes on with
-// what is in its cache. After some 20 it sleeps, as others do.
-// Cost: one that is free costs what std::mutex::try_lock does.
+// Why: std::mutex puts a thread to sleep at the first refusal, and the unlocking thread pays for
+// the wake-up: microseconds for a mutex that is free again in nanoseconds. A thread that spins on
+// it is no better: it takes the cache line from the holder.
+// Model: it tries about every 2 microseconds, so the holder keeps its cache line. After about 20
+// microseconds it blocks in lock().
+// Cost: that of std::mutex::try_lock if the mutex is free.
 [[nodiscard]] inline std::unique_lock<std::mutex> lock_patiently(std::mutex& mutex) {
   if (!mutex.try_lock()) [[unlikely]]
     internal::lock_after_a_while(mutex);

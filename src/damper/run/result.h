@@ -18,8 +18,8 @@
 
 namespace damper {
 
-// A Failure is what one attempt says when it has no value: how it went, and whatever the caller
-// will want to read about it later.
+// A Failure is the result of an attempt without a value: the report for the engine, and details for
+// the caller.
 struct Failure {
   decide::Report report;
   std::error_code error;         // if there was one
@@ -27,11 +27,11 @@ struct Failure {
   std::exception_ptr exception;  // what the operation threw, if it threw
 };
 
-// How an operation says what went wrong:
+// The ways in which an operation returns a failure:
 //   return damper::failed(Outcome::transient);
 //   return damper::failed(std::make_error_code(std::errc::connection_refused));
 //   return damper::failed_http(503, retry_after);
-// Who calls a success a failure (an error code of 0, a status of 200) gets a permanent one.
+// failed() with a success (error code 0, status 2xx) is a permanent failure.
 [[nodiscard]] inline Unexpected<Failure> failed(decide::Report report) {
   if (report.outcome == decide::Outcome::success) report.outcome = decide::Outcome::permanent;
   return {Failure{.report = report, .error = {}, .status = 0, .exception = {}}};
@@ -94,7 +94,7 @@ class [[nodiscard]] CallResult {
   const T& operator*() const { return *const_cast<CallResult*>(this)->checked(); }
   T* operator->() { return &*checked(); }
 
-  // The last failure that an attempt came back with; nullptr after a success, and when none did:
+  // The last failure of an attempt; nullptr after a success, and if no attempt returned one:
   // nothing was sent, or the deadline or a stop ended the call first.
   [[nodiscard]] const Failure* failure() const noexcept { return failure_ ? &*failure_ : nullptr; }
 

@@ -22,7 +22,7 @@ Scope::Scope(const RequestContext& context) noexcept
 const Scope* Scope::find_owner() noexcept {
   const Scope* scope = current_;
   if (scope == nullptr || !scope->owned_) return nullptr;
-  // A request's scope says for itself what is above it.
+  // The context of a request includes what is above it.
   while (scope->context_ == nullptr && scope->outer_ != nullptr && scope->outer_->owned_) {
     scope = scope->outer_;
   }

@@ -9,18 +9,18 @@
 
 namespace damper {
 
-// Changes something that others change too, under optimistic concurrency: reads it, applies the
-// change, and writes it back on the condition that nobody wrote in between. After a conflict (409,
-// 412, ABORTED) it reads again, applies the change again and writes with the new version, with the
-// same backoff, budget and deadline as any retry: a conflict is never retried blindly.
+// Updates shared data under optimistic concurrency: reads it, applies the
+// change, and writes it back on the condition that it was not written in between. After a conflict
+// (409, 412, ABORTED) it reads again, applies the change again and writes with the new version,
+// with the same backoff, budget and deadline as any retry: a conflict is never retried blindly.
 //
 //   read(attempt)          -> Result<V>: the value with its version (etag, resource version)
 //   modify(V)              -> V: the change; called again for each attempt, on what was just read
 //   write(V, attempt)      -> Result<W>: conditional on the version
 //
 // A failed read is safe to repeat and a conflict wrote nothing. A write whose fate is unknown (a
-// timeout, say) is tried again only if options.idempotent says that applying the change twice does
-// no harm.
+// timeout, say) is retried only if options.idempotent is set: applying the change twice does no
+// harm.
 template <class Read, class Modify, class Write>
 [[nodiscard]] auto update(Dependency& dependency, const Options& options, Read&& read,
                           Modify&& modify, Write&& write) {

@@ -29,11 +29,11 @@ struct AdaptiveTimeoutOptions {
 
 [[nodiscard]] std::optional<std::string> find_error(const AdaptiveTimeoutOptions& options);
 
-// The timeout of one attempt: the live quantile with its margin, within the bounds; the configured
-// one while the feature is off or `live` is not known yet.
+// The timeout of one attempt: the live quantile with its margin, within the bounds. The configured
+// timeout if the feature is disabled or `live` is unknown.
 //
-// Why: a timeout under the dependency's p99 makes failures, one far over it waits for nothing, and
-// either goes stale when the dependency changes.
+// Why: a timeout under the dependency's p99 causes failures, one far over it wastes time, and both
+// are wrong when the dependency changes.
 [[nodiscard]] Duration attempt_timeout(const AdaptiveTimeoutOptions& options, Duration configured,
                                        std::optional<Duration> live) noexcept;
 

@@ -14,7 +14,7 @@ namespace damper::schedule {
 
 // How the delay before a retry is spread over its interval.
 enum class Jitter : std::uint8_t {
-  none,          // The ceiling itself. All clients that failed together come back together.
+  none,          // The ceiling itself. Clients that failed together retry together.
   full,          // U[0, ceiling): the widest spread, the default.
   equal,         // ceiling/2 + U[0, ceiling/2): a least delay, at the price of a narrower spread.
   decorrelated,  // U[base, min(cap, 3 * previous)): wide, and grows with what was drawn before.
@@ -36,7 +36,7 @@ struct BackoffOptions {
   friend bool operator==(const BackoffOptions&, const BackoffOptions&) = default;
 };
 
-// One sentence on what is wrong with the options; nothing when they are valid.
+// The first invalid field, with its value and bound; nothing when the options are valid.
 [[nodiscard]] std::optional<std::string> find_error(const BackoffOptions& options);
 
 // The delay before retry number `retry` (from 0), and the state that the next one needs.
@@ -56,7 +56,7 @@ class Backoff {
                               double draw) noexcept;
 
  private:
-  Duration previous_{0};  // What decorrelated drew last; 0 before the first.
+  Duration previous_{0};  // The last delay of decorrelated; 0 before the first.
 };
 
 // min(cap, base * 2^retry), saturating. REQUIRES: valid options.

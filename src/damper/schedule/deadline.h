@@ -7,13 +7,13 @@
 
 namespace damper::schedule {
 
-// A Deadline is the one instant by which a whole call must be over, whatever it takes to get there:
-// attempts, waits, hedges and hops below.
+// A Deadline is the instant by which a whole call must be over, with all its attempts, backoffs,
+// hedges and the hops below.
 //
 // Why: timeouts that stack (10 s at the edge over hops of 10 s each) leave work running for callers
-// that have gone. An instant is passed down and only ever gets nearer.
+// that are gone. An instant is passed down and only ever gets earlier.
 // Invariants:
-//   (1) A deadline that is passed on is never later than the one that came in, less the reserve.
+//   (1) A forwarded deadline is never later than the received one, less the reserve.
 //   (2) No remaining time is negative.
 class Deadline {
  public:
@@ -29,7 +29,7 @@ class Deadline {
     return std::max(Duration{0}, between(now, at_));
   }
 
-  // Whether something that starts at `start` and needs so long would be over in time.
+  // Whether an attempt that starts at `start` and takes `needed` ends in time.
   [[nodiscard]] constexpr bool fits(Instant start, Duration needed) const noexcept {
     return add(start, needed) <= at_;
   }
@@ -38,7 +38,7 @@ class Deadline {
     return Deadline(std::min(at_, other.at_));
   }
 
-  // What the next hop is given: this deadline, less what this hop keeps for its own cost.
+  // The deadline of the next hop: this one, less the reserve for the cost of this hop.
   [[nodiscard]] constexpr Deadline less(Duration reserve) const noexcept {
     return at_ == kNever ? *this : Deadline(add(at_, -reserve));
   }

@@ -14,16 +14,15 @@ namespace damper::schedule {
 
 // A deadline as it travels from hop to hop: headers to the time that remains, and back.
 //
-// Why: what travels is the time that remains, since two machines agree on a length of time better
-// than on what time it is. So a value is read once, when the request arrives, and written anew for
-// each attempt (trap D2); how much of it to keep in reserve is schedule/deadline.h's business.
+// Why: headers carry the remaining time, since two machines agree on a duration better than on the
+// time of day. A value is read once, when the request arrives, and computed again for each attempt
+// (trap D2); the reserve is the business of schedule/deadline.h.
 // Model: text to Duration and Duration to text, nothing else. Wall time is an argument.
 // Invariants:
-//   (1) 0 <= what is read <= kLongest; a longer time is held there, and a deadline that has passed
+//   (1) 0 <= a read value <= kLongest; a longer one is kLongest, and a deadline that has passed
 //       is 0.
-//   (2) What is written never says more than remains: it is rounded down.
-//   (3) What is malformed is nothing: a request with a deadline that nobody understands is as good
-//       as one without.
+//   (2) A written value is never more than the remaining time: it is rounded down.
+//   (3) A malformed value is ignored, as if there were no deadline.
 // Cost: reading allocates nothing; what is written fits a std::string without allocation.
 
 inline constexpr std::string_view kGrpcTimeoutHeader = "grpc-timeout";

@@ -29,10 +29,10 @@ struct HedgeOptions {
 
 [[nodiscard]] std::optional<std::string> find_error(const HedgeOptions& options);
 
-// How long after an attempt was sent a second one should follow it; nothing when none should.
+// The delay between an attempt and its hedge; nothing if there is no hedge.
 //
 // Model: the live quantile, held between the floor and half the remaining time: an outage raises
-// the quantile, and a hedge that comes too late is no help (Dean and Barroso, "The Tail at Scale",
+// the quantile, and a late hedge does not help (Dean and Barroso, "The Tail at Scale",
 // CACM 2013).
 // Invariants:
 //   (1) Nothing while `live` is unknown: a cold histogram would hedge everything.

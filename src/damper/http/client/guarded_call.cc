@@ -72,7 +72,7 @@ GuardedCall::GuardedCall(GuardedService& service, Request&& request,
   if (above != nullptr && above->criticality != run::RequestContext{}.criticality) {
     criticality_ = admit::name(above->criticality);
   }
-  if (options.owned_above) {
+  if (options.request.owned_above) {
     owner_above_ = run::Scope::retry_owner();
     owner_ = owner_above_;
     attempt_ = run::Scope::retry_attempt();

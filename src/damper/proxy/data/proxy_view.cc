@@ -21,7 +21,7 @@ ScopeState view_of(std::string scope, const admit::Switches& switches, Instant n
 
 RouteState view_of(SharedRoute& route, Instant now) {
   engine::Dependency& dependency = route.dependency();
-  const engine::Dependency::Terms terms = dependency.terms();
+  const engine::Terms terms = dependency.terms();
   RouteState state;
   state.name = dependency.name();
   state.cluster = route.cluster().name();

@@ -25,7 +25,8 @@ namespace damper::run {
 //
 // Model: whatever the call waits for owns it: its timer, its attempts, a wake-up from another
 // thread. A call whose context goes away goes with it, as cancelled. The timer is made when it is
-// first needed. Invariants:
+// first needed.
+// Invariants:
 //   (1) A parked call sees a flip at once, from whatever thread it comes.
 // Thread safety: all on the executor, which runs one thing at a time; flips and stops come from
 // anywhere.
