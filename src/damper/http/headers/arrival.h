@@ -1,5 +1,5 @@
-#ifndef DAMPER_HTTP_HEADERS_GUARD_ARRIVAL_H_
-#define DAMPER_HTTP_HEADERS_GUARD_ARRIVAL_H_
+#ifndef DAMPER_HTTP_HEADERS_ARRIVAL_H_
+#define DAMPER_HTTP_HEADERS_ARRIVAL_H_
 
 #include <optional>
 #include <span>
@@ -44,4 +44,4 @@ struct ArrivalTime {
 
 }  // namespace damper::http
 
-#endif  // DAMPER_HTTP_HEADERS_GUARD_ARRIVAL_H_
+#endif  // DAMPER_HTTP_HEADERS_ARRIVAL_H_

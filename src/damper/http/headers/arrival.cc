@@ -1,4 +1,4 @@
-#include "damper/http/headers/guard_arrival.h"
+#include "damper/http/headers/arrival.h"
 
 #include <algorithm>
 
