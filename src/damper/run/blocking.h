@@ -15,8 +15,8 @@
 #include "damper/run/clock.h"
 #include "damper/run/dependency.h"
 #include "damper/run/hedged.h"
-#include "damper/run/parking.h"
 #include "damper/run/result.h"
+#include "damper/run/retry_wait.h"
 #include "damper/run/scope.h"
 
 namespace damper {
@@ -47,7 +47,7 @@ template <class T, class Operation>
   std::optional<Failure> last;
   while (!step.over()) {
     if (!step.sends) {
-      (void)park(call, options.stop);
+      (void)wait_for_retry(call, options.stop);
       continue;
     }
     const Attempt attempt(step.attempt, options.stop);

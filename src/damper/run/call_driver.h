@@ -53,7 +53,7 @@ class CallDriver {
   [[nodiscard]] const engine::Call& call() const noexcept { return call_; }
   [[nodiscard]] bool is_over() const noexcept { return over_; }
   // Whether it waits for its next attempt with none under way: then a flip of a switch concerns it.
-  [[nodiscard]] bool is_parked() const noexcept {
+  [[nodiscard]] bool is_waiting() const noexcept {
     return started_ && !over_ && wanted_ == 0 && waiting_ == 0;
   }
   // Whether the outcome of this attempt is still asked for.

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "damper/run/clock.h"
-#include "damper/run/parking.h"
+#include "damper/run/retry_wait.h"
 
 namespace damper::run {
 
@@ -82,7 +82,7 @@ std::optional<HedgedCall::Turn> HedgedCall::on_outcome(Running& running,
 void HedgedCall::wait(Turn& turn) {
   if (!any_active()) {
     turn.end();  // Nobody else has anything to tell the call now.
-    const engine::Step& next = park(call_, stop_);
+    const engine::Step& next = wait_for_retry(call_, stop_);
     Turn another(mutex_);
     apply(next, another);
     return;

@@ -156,8 +156,8 @@ void GuardedCall::give_up(int place) {
 
 void GuardedCall::wake_at(Instant when) {
   clock_.arm(when);
-  if (CallDriver::is_parked() == Waiter::is_parked()) return;
-  CallDriver::is_parked() ? service_.parked_.add(*this) : service_.parked_.remove(*this);
+  if (CallDriver::is_waiting() == Waiter::is_waiting()) return;
+  CallDriver::is_waiting() ? service_.waiting_.add(*this) : service_.waiting_.remove(*this);
 }
 
 std::span<const Field> GuardedCall::fields(Lane& lane, const Request& request, Instant now) {
@@ -235,7 +235,7 @@ void GuardedCall::write(Lane& lane) {
 }
 
 void GuardedCall::on_verdict(Verdict verdict) {
-  service_.parked_.remove(*this);
+  service_.waiting_.remove(*this);
   const std::uint32_t attempts = call().attempts();
   HttpResult result = verdict == Verdict::success
                           ? HttpResult(*std::move(answer_), attempts)

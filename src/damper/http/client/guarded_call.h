@@ -24,7 +24,7 @@ namespace damper::http {
 // puts back what was made of the first one's answer.
 // Lifetime: it owns itself, from make() to the verdict.
 // Thread safety: none.
-class GuardedCall final : public run::CallDriver, public Cancellable, private ParkedLine::Waiter {
+class GuardedCall final : public run::CallDriver, public Cancellable, private WaitingLine::Waiter {
  public:
   static void begin(GuardedService& service, Request&& request, const RequestOptions& options,
                     Modify&& modify, std::unique_ptr<Completion<HttpResult>> completion);

@@ -15,7 +15,7 @@ GuardedService::GuardedService(Loop& loop, Dependency& dependency,
       options_(options),
       dialer_(loop, options.client.dialer, options.client.resolver),
       replicas_(options.endpoints.size(), options.replicas),
-      parked_(loop) {
+      waiting_(loop) {
   DAMPER_CHECK(!find_error(options));
   spare_.reserve(kMostSpare);
   if (decide::valid_owner(dependency.name())) owner_ = dependency.name();

@@ -11,9 +11,9 @@
 #include "damper/http/client/client_options.h"
 #include "damper/http/client/completion.h"
 #include "damper/http/client/http_result.h"
-#include "damper/http/client/parked_line.h"
 #include "damper/http/client/pool.h"
 #include "damper/http/client/replicas.h"
+#include "damper/http/client/waiting_line.h"
 #include "damper/run/dependency.h"
 
 namespace damper::http {
@@ -65,7 +65,7 @@ class GuardedService {
   std::vector<void*> spare_;                  // memory of calls that have ended
   GuardedCall* first_ = nullptr;              // those under way
   std::size_t calls_ = 0;
-  ParkedLine parked_;  // those that wait, and a flip may end
+  WaitingLine waiting_;  // those that wait, and a flip may end
 };
 
 }  // namespace damper::http

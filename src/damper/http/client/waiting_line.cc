@@ -1,20 +1,21 @@
-#include "damper/http/client/parked_line.h"
+#include "damper/http/client/waiting_line.h"
 
 #include <boost/asio/post.hpp>
 #include <utility>
 
 #include "damper/base/check.h"
-#include "damper/run/parked_calls.h"
+#include "damper/run/waiting_calls.h"
 
 namespace damper::http {
 
 // Hears of flips on any thread, and has the line asked on its loop.
-class ParkedLine::Watch final : public run::ParkedCall, public std::enable_shared_from_this<Watch> {
+class WaitingLine::Watch final : public run::WaitingCall,
+                                 public std::enable_shared_from_this<Watch> {
  public:
-  explicit Watch(ParkedLine& line) : line_(&line), loop_(line.loop_) {}
+  explicit Watch(WaitingLine& line) : line_(&line), loop_(line.loop_) {}
 
   void stop() {
-    run::ParkedCalls::of_process().remove(*this);
+    run::WaitingCalls::of_process().remove(*this);
     line_ = nullptr;
   }
 
@@ -26,43 +27,43 @@ class ParkedLine::Watch final : public run::ParkedCall, public std::enable_share
     });
   }
 
-  ParkedLine* line_;  // of the loop's thread
+  WaitingLine* line_;  // of the loop's thread
   Loop& loop_;
 };
 
-ParkedLine::ParkedLine(Loop& loop) : loop_(loop), watch_(std::make_shared<Watch>(*this)) {}
+WaitingLine::WaitingLine(Loop& loop) : loop_(loop), watch_(std::make_shared<Watch>(*this)) {}
 
-ParkedLine::~ParkedLine() { watch_->stop(); }
+WaitingLine::~WaitingLine() { watch_->stop(); }
 
-void ParkedLine::push(Waiter& waiter) noexcept {
+void WaitingLine::push(Waiter& waiter) noexcept {
   waiter.flips_seen_ = flips_;
   waiter.after_ = nullptr;
   waiter.before_ = std::exchange(last_, &waiter);
   (waiter.before_ != nullptr ? waiter.before_->after_ : first_) = &waiter;
 }
 
-void ParkedLine::unlink(Waiter& waiter) noexcept {
+void WaitingLine::unlink(Waiter& waiter) noexcept {
   (waiter.before_ != nullptr ? waiter.before_->after_ : first_) = waiter.after_;
   (waiter.after_ != nullptr ? waiter.after_->before_ : last_) = waiter.before_;
 }
 
-void ParkedLine::add(Waiter& waiter) {
-  DAMPER_CHECK(!waiter.parked_);
-  if (first_ == nullptr) run::ParkedCalls::of_process().add(*watch_);
-  waiter.parked_ = true;
+void WaitingLine::add(Waiter& waiter) {
+  DAMPER_CHECK(!waiter.waiting_);
+  if (first_ == nullptr) run::WaitingCalls::of_process().add(*watch_);
+  waiter.waiting_ = true;
   push(waiter);
   // Once more, now that a flip would be heard: one in between is not missed.
   waiter.on_flip(loop_.now());
 }
 
-void ParkedLine::remove(Waiter& waiter) {
-  if (!std::exchange(waiter.parked_, false)) return;
+void WaitingLine::remove(Waiter& waiter) {
+  if (!std::exchange(waiter.waiting_, false)) return;
   unlink(waiter);
-  if (first_ == nullptr) run::ParkedCalls::of_process().remove(*watch_);
+  if (first_ == nullptr) run::WaitingCalls::of_process().remove(*watch_);
 }
 
 // Those that were asked go to the end of the line, where those that park meanwhile go as well.
-void ParkedLine::on_flip() {
+void WaitingLine::on_flip() {
   ++flips_;
   while (first_ != nullptr && first_->flips_seen_ != flips_) {
     Waiter& waiter = *first_;

@@ -1,4 +1,4 @@
-#include "damper/run/parking.h"
+#include "damper/run/retry_wait.h"
 
 #include <condition_variable>
 #include <cstdint>
@@ -7,15 +7,15 @@
 #include "damper/admit/switches.h"
 #include "damper/run/clock.h"
 #include "damper/run/dependency.h"
-#include "damper/run/parked_calls.h"
+#include "damper/run/waiting_calls.h"
 
 namespace damper {
 namespace run {
 namespace {
 
-// Where the waiting threads of the process are. Never destroyed: a detached thread may still wait
-// in it when the program ends.
-class Parking final : public admit::FlipListener {
+// The threads of the process that wait for a retry. Never destroyed: a detached thread may still
+// wait when the program ends.
+class WaitingThreads final : public admit::FlipListener {
  public:
   void on_flip() noexcept override {
     {
@@ -41,19 +41,19 @@ class Parking final : public admit::FlipListener {
   std::uint64_t flips_ = 0;
 };
 
-Parking& parking() {
-  static Parking& parking = *new Parking;
-  return parking;
+WaitingThreads& waiting_threads() {
+  static WaitingThreads& threads = *new WaitingThreads;
+  return threads;
 }
 
 }  // namespace
 
-const engine::Step& park(engine::Call& call, const std::stop_token& stop) {
+const engine::Step& wait_for_retry(engine::Call& call, const std::stop_token& stop) {
   if (stop.stop_requested()) return call.on_cancel(now());
-  const std::uint64_t flips = parking().flips();
+  const std::uint64_t flips = waiting_threads().flips();
   const engine::Step& step = call.on_timer(now(), draw());  // Sees every flip before that count.
   if (step.over() || step.sends) return step;
-  parking().wait_until(step.wake, flips, stop);
+  waiting_threads().wait_until(step.wake, flips, stop);
   return stop.stop_requested() ? call.on_cancel(now()) : call.on_timer(now(), draw());
 }
 
@@ -62,8 +62,8 @@ const engine::Step& park(engine::Call& call, const std::stop_token& stop) {
 admit::Switches& switches() {
   static admit::Switches& switches = *[] {
     auto* process = new admit::Switches;
-    process->listen(run::parking());
-    process->listen(run::ParkedCalls::of_process());
+    process->listen(run::waiting_threads());
+    process->listen(run::WaitingCalls::of_process());
     return process;
   }();
   return switches;

@@ -1,4 +1,4 @@
-#include "damper/run/parked_calls.h"
+#include "damper/run/waiting_calls.h"
 
 #include <gtest/gtest.h>
 
@@ -10,13 +10,13 @@
 namespace damper::run {
 namespace {
 
-struct Counting final : ParkedCall {
+struct Counting final : WaitingCall {
   void on_flip() noexcept override { ++flips; }
   std::atomic<int> flips{0};
 };
 
-TEST(ParkedCalls, AFlipWakesThoseThatAreInTheList) {
-  ParkedCalls calls;
+TEST(WaitingCalls, AFlipWakesThoseThatAreInTheList) {
+  WaitingCalls calls;
   Counting first;
   Counting second;
   Counting third;
@@ -35,8 +35,8 @@ TEST(ParkedCalls, AFlipWakesThoseThatAreInTheList) {
   EXPECT_EQ(third.flips, 2);
 }
 
-TEST(ParkedCalls, WhoIsNotThereIsRemovedWithoutHarm) {
-  ParkedCalls calls;
+TEST(WaitingCalls, WhoIsNotThereIsRemovedWithoutHarm) {
+  WaitingCalls calls;
   Counting call;
   calls.remove(call);
   calls.add(call);
@@ -48,22 +48,22 @@ TEST(ParkedCalls, WhoIsNotThereIsRemovedWithoutHarm) {
   calls.remove(call);
 }
 
-TEST(ParkedCalls, TheProcessHearsOfTheSwitchesOfEveryDependency) {
+TEST(WaitingCalls, TheProcessHearsOfTheSwitchesOfEveryDependency) {
   Dependency dependency("test");
   Counting call;
-  ParkedCalls::of_process().add(call);
+  WaitingCalls::of_process().add(call);
   dependency.switches().set(admit::Switch::retries, {.off = true});
   EXPECT_EQ(call.flips, 1);
   switches().set(admit::Switch::hedging, {.off = true});
   switches().clear(admit::Switch::hedging);
   EXPECT_EQ(call.flips, 3);
-  ParkedCalls::of_process().remove(call);
+  WaitingCalls::of_process().remove(call);
   dependency.switches().clear(admit::Switch::retries);
   EXPECT_EQ(call.flips, 3);
 }
 
-TEST(ParkedCalls, AFlipBesideThoseWhoComeAndGo) {
-  ParkedCalls calls;
+TEST(WaitingCalls, AFlipBesideThoseWhoComeAndGo) {
+  WaitingCalls calls;
   std::thread flips([&] {
     for (int i = 0; i < 2'000; ++i) calls.on_flip();
   });

@@ -1,5 +1,5 @@
-#ifndef DAMPER_HTTP_CLIENT_PARKED_LINE_H_
-#define DAMPER_HTTP_CLIENT_PARKED_LINE_H_
+#ifndef DAMPER_HTTP_CLIENT_WAITING_LINE_H_
+#define DAMPER_HTTP_CLIENT_WAITING_LINE_H_
 
 #include <cstdint>
 #include <memory>
@@ -9,8 +9,8 @@
 
 namespace damper::http {
 
-// A ParkedLine has the calls of one loop that wait in a backoff, and asks them again when a switch
-// was flipped: one place in run::ParkedCalls for all of them.
+// A WaitingLine has the calls of one loop that wait in a backoff, and asks them again when a switch
+// was flipped: one place in run::WaitingCalls for all of them.
 //
 // Why: a retry that waits must see the kill switch at once (trap K1); a lock for each call that
 // begins or ends to wait would be dear for a loop that has thousands.
@@ -19,32 +19,32 @@ namespace damper::http {
 //   (2) Each is asked once for a flip, whatever ends or begins meanwhile.
 // Thread safety: none; all on the loop's thread. Flips come from any thread.
 // Cost: no allocation but for a flip.
-class ParkedLine {
+class WaitingLine {
  public:
   class Waiter {
    public:
     virtual ~Waiter() = default;
-    [[nodiscard]] bool is_parked() const noexcept { return parked_; }
+    [[nodiscard]] bool is_waiting() const noexcept { return waiting_; }
 
    protected:
     // Look again: CallDriver::on_timer().
     virtual void on_flip(Instant now) = 0;
 
    private:
-    friend class ParkedLine;
+    friend class WaitingLine;
     Waiter* before_ = nullptr;
     Waiter* after_ = nullptr;
     std::uint32_t flips_seen_ = 0;
-    bool parked_ = false;
+    bool waiting_ = false;
   };
 
   // The loop outlives it.
-  explicit ParkedLine(Loop& loop);
-  ParkedLine(const ParkedLine&) = delete;
-  ParkedLine& operator=(const ParkedLine&) = delete;
-  ~ParkedLine();
+  explicit WaitingLine(Loop& loop);
+  WaitingLine(const WaitingLine&) = delete;
+  WaitingLine& operator=(const WaitingLine&) = delete;
+  ~WaitingLine();
 
-  // Asks it at once: a flip before is not missed. REQUIRES: !waiter.is_parked().
+  // Asks it at once: a flip before is not missed. REQUIRES: !waiter.is_waiting().
   void add(Waiter& waiter);
   void remove(Waiter& waiter);  // nothing happens if it is not parked
 
@@ -64,4 +64,4 @@ class ParkedLine {
 
 }  // namespace damper::http
 
-#endif  // DAMPER_HTTP_CLIENT_PARKED_LINE_H_
+#endif  // DAMPER_HTTP_CLIENT_WAITING_LINE_H_

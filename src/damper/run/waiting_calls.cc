@@ -1,16 +1,16 @@
-#include "damper/run/parked_calls.h"
+#include "damper/run/waiting_calls.h"
 
 #include "damper/base/check.h"
 
 namespace damper::run {
 
-// Never destroyed, as the switches that it listens to are not.
-ParkedCalls& ParkedCalls::of_process() {
-  static ParkedCalls& calls = *new ParkedCalls;
+// Never destroyed: neither are the switches that it listens to.
+WaitingCalls& WaitingCalls::of_process() {
+  static WaitingCalls& calls = *new WaitingCalls;
   return calls;
 }
 
-void ParkedCalls::add(ParkedCall& call) {
+void WaitingCalls::add(WaitingCall& call) {
   DAMPER_CHECK(!call.in_line_);
   const std::lock_guard lock(mutex_);
   call.in_line_ = true;
@@ -20,7 +20,7 @@ void ParkedCalls::add(ParkedCall& call) {
   first_ = &call;
 }
 
-void ParkedCalls::remove(ParkedCall& call) {
+void WaitingCalls::remove(WaitingCall& call) {
   if (!call.in_line_) return;
   const std::lock_guard lock(mutex_);
   call.in_line_ = false;
@@ -28,9 +28,9 @@ void ParkedCalls::remove(ParkedCall& call) {
   (call.previous_ != nullptr ? call.previous_->next_ : first_) = call.next_;
 }
 
-void ParkedCalls::on_flip() noexcept {
+void WaitingCalls::on_flip() noexcept {
   const std::lock_guard lock(mutex_);
-  for (ParkedCall* call = first_; call != nullptr; call = call->next_) call->on_flip();
+  for (WaitingCall* call = first_; call != nullptr; call = call->next_) call->on_flip();
 }
 
 }  // namespace damper::run

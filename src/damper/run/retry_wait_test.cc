@@ -1,4 +1,4 @@
-#include "damper/run/parking.h"
+#include "damper/run/retry_wait.h"
 
 #include <gtest/gtest.h>
 
@@ -27,47 +27,47 @@ engine::Call failed_call(Dependency& dependency) {
   return call;
 }
 
-TEST(Parking, WakesWhenTheRetryIsDueAndNotBefore) {
+TEST(WaitingThreads, WakesWhenTheRetryIsDueAndNotBefore) {
   Dependency dependency("test", waits(10ms));
   const Instant before = now();
   engine::Call call = failed_call(dependency);
-  const engine::Step* step = &park(call, {});
-  while (!step->sends) step = &park(call, {});  // Somebody else's flip.
+  const engine::Step* step = &wait_for_retry(call, {});
+  while (!step->sends) step = &wait_for_retry(call, {});  // Somebody else's flip.
   EXPECT_GE(now(), before + 10ms);
   (void)call.on_cancel(now());
 }
 
-TEST(Parking, ASwitchThatIsOffAlreadyIsSeenWithoutWaiting) {
+TEST(WaitingThreads, ASwitchThatIsOffAlreadyIsSeenWithoutWaiting) {
   Dependency dependency("test", waits(1h));
   engine::Call call = failed_call(dependency);
   dependency.switches().set(admit::Switch::retries, {.off = true});
-  EXPECT_EQ(park(call, {}).verdict, Verdict::switched_off);
+  EXPECT_EQ(wait_for_retry(call, {}).verdict, Verdict::switched_off);
 }
 
-TEST(Parking, AStopThatWasRequestedAlreadyIsSeenWithoutWaiting) {
+TEST(WaitingThreads, AStopThatWasRequestedAlreadyIsSeenWithoutWaiting) {
   Dependency dependency("test", waits(1h));
   engine::Call call = failed_call(dependency);
   std::stop_source stop;
   stop.request_stop();
-  EXPECT_EQ(park(call, stop.get_token()).verdict, Verdict::cancelled);
+  EXPECT_EQ(wait_for_retry(call, stop.get_token()).verdict, Verdict::cancelled);
 }
 
-TEST(Parking, ARetryThatIsDueIsNotSentAfterAStop) {
+TEST(WaitingThreads, ARetryThatIsDueIsNotSentAfterAStop) {
   Dependency dependency("test", waits(1ns));
   engine::Call call = failed_call(dependency);
   std::stop_source stop;
   stop.request_stop();
-  EXPECT_EQ(park(call, stop.get_token()).verdict, Verdict::cancelled);
+  EXPECT_EQ(wait_for_retry(call, stop.get_token()).verdict, Verdict::cancelled);
 }
 
-TEST(Parking, NoFlipIsMissedHoweverItFallsBetweenLookingAndWaiting) {
+TEST(WaitingThreads, NoFlipIsMissedHoweverItFallsBetweenLookingAndWaiting) {
   for (int i = 0; i < 300; ++i) {
     Dependency dependency("test", waits(1h));
     engine::Call call = failed_call(dependency);
     const std::jthread flips(
         [&] { dependency.switches().set(admit::Switch::retries, {.off = true}); });
-    const engine::Step* step = &park(call, {});
-    while (!step->over()) step = &park(call, {});
+    const engine::Step* step = &wait_for_retry(call, {});
+    while (!step->over()) step = &wait_for_retry(call, {});
     ASSERT_EQ(step->verdict, Verdict::switched_off);
   }
 }
