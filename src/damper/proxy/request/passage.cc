@@ -7,7 +7,7 @@
 #include "damper/base/check.h"
 #include "damper/decide/idempotency.h"
 #include "damper/decide/layering.h"
-#include "damper/http/headers/guard_arrival.h"
+#include "damper/http/headers/arrival.h"
 #include "damper/proxy/request/forward_fields.h"
 #include "damper/proxy/request/passage_sink.h"
 #include "damper/run/clock.h"
@@ -68,10 +68,10 @@ void Passage::recycle() {
 }
 
 void Passage::abandon() {
-  sink_.parked_.remove(*this);
+  sink_.waiting_.remove(*this);
   if (driver_) driver_->forget(now());
-  if (route_ != nullptr && route_->gate != nullptr) {
-    route_->gate->leave(*this, true, now());
+  if (route_ != nullptr && route_->admission != nullptr) {
+    route_->admission->leave(*this, true, now());
   }
   for (const auto& lane : lanes_) {
     if (lane != nullptr) settle(*lane, Outcome::cancelled), lane->release();
@@ -169,13 +169,13 @@ void Passage::enter(Instant now) {
     if (!route_->shared->try_take(now)) {
       return answer(rate_limited(route_->shared->rate_wait(now)));
     }
-    if (route_->gate != nullptr) {
+    if (route_->admission != nullptr) {
       const Duration timeout = route_->shared->dependency().terms().timeout;
       const auto deadline = inherited_.deadline.earlier(schedule::Deadline::in(timeout, arrived_));
-      const Gate::Answer said =
-          route_->gate->enter(*this, inherited_.criticality, deadline.at(), now);
+      const RouteAdmission::Answer said =
+          route_->admission->enter(*this, inherited_.criticality, deadline.at(), now);
       if (said.answer == http::Admission::Answer::refused) {
-        return on_turned_away(said.verdict, said.retry_after, now);
+        return on_refused(said.verdict, said.retry_after, now);
       }
       if (said.answer == http::Admission::Answer::waits) {
         state_ = State::waiting;
@@ -186,9 +186,9 @@ void Passage::enter(Instant now) {
   call(now);
 }
 
-void Passage::on_let_in(Instant now) { call(now); }
+void Passage::on_admitted(Instant now) { call(now); }
 
-void Passage::on_turned_away(Verdict verdict, Duration retry_after, Instant /*now*/) {
+void Passage::on_refused(Verdict verdict, Duration retry_after, Instant /*now*/) {
   OwnAnswer refusal = own_answer(verdict, Outcome::success);
   if (refusal.status != 504) refusal.retry_after = std::max(retry_after, Duration{1});
   answer(refusal);
@@ -268,8 +268,8 @@ void Passage::give_up(int place) {
 
 void Passage::wake_at(Instant when) {
   arm(when);
-  if (driver_->is_parked() == Waiter::is_parked()) return;
-  driver_->is_parked() ? sink_.parked_.add(*this) : sink_.parked_.remove(*this);
+  if (driver_->is_waiting() == Waiter::is_waiting()) return;
+  driver_->is_waiting() ? sink_.waiting_.add(*this) : sink_.waiting_.remove(*this);
 }
 
 void Passage::on_timer(Instant now) {
@@ -291,7 +291,7 @@ void Passage::end(CloseReason reason) {
   Timer::cancel();
   if (driver_ && !driver_->is_over()) driver_->on_cancel(now);
   if (was < State::passing) verdict_ = Verdict::cancelled;
-  sink_.parked_.remove(*this);
+  sink_.waiting_.remove(*this);
   const auto leave = [&](PassageLane& lane) {
     if (lane.is_free()) return;
     // What the client has said up to its end of a tunnel still goes to the replica.
@@ -304,7 +304,8 @@ void Passage::end(CloseReason reason) {
     if (lane != nullptr) leave(*lane);
   }
   record(reason);
-  if (route_ != nullptr && route_->gate != nullptr) route_->gate->leave(*this, !end_sent_, now);
+  if (route_ != nullptr && route_->admission != nullptr)
+    route_->admission->leave(*this, !end_sent_, now);
   look_for_the_end();
 }
 

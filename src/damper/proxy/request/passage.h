@@ -8,11 +8,11 @@
 #include <optional>
 #include <string>
 
-#include "damper/http/client/parked_line.h"
+#include "damper/http/client/waiting_line.h"
 #include "damper/http/codec/stream.h"
 #include "damper/http/net/loop.h"
-#include "damper/proxy/data/gate.h"
 #include "damper/proxy/data/loop_table.h"
+#include "damper/proxy/data/route_admission.h"
 #include "damper/proxy/request/access_record.h"
 #include "damper/proxy/request/kept_body.h"
 #include "damper/proxy/request/kept_head.h"
@@ -59,9 +59,9 @@ class PassageSink;
 // Thread safety: none; one loop.
 // Cost: no allocation once it has carried a request as large; but for attempts beside another one.
 class Passage final : public http::StreamUser,
-                      private Gate::Guest,
+                      private RouteAdmission::Request,
                       private http::Loop::Timer,
-                      private http::ParkedLine::Waiter {
+                      private http::WaitingLine::Waiter {
  public:
   explicit Passage(PassageSink& sink);
   Passage(const Passage&) = delete;
@@ -118,8 +118,8 @@ class Passage final : public http::StreamUser,
   void on_close(http::CloseReason reason) override;
 
   // ---- The door
-  void on_let_in(Instant now) override;
-  void on_turned_away(Verdict verdict, Duration retry_after, Instant now) override;
+  void on_admitted(Instant now) override;
+  void on_refused(Verdict verdict, Duration retry_after, Instant now) override;
   void enter(Instant now);
   void call(Instant now);
 

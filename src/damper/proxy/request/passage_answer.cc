@@ -161,7 +161,7 @@ void Passage::drop_fallback() {
 
 void Passage::on_verdict(Verdict verdict) {
   verdict_ = verdict;
-  sink_.parked_.remove(*this);
+  sink_.waiting_.remove(*this);
   if (down_ == nullptr) return;  // The client has gone.
   if (verdict == Verdict::success) {
     drop_fallback();

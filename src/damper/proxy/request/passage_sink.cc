@@ -7,7 +7,7 @@
 namespace damper::proxy {
 
 PassageSink::PassageSink(http::Loop& loop, std::shared_ptr<const LoopTable> table, AccessSink& log)
-    : TurnEnd(loop), loop_(loop), log_(log), table_(std::move(table)), parked_(loop) {
+    : TurnEnd(loop), loop_(loop), log_(log), table_(std::move(table)), waiting_(loop) {
   spare_.reserve(kMostSpare);
 }
 

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "damper/http/client/parked_line.h"
+#include "damper/http/client/waiting_line.h"
 #include "damper/http/codec/connection.h"
 #include "damper/http/net/loop.h"
 #include "damper/proxy/data/loop_table.h"
@@ -44,7 +44,7 @@ class PassageSink final : public http::RequestSink, private http::Loop::TurnEnd 
   http::Loop& loop_;
   AccessSink& log_;
   std::shared_ptr<const LoopTable> table_;
-  http::ParkedLine parked_;
+  http::WaitingLine waiting_;
   ForwardFields forward_;
   std::vector<http::Field> scratch_;  // the fields of the answer that is being passed on
   Passage* first_ = nullptr;          // those under way

@@ -14,8 +14,8 @@
 #include "damper/http/client/client.h"
 #include "damper/http/net/net_testing.h"
 #include "damper/http/server/server.h"
-#include "damper/proxy/data/gate.h"
 #include "damper/proxy/data/loop_table.h"
+#include "damper/proxy/data/route_admission.h"
 #include "damper/proxy/request/passage_sink.h"
 #include "damper/run/clock.h"
 
@@ -284,11 +284,13 @@ class Stage final : private AccessSink {
         route, std::make_shared<SharedCluster>(cluster, nullptr, now), now);
     upstream = std::make_shared<Upstream>(
         loop, Upstream::Setting{.config = cluster, .tls = no_tls_, .addresses = no_addresses_});
-    if (route.admission) gate = std::make_shared<Gate>(loop, *route.admission);
+    if (route.admission) admission = std::make_shared<RouteAdmission>(loop, *route.admission);
     auto table = std::make_shared<LoopTable>(
         LoopTable{.config = config, .matcher = RouteMatcher(config->routes), .routes = {}});
-    table->routes.push_back(
-        {.config = &config->routes[0], .shared = shared, .upstream = upstream, .gate = gate});
+    table->routes.push_back({.config = &config->routes[0],
+                             .shared = shared,
+                             .upstream = upstream,
+                             .admission = admission});
     sink.emplace(loop, std::move(table), static_cast<AccessSink&>(*this));
     server_.emplace(loop, http::ServerOptions{.limits = limits}, *sink);
     const auto error = server_->listen();
@@ -364,7 +366,7 @@ class Stage final : private AccessSink {
   http::Protocol client_protocol = http::Protocol::h1;
   std::shared_ptr<SharedRoute> shared;
   std::shared_ptr<Upstream> upstream;
-  std::shared_ptr<Gate> gate;
+  std::shared_ptr<RouteAdmission> admission;
   std::optional<PassageSink> sink;
   std::string url;
   std::vector<Recorded> records;

@@ -306,7 +306,7 @@ TEST(Passage, TheGateLetsInHoldsAndTurnsAway) {
   ask();
   stage.run_until([&] { return first != nullptr; });
   ask();
-  stage.run_until([&] { return stage.gate->admission().depth() == 1; });
+  stage.run_until([&] { return stage.admission->admission().depth() == 1; });
   EXPECT_EQ(backend.requests(), 1u);
   first->respond(200, "first");
   stage.run_until([&] { return statuses.size() == 2; });
@@ -318,16 +318,16 @@ TEST(Passage, TheGateLetsInHoldsAndTurnsAway) {
   ask();
   Talker talker(stage.client());
   talker.open(stage.url, stage.make("GET", "/"));
-  stage.run_until([&] { return stage.gate->admission().depth() == 2; });
+  stage.run_until([&] { return stage.admission->admission().depth() == 2; });
   talker.cancel();
   stage.run_until([&] { return statuses.size() == 3; });
   EXPECT_EQ(statuses.back(), 503);
   EXPECT_EQ(verdicts.back(), "shed");
-  EXPECT_EQ(stage.gate->admission().depth(), 0u);
-  EXPECT_EQ(stage.gate->admission().in_flight(), 1);
+  EXPECT_EQ(stage.admission->admission().depth(), 0u);
+  EXPECT_EQ(stage.admission->admission().in_flight(), 1);
   first->respond(200);
   (void)stage.record();
-  EXPECT_EQ(stage.gate->admission().in_flight(), 0);
+  EXPECT_EQ(stage.admission->admission().in_flight(), 0);
 }
 
 }  // namespace

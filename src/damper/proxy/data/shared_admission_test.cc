@@ -1,4 +1,4 @@
-#include "damper/proxy/data/shared_gate.h"
+#include "damper/proxy/data/shared_admission.h"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "damper/http/net/net_testing.h"
-#include "damper/proxy/data/gate.h"
+#include "damper/proxy/data/route_admission.h"
 #include "damper/run/clock.h"
 
 namespace damper::proxy {
@@ -32,9 +32,9 @@ http::AdmissionOptions patient(std::int32_t limit, std::int32_t capacity = 100) 
   return options;
 }
 
-struct Guest final : Gate::Guest {
-  void on_let_in(Instant) override { heard += "in"; }
-  void on_turned_away(Verdict verdict, Duration, Instant) override { heard += name(verdict); }
+struct Visitor final : RouteAdmission::Request {
+  void on_admitted(Instant) override { heard += "in"; }
+  void on_refused(Verdict verdict, Duration, Instant) override { heard += name(verdict); }
   std::string heard;
 };
 
@@ -43,20 +43,20 @@ class ASharedGate : public ::testing::Test {
  protected:
   struct Side {
     http::Loop loop;
-    std::unique_ptr<Gate> gate;
+    std::unique_ptr<RouteAdmission> gate;
   };
   void begin(const http::AdmissionOptions& options) {
-    shared = std::make_shared<SharedGate>(options, sides.size());
+    shared = std::make_shared<SharedAdmission>(options, sides.size());
     for (std::size_t i = 0; i < sides.size(); ++i) {
-      sides[i].gate = std::make_unique<Gate>(sides[i].loop, options, shared, i);
+      sides[i].gate = std::make_unique<RouteAdmission>(sides[i].loop, options, shared, i);
     }
   }
-  Answer enter(std::size_t side, Guest& guest, admit::Criticality criticality = critical) {
+  Answer enter(std::size_t side, Visitor& visitor, admit::Criticality criticality = critical) {
     Side& at = sides[side];
-    return at.gate->enter(guest, criticality, kNever, at.loop.now()).answer;
+    return at.gate->enter(visitor, criticality, kNever, at.loop.now()).answer;
   }
-  void leave(std::size_t side, Guest& guest) {
-    sides[side].gate->leave(guest, false, sides[side].loop.now());
+  void leave(std::size_t side, Visitor& visitor) {
+    sides[side].gate->leave(visitor, false, sides[side].loop.now());
   }
   // What there is to do now on that loop.
   void turn(std::size_t side) {
@@ -67,12 +67,12 @@ class ASharedGate : public ::testing::Test {
   }
   void TearDown() override {
     for (Side& side : sides) side.gate.reset();
-    EXPECT_FALSE(shared->someone_waits());
+    EXPECT_FALSE(shared->has_claims());
   }
 
-  std::shared_ptr<SharedGate> shared;
+  std::shared_ptr<SharedAdmission> shared;
   std::array<Side, 3> sides;
-  Guest a, b, c, d, e;
+  Visitor a, b, c, d, e;
 };
 
 TEST_F(ASharedGate, HasOneLimitAndOneLineForAllLoops) {  // Invariant (1).
@@ -121,8 +121,9 @@ TEST_F(ASharedGate, LoopsTakeTurns) {  // Invariant (4).
   EXPECT_EQ(enter(1, d), Answer::waits);
   EXPECT_EQ(enter(2, e), Answer::waits);
   std::string order;
-  const std::array<std::pair<std::size_t, Guest*>, 4> waiting{{{0, &b}, {0, &c}, {1, &d}, {2, &e}}};
-  std::pair<std::size_t, Guest*> last{0, &a};
+  const std::array<std::pair<std::size_t, Visitor*>, 4> waiting{
+      {{0, &b}, {0, &c}, {1, &d}, {2, &e}}};
+  std::pair<std::size_t, Visitor*> last{0, &a};
   for (int i = 0; i < 4; ++i) {
     leave(last.first, *last.second);
     for (std::size_t side = 0; side < 3; ++side) turn(side);
@@ -164,7 +165,7 @@ TEST_F(ASharedGate, APlaceThatComesForNobodyGoesOn) {  // Invariant (2).
   EXPECT_EQ(enter(1, b), Answer::waits);
   EXPECT_EQ(enter(2, c), Answer::waits);
   leave(0, a);  // To loop 1.
-  leave(1, b);  // Whose guest goes away.
+  leave(1, b);  // Whose visitor goes away.
   turn(2);
   EXPECT_EQ(c.heard, "");
   turn(1);
@@ -222,22 +223,22 @@ TEST_F(ASharedGate, AHigherLimitLetsInWhoHasRoomNow) {
 }
 
 // Comes again and again, and stays for a turn of its loop.
-class Regular final : public Gate::Guest, public http::Loop::TurnEnd {
+class Regular final : public RouteAdmission::Request, public http::Loop::TurnEnd {
  public:
   struct House {
     std::atomic<int> inside = 0, most = 0, left = 0;  // left: visits to go, of all
   };
-  Regular(http::Loop& loop, Gate& gate, House& house, int visits)
+  Regular(http::Loop& loop, RouteAdmission& gate, House& house, int visits)
       : TurnEnd(loop), loop_(loop), gate_(gate), house_(house), visits_(visits) {}
   void come() {
     if (visits_-- == 0) return;
     const auto said = gate_.enter(*this, critical, kNever, loop_.now());
     EXPECT_NE(said.answer, Answer::refused);
-    if (said.answer == Answer::runs) on_let_in(loop_.now());
+    if (said.answer == Answer::runs) on_admitted(loop_.now());
   }
 
  private:
-  void on_let_in(Instant) override {
+  void on_admitted(Instant) override {
     const int now = ++house_.inside;
     int most = house_.most;
     while (now > most && !house_.most.compare_exchange_weak(most, now)) {
@@ -250,22 +251,22 @@ class Regular final : public Gate::Guest, public http::Loop::TurnEnd {
     --house_.left;
     come();
   }
-  void on_turned_away(Verdict, Duration, Instant) override { ADD_FAILURE(); }
+  void on_refused(Verdict, Duration, Instant) override { ADD_FAILURE(); }
 
   http::Loop& loop_;
-  Gate& gate_;
+  RouteAdmission& gate_;
   House& house_;
   int visits_;
 };
 
 // Invariants (1), (2): a place that got lost, or a loop that was not woken, would end in a stop.
 // One that had no room but on its own would be alone with its last visits.
-TEST(SharedGate, OnSeveralThreadsEverybodyGetsInAndNeverTooMany) {
+TEST(SharedAdmission, OnSeveralThreadsEverybodyGetsInAndNeverTooMany) {
   constexpr std::array<std::size_t, 3> kGuests = {5, 1, 1};
   constexpr std::size_t kLoops = kGuests.size();
   constexpr int kVisits = 3000;
   for (const std::int32_t limit : {1, 2, 5}) {
-    const auto shared = std::make_shared<SharedGate>(patient(limit), kLoops);
+    const auto shared = std::make_shared<SharedAdmission>(patient(limit), kLoops);
     Regular::House house;
     house.left = 7 * kVisits;
     std::array<http::Loop, kLoops> loops;
@@ -274,13 +275,13 @@ TEST(SharedGate, OnSeveralThreadsEverybodyGetsInAndNeverTooMany) {
       http::Loop& loop = loops[number];
       const auto work = boost::asio::make_work_guard(loop.context());
       auto watchdog = std::make_unique<http::Watchdog>(loop);
-      auto gate = std::make_unique<Gate>(loop, patient(limit), shared, number);
-      std::vector<std::unique_ptr<Regular>> guests;
+      auto gate = std::make_unique<RouteAdmission>(loop, patient(limit), shared, number);
+      std::vector<std::unique_ptr<Regular>> visitors;
       for (std::size_t i = 0; i < kGuests[number]; ++i) {
-        guests.push_back(std::make_unique<Regular>(loop, *gate, house, kVisits));
+        visitors.push_back(std::make_unique<Regular>(loop, *gate, house, kVisits));
       }
       for (++running; running < static_cast<int>(kLoops);) std::this_thread::yield();
-      for (const auto& guest : guests) guest->come();
+      for (const auto& visitor : visitors) visitor->come();
       class Done final : public http::Loop::Timer {
        public:
         Done(http::Loop& loop, Regular::House& house) : Timer(loop), house_(house) { look(); }
@@ -293,7 +294,7 @@ TEST(SharedGate, OnSeveralThreadsEverybodyGetsInAndNeverTooMany) {
         Regular::House& house_;
       } done(loop, house);
       loop.run();
-      guests.clear();
+      visitors.clear();
       gate.reset();
       --running;
       while (running > 0) std::this_thread::yield();  // Loops outlive all gates.
@@ -303,28 +304,28 @@ TEST(SharedGate, OnSeveralThreadsEverybodyGetsInAndNeverTooMany) {
     for (std::thread& thread : threads) thread.join();
     EXPECT_EQ(house.left, 0) << "limit " << limit;
     EXPECT_LE(house.most, limit);
-    EXPECT_FALSE(shared->someone_waits());
+    EXPECT_FALSE(shared->has_claims());
     EXPECT_EQ(shared->line().depth(), 0U);
   }
 }
 
 // Whoever has acquired a place for it gives that back (2), or it comes.
-TEST(SharedGate, NoPlaceIsLostOnALoopThatChangesItsMind) {
-  struct Counting final : SharedGate::Side {
-    void on_place() override { ++places; }
+TEST(SharedAdmission, NoPlaceIsLostOnALoopThatChangesItsMind) {
+  struct Counting final : SharedAdmission::Side {
+    void on_slot() override { ++places; }
     int places = 0;
   } side;
-  const auto shared = std::make_shared<SharedGate>(patient(1), 1);
+  const auto shared = std::make_shared<SharedAdmission>(patient(1), 1);
   http::Loop loop;
   shared->join(0, loop, side);
   std::atomic<bool> begun = false, done = false;
   std::thread giver([&] {
-    for (begun = true; !done;) shared->share_out(SharedGate::kNoLoop);
+    for (begun = true; !done;) shared->share_out(SharedAdmission::kNoLoop);
   });
   const Instant end = add(run::now(), std::chrono::seconds(10));
   while (!begun) std::this_thread::yield();
   for (int i = 0, came = 0; i < 500'000 && came < 50'000; ++i) {
-    shared->ask(0, critical);
+    shared->claim(0, critical);
     if (shared->try_withdraw(0)) continue;
     while (side.places == 0 && run::now() < end) {
       loop.context().restart();
@@ -338,7 +339,7 @@ TEST(SharedGate, NoPlaceIsLostOnALoopThatChangesItsMind) {
   done = true;
   giver.join();
   EXPECT_EQ(shared->limit().in_flight(), 0);
-  shared->part(0);
+  shared->leave(0);
 }
 
 }  // namespace

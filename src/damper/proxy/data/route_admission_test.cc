@@ -1,4 +1,4 @@
-#include "damper/proxy/data/gate.h"
+#include "damper/proxy/data/route_admission.h"
 
 #include <gtest/gtest.h>
 
@@ -13,9 +13,9 @@ namespace {
 using namespace std::chrono_literals;
 using http::Admission;
 
-struct Guest final : Gate::Guest {
-  void on_let_in(Instant) override { heard += "in"; }
-  void on_turned_away(Verdict verdict, Duration, Instant) override { heard += name(verdict); }
+struct Visitor final : RouteAdmission::Request {
+  void on_admitted(Instant) override { heard += "in"; }
+  void on_refused(Verdict verdict, Duration, Instant) override { heard += name(verdict); }
   std::string heard;
 };
 
@@ -29,10 +29,10 @@ http::AdmissionOptions narrow() {
   return options;
 }
 
-class AGate : public ::testing::Test {
+class ARouteAdmission : public ::testing::Test {
  protected:
-  Admission::Answer enter(Guest& guest) {
-    return gate.enter(guest, admit::Criticality::critical, kNever, loop.now()).answer;
+  Admission::Answer enter(Visitor& visitor) {
+    return gate.enter(visitor, admit::Criticality::critical, kNever, loop.now()).answer;
   }
   // What there is to do now.
   void turn() {
@@ -40,12 +40,12 @@ class AGate : public ::testing::Test {
     loop.run();
   }
   http::Loop loop;
-  std::shared_ptr<SharedGate> shared = std::make_shared<SharedGate>(narrow(), 1);
-  Gate gate{loop, narrow(), shared, 0};
-  Guest first, second, third;
+  std::shared_ptr<SharedAdmission> shared = std::make_shared<SharedAdmission>(narrow(), 1);
+  RouteAdmission gate{loop, narrow(), shared, 0};
+  Visitor first, second, third;
 };
 
-TEST_F(AGate, GivesAFreePlaceToWhoWaitsAtTheEndOfTheTurn) {  // Invariants (1), (2).
+TEST_F(ARouteAdmission, GivesAFreePlaceToWhoWaitsAtTheEndOfTheTurn) {  // Invariants (1), (2).
   EXPECT_EQ(enter(first), Admission::Answer::runs);
   EXPECT_EQ(enter(second), Admission::Answer::waits);
   gate.leave(first, false, loop.now());
@@ -57,7 +57,7 @@ TEST_F(AGate, GivesAFreePlaceToWhoWaitsAtTheEndOfTheTurn) {  // Invariants (1), 
   EXPECT_EQ(gate.admission().in_flight(), 0);
 }
 
-TEST_F(AGate, TurnsAwayWhoHasWaitedForTooLong) {
+TEST_F(ARouteAdmission, TurnsAwayWhoHasWaitedForTooLong) {
   EXPECT_EQ(enter(first), Admission::Answer::runs);
   EXPECT_EQ(enter(second), Admission::Answer::waits);
   const http::Watchdog watchdog(loop);
@@ -66,7 +66,7 @@ TEST_F(AGate, TurnsAwayWhoHasWaitedForTooLong) {
   EXPECT_EQ(gate.admission().depth(), 0u);
 }
 
-TEST_F(AGate, SaysNothingToWhoHasLeft) {  // Invariant (1).
+TEST_F(ARouteAdmission, SaysNothingToWhoHasLeft) {  // Invariant (1).
   EXPECT_EQ(enter(first), Admission::Answer::runs);
   EXPECT_EQ(enter(second), Admission::Answer::waits);
   gate.leave(second, true, loop.now());
@@ -78,7 +78,7 @@ TEST_F(AGate, SaysNothingToWhoHasLeft) {  // Invariant (1).
   gate.leave(third, false, loop.now());
 }
 
-TEST_F(AGate, SaysAtOnceThatThereIsNoRoom) {
+TEST_F(ARouteAdmission, SaysAtOnceThatThereIsNoRoom) {
   EXPECT_EQ(enter(first), Admission::Answer::runs);
   EXPECT_EQ(enter(second), Admission::Answer::waits);
   const auto said = gate.enter(third, admit::Criticality::sheddable, kNever, loop.now());
@@ -90,7 +90,7 @@ TEST_F(AGate, SaysAtOnceThatThereIsNoRoom) {
   gate.leave(first, true, loop.now());
 }
 
-TEST_F(AGate, AReloadLetsInWhoHasRoomNow) {
+TEST_F(ARouteAdmission, AReloadLetsInWhoHasRoomNow) {
   EXPECT_EQ(enter(first), Admission::Answer::runs);
   EXPECT_EQ(enter(second), Admission::Answer::waits);
   http::AdmissionOptions wider = narrow();
