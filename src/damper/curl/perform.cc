@@ -11,6 +11,7 @@
 #include "damper/decide/layering.h"
 #include "damper/decide/retry_after.h"
 #include "damper/run/blocking.h"
+#include "damper/run/clock.h"
 #include "damper/run/scope.h"
 #include "damper/schedule/deadline_header.h"
 
@@ -140,7 +141,7 @@ std::string_view header(CURL* handle, const char* name) {
 
 Result<long> answered(CURL* handle, long status) {
   decide::Report report{.outcome = decide::classify_http(static_cast<int>(status))};
-  const auto now = std::chrono::floor<milliseconds>(std::chrono::system_clock::now());
+  const UnixTime now = run::wall_time();
   decide::read_retry_after(header(handle, "Retry-After"), now, report);
   decide::read_rate_limit_reset(header(handle, "RateLimit-Reset"), now, report);
   decide::read_rate_limit_reset(header(handle, "X-RateLimit-Reset"), now, report);

@@ -8,6 +8,7 @@
 #include <boost/asio/execution/outstanding_work.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/prefer.hpp>
+#include <boost/intrusive/list.hpp>
 #include <memory>
 #include <optional>
 #include <type_traits>
@@ -17,14 +18,17 @@
 
 namespace damper::http {
 
-// Something that its caller can give up.
-class Cancellable {
+// A request that its caller can cancel. It leaves its CancellableList when it is destroyed.
+class Cancellable : public boost::intrusive::list_base_hook<
+                        boost::intrusive::link_mode<boost::intrusive::auto_unlink>> {
  public:
   virtual void cancel() = 0;
 
  protected:
   ~Cancellable() = default;
 };
+using CancellableList =
+    boost::intrusive::list<Cancellable, boost::intrusive::constant_time_size<false>>;
 
 // A Completion is who is told the result of a request, whatever the caller waits with.
 template <class Result>

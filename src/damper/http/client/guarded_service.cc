@@ -17,7 +17,6 @@ GuardedService::GuardedService(Loop& loop, Dependency& dependency,
       replicas_(options.endpoints.size(), options.replicas),
       waiting_(loop) {
   DAMPER_CHECK(!find_error(options));
-  spare_.reserve(kMostSpare);
   if (decide::valid_owner(dependency.name())) owner_ = dependency.name();
   for (const std::string& text : options.endpoints) {
     const Endpoint endpoint = *parse_endpoint(text);
@@ -28,16 +27,7 @@ GuardedService::GuardedService(Loop& loop, Dependency& dependency,
 }
 
 GuardedService::~GuardedService() {
-  while (first_ != nullptr) first_->cancel();
-  for (void* const memory : spare_) ::operator delete(memory);
-}
-
-void GuardedService::keep(void* memory) noexcept {
-  if (spare_.size() < kMostSpare) {
-    spare_.push_back(memory);
-  } else {
-    ::operator delete(memory);
-  }
+  while (!calls_.empty()) calls_.front().cancel();
 }
 
 void GuardedService::start(Request&& request, const RequestOptions& options, Modify&& modify,

@@ -1,14 +1,13 @@
 #include "damper/http/client/waiting_line.h"
 
 #include <boost/asio/post.hpp>
-#include <utility>
 
 #include "damper/base/check.h"
 #include "damper/run/waiting_calls.h"
 
 namespace damper::http {
 
-// Hears of flips on any thread, and has the line asked on its loop.
+// Is called for flips on any thread, and posts WaitingLine::on_flip() to its loop.
 class WaitingLine::Watch final : public run::WaitingCall,
                                  public std::enable_shared_from_this<Watch> {
  public:
@@ -27,7 +26,7 @@ class WaitingLine::Watch final : public run::WaitingCall,
     });
   }
 
-  WaitingLine* line_;  // of the loop's thread
+  WaitingLine* line_;  // used on the loop's thread alone
   Loop& loop_;
 };
 
@@ -35,40 +34,27 @@ WaitingLine::WaitingLine(Loop& loop) : loop_(loop), watch_(std::make_shared<Watc
 
 WaitingLine::~WaitingLine() { watch_->stop(); }
 
-void WaitingLine::push(Waiter& waiter) noexcept {
-  waiter.flips_seen_ = flips_;
-  waiter.after_ = nullptr;
-  waiter.before_ = std::exchange(last_, &waiter);
-  (waiter.before_ != nullptr ? waiter.before_->after_ : first_) = &waiter;
-}
-
-void WaitingLine::unlink(Waiter& waiter) noexcept {
-  (waiter.before_ != nullptr ? waiter.before_->after_ : first_) = waiter.after_;
-  (waiter.after_ != nullptr ? waiter.after_->before_ : last_) = waiter.before_;
-}
-
 void WaitingLine::add(Waiter& waiter) {
-  DAMPER_CHECK(!waiter.waiting_);
-  if (first_ == nullptr) run::WaitingCalls::of_process().add(*watch_);
-  waiter.waiting_ = true;
-  push(waiter);
-  // Once more, now that a flip would be heard: one in between is not missed.
-  waiter.on_flip(loop_.now());
+  DAMPER_CHECK(!waiter.is_waiting());
+  if (waiters_.empty()) run::WaitingCalls::of_process().add(*watch_);
+  waiter.flips_seen_ = flips_;
+  waiters_.push_back(waiter);
+  waiter.on_flip(loop_.now());  // After it was added: a flip in between is not missed.
 }
 
 void WaitingLine::remove(Waiter& waiter) {
-  if (!std::exchange(waiter.waiting_, false)) return;
-  unlink(waiter);
-  if (first_ == nullptr) run::WaitingCalls::of_process().remove(*watch_);
+  if (!waiter.is_waiting()) return;
+  waiters_.erase(Waiters::s_iterator_to(waiter));
+  if (waiters_.empty()) run::WaitingCalls::of_process().remove(*watch_);
 }
 
-// Those that were asked go to the end of the line, where those that park meanwhile go as well.
+// Calls that saw this flip are moved to the end of the line, behind which new ones are added.
 void WaitingLine::on_flip() {
   ++flips_;
-  while (first_ != nullptr && first_->flips_seen_ != flips_) {
-    Waiter& waiter = *first_;
-    unlink(waiter);
-    push(waiter);
+  while (!waiters_.empty() && waiters_.front().flips_seen_ != flips_) {
+    Waiter& waiter = waiters_.front();
+    waiter.flips_seen_ = flips_;
+    waiters_.splice(waiters_.end(), waiters_, waiters_.begin());
     waiter.on_flip(loop_.now());
   }
 }
