@@ -15,7 +15,7 @@
 #include "damper/proxy/data/route_admission.h"
 #include "damper/proxy/request/access_log.h"
 #include "damper/proxy/request/access_metrics.h"
-#include "damper/proxy/request/passage_sink.h"
+#include "damper/proxy/request/request_factory.h"
 
 namespace damper::proxy {
 namespace {
@@ -105,7 +105,7 @@ class Worker::OnLoop final {
   Gates gates_;
   std::vector<std::shared_ptr<Upstream>> unneeded_upstreams_;
   std::vector<std::shared_ptr<RouteAdmission>> unneeded_gates_;
-  std::unique_ptr<PassageSink> sink_;
+  std::unique_ptr<RequestFactory> sink_;
   std::vector<Listener> listeners_;  // as in the configuration
   std::vector<std::unique_ptr<http::Server>> draining_;
   std::vector<std::function<void()>> drained_;  // who waits for that
@@ -179,7 +179,7 @@ void Worker::OnLoop::use_routes(const ProxyGeneration& generation) {
                 .matcher = RouteMatcher(generation.config->routes),
                 .routes = std::move(routes)});
   if (sink_ == nullptr) {
-    sink_ = std::make_unique<PassageSink>(loop, table_, *log_);
+    sink_ = std::make_unique<RequestFactory>(loop, table_, *log_);
   } else {
     sink_->use(table_);
   }

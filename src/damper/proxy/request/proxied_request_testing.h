@@ -1,5 +1,5 @@
-#ifndef DAMPER_PROXY_REQUEST_PASSAGE_TESTING_H_
-#define DAMPER_PROXY_REQUEST_PASSAGE_TESTING_H_
+#ifndef DAMPER_PROXY_REQUEST_PROXIED_REQUEST_TESTING_H_
+#define DAMPER_PROXY_REQUEST_PROXIED_REQUEST_TESTING_H_
 
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@
 #include "damper/http/server/server.h"
 #include "damper/proxy/data/loop_table.h"
 #include "damper/proxy/data/route_admission.h"
-#include "damper/proxy/request/passage_sink.h"
+#include "damper/proxy/request/request_factory.h"
 #include "damper/run/clock.h"
 
 namespace damper::proxy {
@@ -367,7 +367,7 @@ class Stage final : private AccessSink {
   std::shared_ptr<SharedRoute> shared;
   std::shared_ptr<Upstream> upstream;
   std::shared_ptr<RouteAdmission> admission;
-  std::optional<PassageSink> sink;
+  std::optional<RequestFactory> sink;
   std::string url;
   std::vector<Recorded> records;
 
@@ -395,4 +395,4 @@ class Stage final : private AccessSink {
 
 }  // namespace damper::proxy
 
-#endif  // DAMPER_PROXY_REQUEST_PASSAGE_TESTING_H_
+#endif  // DAMPER_PROXY_REQUEST_PROXIED_REQUEST_TESTING_H_

@@ -1,6 +1,6 @@
-#include "damper/proxy/request/passage.h"
+#include "damper/proxy/request/proxied_request.h"
 
-#include "damper/proxy/request/passage_testing.h"
+#include "damper/proxy/request/proxied_request_testing.h"
 
 namespace damper::proxy {
 namespace {
@@ -14,16 +14,16 @@ using Visit = Backend::Visit;
 struct Wire {
   Protocol down, up;
 };
-class Passages : public ::testing::TestWithParam<Wire> {
+class ProxiedRequests : public ::testing::TestWithParam<Wire> {
  protected:
-  Passages() {
+  ProxiedRequests() {
     stage.client_protocol = GetParam().down;
     stage.cluster.protocol = GetParam().up;
   }
   Stage stage;
 };
 INSTANTIATE_TEST_SUITE_P(
-    Wires, Passages,
+    Wires, ProxiedRequests,
     ::testing::Values(Wire{Protocol::h1, Protocol::h1}, Wire{Protocol::h1, Protocol::h2},
                       Wire{Protocol::h2, Protocol::h1}, Wire{Protocol::h2, Protocol::h2}),
     [](const auto& wire) {
@@ -31,7 +31,7 @@ INSTANTIATE_TEST_SUITE_P(
       return word(wire.param.down) + "To" + word(wire.param.up);
     });
 
-TEST_P(Passages, AGetPassesWithItsFieldsBothWays) {
+TEST_P(ProxiedRequests, AGetPassesWithItsFieldsBothWays) {
   Backend& backend = stage.add([](Visit& visit) {
     visit.respond(200, "hello " + visit.request.target, {{"x-server", "s"}});
   });
@@ -66,7 +66,7 @@ TEST_P(Passages, AGetPassesWithItsFieldsBothWays) {
   EXPECT_EQ(stage.records.size(), 1u);
 }
 
-TEST_P(Passages, APostPassesWithItsBody) {
+TEST_P(ProxiedRequests, APostPassesWithItsBody) {
   Backend& backend = stage.add([](Visit& visit) { visit.respond(201, visit.request.body); });
   stage.begin();
   const std::string body(70'000, 'b');
@@ -79,7 +79,7 @@ TEST_P(Passages, APostPassesWithItsBody) {
   EXPECT_EQ(stage.record().bytes_out, body.size());
 }
 
-TEST_P(Passages, AnswersWithoutABodyPass) {
+TEST_P(ProxiedRequests, AnswersWithoutABodyPass) {
   stage.add([](Visit& visit) {
     if (visit.request.method == "HEAD")
       return visit.send_head({.status = 200, .content_length = 5}, true);
@@ -94,7 +94,7 @@ TEST_P(Passages, AnswersWithoutABodyPass) {
   EXPECT_EQ(head->body, "");
 }
 
-TEST_P(Passages, A503IsTriedAgainAndTheAnswerSaysSo) {
+TEST_P(ProxiedRequests, A503IsTriedAgainAndTheAnswerSaysSo) {
   Backend& backend = stage.add([](Visit& visit) {
     visit.field("damper-attempt") == "1" ? visit.respond(503, "no") : visit.respond(200, "yes");
   });
@@ -108,7 +108,7 @@ TEST_P(Passages, A503IsTriedAgainAndTheAnswerSaysSo) {
   EXPECT_EQ(stage.record().attempts, 2u);
 }
 
-TEST_P(Passages, ARetryHasTheWholeBodyAgain) {
+TEST_P(ProxiedRequests, ARetryHasTheWholeBodyAgain) {
   Backend& backend = stage.add([](Visit& visit) {
     visit.field("damper-attempt") == "1" ? visit.cancel() : visit.respond(200, visit.request.body);
   });
@@ -121,7 +121,7 @@ TEST_P(Passages, ARetryHasTheWholeBodyAgain) {
   EXPECT_EQ(backend.requests(), 2u);
 }
 
-TEST_P(Passages, TheLastAnswerIsPassedOnWhenNoneSucceeds) {
+TEST_P(ProxiedRequests, TheLastAnswerIsPassedOnWhenNoneSucceeds) {
   const std::string large(40'000, 'x');
   Backend& backend = stage.add([&](Visit& visit) {
     visit.respond(503, visit.field("damper-attempt") + large, {{"x-server", "s"}});
@@ -139,7 +139,7 @@ TEST_P(Passages, TheLastAnswerIsPassedOnWhenNoneSucceeds) {
   EXPECT_EQ(stage.record().status, 503);
 }
 
-TEST_P(Passages, WhatTheServerMeansIsPassedOnAsItIs) {
+TEST_P(ProxiedRequests, WhatTheServerMeansIsPassedOnAsItIs) {
   stage.add([](Visit& visit) { visit.respond(404, "no such thing"); });
   stage.begin();
   const auto got = stage.get();
@@ -150,7 +150,7 @@ TEST_P(Passages, WhatTheServerMeansIsPassedOnAsItIs) {
   EXPECT_EQ(stage.record().verdict, Verdict::permanent);
 }
 
-TEST_P(Passages, TrailersPassBothWays) {
+TEST_P(ProxiedRequests, TrailersPassBothWays) {
   Backend& backend = stage.add([](Visit& visit) {
     visit.respond(200, "body", {}, {{"x-sum", "17"}, {"grpc-status", "0"}});
   });
@@ -162,7 +162,7 @@ TEST_P(Passages, TrailersPassBothWays) {
   EXPECT_EQ(backend.requests(), 1u);
 }
 
-TEST_P(Passages, TheTrailersOfARequestPassWithEveryAttempt) {
+TEST_P(ProxiedRequests, TheTrailersOfARequestPassWithEveryAttempt) {
   Backend& backend = stage.add([](Visit& visit) {
     visit.respond(visit.field("damper-attempt") == "1" ? 503 : 200, "said");
   });
@@ -184,7 +184,7 @@ TEST_P(Passages, TheTrailersOfARequestPassWithEveryAttempt) {
   }
 }
 
-TEST_P(Passages, WhatAReplicaSaysInOurWordsIsLeftOutWhereWeSayThem) {
+TEST_P(ProxiedRequests, WhatAReplicaSaysInOurWordsIsLeftOutWhereWeSayThem) {
   constexpr std::string_view kOurs = "damper-";
   stage.add([](Visit& visit) {
     visit.respond(503, "no", {{"Damper-Verdict", "shed"}, {"damper-attempts", "9"}, {"x", "y"}});
@@ -203,7 +203,7 @@ TEST_P(Passages, WhatAReplicaSaysInOurWordsIsLeftOutWhereWeSayThem) {
   EXPECT_EQ(got->fields.find("x"), "y");
 }
 
-TEST_P(Passages, ARequestOnAConnectionThatWasIdleHasAllItsTime) {
+TEST_P(ProxiedRequests, ARequestOnAConnectionThatWasIdleHasAllItsTime) {
   stage.route.settings.policy.call.timeout = 150ms;
   stage.add([](Visit& visit) { visit.respond(200); });
   stage.begin();
@@ -212,7 +212,7 @@ TEST_P(Passages, ARequestOnAConnectionThatWasIdleHasAllItsTime) {
   EXPECT_EQ(stage.get()->status, 200);
 }
 
-TEST_P(Passages, AnAnswerThatIsNotWholeAtTheDeadlineIsNotBegun) {
+TEST_P(ProxiedRequests, AnAnswerThatIsNotWholeAtTheDeadlineIsNotBegun) {
   stage.route.settings.policy.call.timeout = 80ms;
   Backend& backend = stage.add([](Visit& visit) {
     if (visit.field("damper-attempt") != "1") return;
@@ -227,7 +227,7 @@ TEST_P(Passages, AnAnswerThatIsNotWholeAtTheDeadlineIsNotBegun) {
   EXPECT_EQ(backend.requests(), 2u);
 }
 
-TEST_P(Passages, TrapP3_AnAnswerThatHasBegunIsNeverTriedAgain) {
+TEST_P(ProxiedRequests, TrapP3_AnAnswerThatHasBegunIsNeverTriedAgain) {
   Backend& backend = stage.add([](Visit& visit) {
     visit.send_head({.status = 200, .content_length = 100});
     visit.say("half of it");
@@ -241,7 +241,7 @@ TEST_P(Passages, TrapP3_AnAnswerThatHasBegunIsNeverTriedAgain) {
   EXPECT_EQ(backend.requests(), 1u);
 }
 
-TEST_P(Passages, WithAResponseBufferAnAnswerThatBreaksOffIsTriedAgain) {
+TEST_P(ProxiedRequests, WithAResponseBufferAnAnswerThatBreaksOffIsTriedAgain) {
   stage.route.response_buffer = 1000;
   Backend& backend = stage.add([](Visit& visit) {
     if (visit.field("damper-attempt") == "2") return visit.respond(200, "whole");
@@ -256,7 +256,7 @@ TEST_P(Passages, WithAResponseBufferAnAnswerThatBreaksOffIsTriedAgain) {
   EXPECT_EQ(backend.requests(), 2u);
 }
 
-TEST_P(Passages, AnAnswerOverTheResponseBufferIsPassedOn) {
+TEST_P(ProxiedRequests, AnAnswerOverTheResponseBufferIsPassedOn) {
   stage.route.response_buffer = 1000;
   const std::string large(200'000, 'x');
   stage.add([&](Visit& visit) {
@@ -269,7 +269,7 @@ TEST_P(Passages, AnAnswerOverTheResponseBufferIsPassedOn) {
   EXPECT_EQ(got->body, large);
 }
 
-TEST_P(Passages, TrapP2_AStatusInTheTrailersOfAUnaryCallIsTriedAgain) {
+TEST_P(ProxiedRequests, TrapP2_AStatusInTheTrailersOfAUnaryCallIsTriedAgain) {
   stage.route.response_buffer = 1000;
   stage.route.assume_idempotent = true;
   Backend& backend = stage.add([](Visit& visit) {
@@ -286,7 +286,7 @@ TEST_P(Passages, TrapP2_AStatusInTheTrailersOfAUnaryCallIsTriedAgain) {
   EXPECT_EQ(backend.requests(), 2u);
 }
 
-TEST_P(Passages, TheClientThatGoesAwayTakesItsAttemptAlong) {
+TEST_P(ProxiedRequests, TheClientThatGoesAwayTakesItsAttemptAlong) {
   bool gone = false;
   Backend& backend = stage.add([](Visit&) {});
   backend.on_over = [&](Visit&) { gone = true; };
@@ -301,7 +301,7 @@ TEST_P(Passages, TheClientThatGoesAwayTakesItsAttemptAlong) {
   EXPECT_EQ(stage.record().status, 0);
 }
 
-TEST_P(Passages, TheDeadlineHoldsWhileAnAnswerIsPassedOn) {
+TEST_P(ProxiedRequests, TheDeadlineHoldsWhileAnAnswerIsPassedOn) {
   stage.route.settings.policy.call.timeout = 60ms;
   Backend& backend = stage.add([](Visit& visit) {
     visit.send_head({.status = 200});

@@ -1,6 +1,6 @@
-#include "damper/proxy/request/passage.h"
+#include "damper/proxy/request/proxied_request.h"
 
-#include "damper/proxy/request/passage_testing.h"
+#include "damper/proxy/request/proxied_request_testing.h"
 
 namespace damper::proxy {
 namespace {
@@ -12,7 +12,7 @@ using Visit = Backend::Visit;
 
 constexpr std::size_t kLarge = std::size_t{32} << 20;
 
-TEST(PassageStream, ASlowReaderHoldsTheReplicaBack) {
+TEST(ProxiedRequestStream, ASlowReaderHoldsTheReplicaBack) {
   for (const Protocol both : {Protocol::h1, Protocol::h2}) {
     Stage stage;
     stage.client_protocol = stage.cluster.protocol = both;
@@ -37,7 +37,7 @@ TEST(PassageStream, ASlowReaderHoldsTheReplicaBack) {
   }
 }
 
-TEST(PassageStream, ASlowReplicaHoldsTheClientBack) {
+TEST(ProxiedRequestStream, ASlowReplicaHoldsTheClientBack) {
   for (const Protocol both : {Protocol::h1, Protocol::h2}) {
     Stage stage;
     stage.client_protocol = stage.cluster.protocol = both;
@@ -62,7 +62,7 @@ TEST(PassageStream, ASlowReplicaHoldsTheClientBack) {
   }
 }
 
-TEST(PassageStream, BothWaysAtOnceAsAGrpcStreamDoes) {
+TEST(ProxiedRequestStream, BothWaysAtOnceAsAGrpcStreamDoes) {
   Stage stage;
   stage.client_protocol = stage.cluster.protocol = Protocol::h2;
   Backend& backend = stage.add();
@@ -83,7 +83,7 @@ TEST(PassageStream, BothWaysAtOnceAsAGrpcStreamDoes) {
   EXPECT_EQ(stage.record().verdict, Verdict::success);
 }
 
-TEST(PassageStream, AnAnswerBeforeTheRequestIsWholeEndsIt) {
+TEST(ProxiedRequestStream, AnAnswerBeforeTheRequestIsWholeEndsIt) {
   for (const Protocol both : {Protocol::h1, Protocol::h2}) {
     Stage stage;
     stage.client_protocol = stage.cluster.protocol = both;
@@ -98,7 +98,7 @@ TEST(PassageStream, AnAnswerBeforeTheRequestIsWholeEndsIt) {
   }
 }
 
-TEST(PassageStream, InterimAnswersPassBeforeTheAnswer) {
+TEST(ProxiedRequestStream, InterimAnswersPassBeforeTheAnswer) {
   for (const Protocol down : {Protocol::h1, Protocol::h2}) {
     for (const Protocol up : {Protocol::h1, Protocol::h2}) {
       Stage stage;
@@ -124,7 +124,7 @@ TEST(PassageStream, InterimAnswersPassBeforeTheAnswer) {
   }
 }
 
-TEST(PassageStream, AnAttemptMayFailAfterAnInterimAnswerAndOnlyOneIsHeard) {
+TEST(ProxiedRequestStream, AnAttemptMayFailAfterAnInterimAnswerAndOnlyOneIsHeard) {
   for (const Protocol both : {Protocol::h1, Protocol::h2}) {
     Stage stage;
     stage.client_protocol = stage.cluster.protocol = both;
@@ -146,7 +146,7 @@ TEST(PassageStream, AnAttemptMayFailAfterAnInterimAnswerAndOnlyOneIsHeard) {
   }
 }
 
-TEST(PassageStream, AReplicaThatNeverComesToItsAnswerIsGivenUp) {
+TEST(ProxiedRequestStream, AReplicaThatNeverComesToItsAnswerIsGivenUp) {
   for (const Protocol both : {Protocol::h1, Protocol::h2}) {
     Stage stage;
     stage.client_protocol = stage.cluster.protocol = both;
@@ -163,7 +163,7 @@ TEST(PassageStream, AReplicaThatNeverComesToItsAnswerIsGivenUp) {
   }
 }
 
-TEST(PassageStream, AFailedAttemptWhoseAnswerIsPassedOnTakesNothingOfABodyThatIsGone) {
+TEST(ProxiedRequestStream, AFailedAttemptWhoseAnswerIsPassedOnTakesNothingOfABodyThatIsGone) {
   for (const Protocol both : {Protocol::h1, Protocol::h2}) {
     Stage stage;
     stage.client_protocol = stage.cluster.protocol = both;
@@ -202,7 +202,7 @@ TEST(PassageStream, AFailedAttemptWhoseAnswerIsPassedOnTakesNothingOfABodyThatIs
   }
 }
 
-TEST(PassageStream, AFailedAttemptThatHasRoomAgainTakesNothingOfABodyThatIsGone) {
+TEST(ProxiedRequestStream, AFailedAttemptThatHasRoomAgainTakesNothingOfABodyThatIsGone) {
   for (const Protocol up : {Protocol::h1, Protocol::h2}) {
     Stage stage;
     stage.cluster.protocol = up;
@@ -238,7 +238,7 @@ TEST(PassageStream, AFailedAttemptThatHasRoomAgainTakesNothingOfABodyThatIsGone)
   }
 }
 
-TEST(PassageSink, ARequestKeepsTheRoutesThatItBeganUnder) {
+TEST(RequestFactory, ARequestKeepsTheRoutesThatItBeganUnder) {
   Stage stage;
   Visit* visit = nullptr;
   stage.add([&](Visit& asked) { visit = &asked; });
@@ -255,7 +255,7 @@ TEST(PassageSink, ARequestKeepsTheRoutesThatItBeganUnder) {
   EXPECT_EQ(old.response.body, "as before");
 }
 
-TEST(PassageSink, PassagesAreUsedAgainAndNothingOfTheLastRequestIsLeft) {
+TEST(RequestFactory, RequestsAreUsedAgainAndNothingOfTheLastRequestIsLeft) {
   Stage stage;
   stage.add([](Visit& visit) {
     visit.respond(visit.request.target == "/bad" ? 503 : 200, visit.request.body,
@@ -274,7 +274,7 @@ TEST(PassageSink, PassagesAreUsedAgainAndNothingOfTheLastRequestIsLeft) {
   EXPECT_EQ(stage.records.size(), 40u);
 }
 
-TEST(PassageStream, WhenTheServerGoesItsPassagesEnd) {
+TEST(ProxiedRequestStream, WhenTheServerGoesItsRequestsEnd) {
   Stage stage;
   bool over = false;
   Backend& backend = stage.add([](Visit&) {});

@@ -1,6 +1,6 @@
-#include "damper/proxy/request/passage.h"
+#include "damper/proxy/request/proxied_request.h"
 
-#include "damper/proxy/request/passage_testing.h"
+#include "damper/proxy/request/proxied_request_testing.h"
 #include "damper/run/dependency.h"
 
 namespace damper::proxy {
@@ -18,7 +18,7 @@ std::string closed_url() {
   return gone.url();
 }
 
-TEST(Passage, TrapP1_ABodyOverTheBoundDoesNotKeepAConnectFailureFromBeingTriedAgain) {
+TEST(ProxiedRequest, TrapP1_ABodyOverTheBoundDoesNotKeepAConnectFailureFromBeingTriedAgain) {
   Stage stage;
   stage.route.request_buffer = 1000;
   stage.cluster.endpoints = {closed_url(), closed_url()};
@@ -32,7 +32,7 @@ TEST(Passage, TrapP1_ABodyOverTheBoundDoesNotKeepAConnectFailureFromBeingTriedAg
   }
 }
 
-TEST(Passage, ABodyOverTheBoundThatWasSentIsNotSentAgain) {
+TEST(ProxiedRequest, ABodyOverTheBoundThatWasSentIsNotSentAgain) {
   Stage stage;
   stage.route.request_buffer = 1000;
   Backend& backend = stage.add([](Visit& visit) { visit.respond(503, "no"); });
@@ -45,7 +45,7 @@ TEST(Passage, ABodyOverTheBoundThatWasSentIsNotSentAgain) {
   EXPECT_EQ(stage.record().verdict, Verdict::unrepeatable);
 }
 
-TEST(Passage, TrapD1_TheDeadlineCountsFromTheFirstByte) {
+TEST(ProxiedRequest, TrapD1_TheDeadlineCountsFromTheFirstByte) {
   Stage stage;
   stage.route.settings.policy.call.timeout = 80ms;
   Backend& backend = stage.add([](Visit&) {});
@@ -59,7 +59,7 @@ TEST(Passage, TrapD1_TheDeadlineCountsFromTheFirstByte) {
   EXPECT_LT(stage.record().took, 1s);
 }
 
-TEST(Passage, TrapD2_EachAttemptIsToldTheTimeThatIsLeftForIt) {
+TEST(ProxiedRequest, TrapD2_EachAttemptIsToldTheTimeThatIsLeftForIt) {
   Stage stage;
   stage.route.settings.policy.call.timeout = 5s;
   stage.route.settings.policy.call.reserve = 500ms;
@@ -78,7 +78,7 @@ TEST(Passage, TrapD2_EachAttemptIsToldTheTimeThatIsLeftForIt) {
   EXPECT_TRUE(backend.visits.back().field("grpc-timeout").ends_with('u'));
 }
 
-TEST(Passage, TrapD3_ADeadlineThatHasPassedReachesNoReplica) {
+TEST(ProxiedRequest, TrapD3_ADeadlineThatHasPassedReachesNoReplica) {
   Stage stage;
   Backend& backend = stage.add([](Visit& visit) { visit.respond(200); });
   stage.begin();
@@ -91,7 +91,7 @@ TEST(Passage, TrapD3_ADeadlineThatHasPassedReachesNoReplica) {
   EXPECT_EQ(stage.record().verdict, Verdict::deadline_passed);
 }
 
-TEST(Passage, TrapH4_ARetryGoesToAnotherReplica) {
+TEST(ProxiedRequest, TrapH4_ARetryGoesToAnotherReplica) {
   Stage stage;
   std::vector<Backend*> asked;
   for (int i = 0; i < 3; ++i) {
@@ -112,7 +112,7 @@ TEST(Passage, TrapH4_ARetryGoesToAnotherReplica) {
   }
 }
 
-TEST(Passage, TrapH4_AHedgeGoesToTheBusierReplicaRatherThanToTheOneThatIsBeingAsked) {
+TEST(ProxiedRequest, TrapH4_AHedgeGoesToTheBusierReplicaRatherThanToTheOneThatIsBeingAsked) {
   Stage stage;
   stage.route.settings.policy.call.max_attempts = 4;
   stage.route.settings.policy.call.hedge = {
@@ -147,7 +147,7 @@ TEST(Passage, TrapH4_AHedgeGoesToTheBusierReplicaRatherThanToTheOneThatIsBeingAs
   }
 }
 
-TEST(Passage, AHedgeWinsAndTheLoserIsCancelled) {
+TEST(ProxiedRequest, AHedgeWinsAndTheLoserIsCancelled) {
   for (const Protocol up : {Protocol::h1, Protocol::h2}) {
     Stage stage;
     stage.cluster.protocol = up;
@@ -176,7 +176,7 @@ TEST(Passage, AHedgeWinsAndTheLoserIsCancelled) {
   }
 }
 
-TEST(Passage, TrapK1_AKillSwitchEndsAThousandPassagesThatWaitAtOnce) {
+TEST(ProxiedRequest, TrapK1_AKillSwitchEndsAThousandRequestsThatWaitAtOnce) {
   Stage stage;
   stage.route.settings.policy.call.backoff = {.base = 5min, .cap = 5min};
   stage.route.settings.policy.call.timeout = 10min;
@@ -188,29 +188,29 @@ TEST(Passage, TrapK1_AKillSwitchEndsAThousandPassagesThatWaitAtOnce) {
     visit.respond(503, "no");
   });
   stage.begin();
-  constexpr int kPassages = 1000;
+  constexpr int kRequests = 1000;
   int ended = 0;
-  for (int i = 0; i < kPassages; ++i) {
+  for (int i = 0; i < kRequests; ++i) {
     stage.client().fetch(stage.make("GET", "/"), in(20s), [&](Result<http::Response> got) {
       EXPECT_EQ(got ? got->status : 0, 503);
       EXPECT_EQ(got ? got->fields.find("damper-verdict") : "", "switched_off");
       ++ended;
     });
   }
-  stage.run_until([&] { return asked >= kPassages; });
+  stage.run_until([&] { return asked >= kRequests; });
   stage.run_for(20ms);
   const int before = ended;
-  EXPECT_LT(before, kPassages / 10);  // A backoff is drawn from 0 on.
+  EXPECT_LT(before, kRequests / 10);  // A backoff is drawn from 0 on.
   const Instant flipped = run::now();
   stage.shared->dependency().switches().set(admit::Switch::retries, {.off = true});
   stage.run_until([&] { return stage.sink->under_way() == 0; });
   const Duration took = between(flipped, run::now());
   EXPECT_LT(took, 1s);  // 50 ms on a machine of its own; others share this one.
-  stage.run_until([&] { return ended == kPassages; });
+  stage.run_until([&] { return ended == kRequests; });
   EXPECT_EQ(stage.records.back().verdict, Verdict::switched_off);
 }
 
-TEST(Passage, WithoutAReplicaTheProxyAnswersItself) {
+TEST(ProxiedRequest, WithoutAReplicaTheProxyAnswersItself) {
   Stage stage;
   stage.cluster.endpoints = {closed_url()};
   stage.begin();
@@ -223,7 +223,7 @@ TEST(Passage, WithoutAReplicaTheProxyAnswersItself) {
   EXPECT_EQ(stage.record().status, 502);
 }
 
-TEST(Passage, AnAttemptThatTimesOutIsA504) {
+TEST(ProxiedRequest, AnAttemptThatTimesOutIsA504) {
   Stage stage;
   stage.route.settings.policy.call.per_try_timeout = 20ms;
   stage.route.settings.policy.call.max_attempts = 2;
@@ -239,7 +239,7 @@ TEST(Passage, AnAttemptThatTimesOutIsA504) {
   stage.run_until([&] { return cancelled == 2; });
 }
 
-TEST(Passage, AGrpcClientHearsOfARefusalInItsOwnWords) {
+TEST(ProxiedRequest, AGrpcClientHearsOfARefusalInItsOwnWords) {
   Stage stage;
   stage.client_protocol = Protocol::h2;
   stage.cluster.endpoints = {closed_url()};
@@ -252,7 +252,7 @@ TEST(Passage, AGrpcClientHearsOfARefusalInItsOwnWords) {
   EXPECT_EQ(got->fields.find("content-type"), "application/grpc");
 }
 
-TEST(Passage, WhatNoRouteIsForIsNotFound) {
+TEST(ProxiedRequest, WhatNoRouteIsForIsNotFound) {
   Stage stage;
   stage.route.match.prefix = "/shop";
   Backend& backend = stage.add([](Visit& visit) { visit.respond(200); });
@@ -265,7 +265,7 @@ TEST(Passage, WhatNoRouteIsForIsNotFound) {
   EXPECT_EQ(backend.requests(), 1u);
 }
 
-TEST(Passage, OverItsRateLimitARouteRefuses) {
+TEST(ProxiedRequest, OverItsRateLimitARouteRefuses) {
   Stage stage;
   stage.route.rate_limit = admit::TokenBucketOptions{.rate_per_second = 0.1, .burst = 1};
   Backend& backend = stage.add([](Visit& visit) { visit.respond(200); });
@@ -279,7 +279,7 @@ TEST(Passage, OverItsRateLimitARouteRefuses) {
   EXPECT_EQ(stage.record().verdict, Verdict::limited);
 }
 
-TEST(Passage, TheGateLetsInHoldsAndTurnsAway) {
+TEST(ProxiedRequest, TheGateLetsInHoldsAndTurnsAway) {
   Stage stage;
   http::AdmissionOptions admission;
   admission.limit.kind = admit::LimitKind::fixed;

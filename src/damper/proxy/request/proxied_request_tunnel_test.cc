@@ -1,6 +1,6 @@
-#include "damper/proxy/request/passage_testing.h"
+#include "damper/proxy/request/proxied_request_testing.h"
 
-// Tunnels through a passage: upgrades and CONNECT.
+// Tunnels through a proxied request: upgrades and CONNECT.
 namespace damper::proxy {
 namespace {
 
@@ -25,7 +25,7 @@ std::uint32_t outstanding(Stage& stage) {
   return state.replicas.front().outstanding;
 }
 
-TEST(PassageTunnel, AnUpgradeIsATunnel) {
+TEST(ProxiedRequestTunnel, AnUpgradeIsATunnel) {
   Stage stage;
   stage.route.settings.policy.call.timeout = 60ms;
   Backend& backend = stage.add([](Visit& visit) {
@@ -56,7 +56,7 @@ TEST(PassageTunnel, AnUpgradeIsATunnel) {
   EXPECT_EQ(record.bytes_out, 15u);
 }
 
-TEST(PassageTunnel, TheClientsEndOfATunnelReachesTheReplica) {
+TEST(ProxiedRequestTunnel, TheClientsEndOfATunnelReachesTheReplica) {
   Stage stage;
   Backend& backend =
       stage.add([](Visit& visit) { visit.send_head({.status = 101, .upgrade = "websocket"}); });
@@ -75,7 +75,7 @@ TEST(PassageTunnel, TheClientsEndOfATunnelReachesTheReplica) {
 }
 
 // A backend that says what it has when the client has ended, and one that ends first.
-TEST(PassageTunnel, EachDirectionEndsByItselfAndNothingIsLost) {
+TEST(ProxiedRequestTunnel, EachDirectionEndsByItselfAndNothingIsLost) {
   for (const bool client_first : {true, false}) {
     Stage stage;
     stage.route.match.methods = {"CONNECT"};
@@ -116,7 +116,7 @@ TEST(PassageTunnel, EachDirectionEndsByItselfAndNothingIsLost) {
   }
 }
 
-TEST(PassageTunnel, AResetOfOneSideIsAResetOfTheOther) {
+TEST(ProxiedRequestTunnel, AResetOfOneSideIsAResetOfTheOther) {
   for (const bool client : {true, false}) {
     Stage stage;
     stage.route.match.methods = {"CONNECT"};
@@ -142,7 +142,7 @@ TEST(PassageTunnel, AResetOfOneSideIsAResetOfTheOther) {
 }
 
 // The replica closes for good: what the client goes on to say meets a reset.
-TEST(PassageTunnel, WhatCameBeforeAnEndArrivesThoughAResetFollows) {
+TEST(ProxiedRequestTunnel, WhatCameBeforeAnEndArrivesThoughAResetFollows) {
   Stage stage;
   stage.route.match.methods = {"CONNECT"};
   stage.cluster.pool.limits.window_bytes =
@@ -169,7 +169,7 @@ TEST(PassageTunnel, WhatCameBeforeAnEndArrivesThoughAResetFollows) {
   EXPECT_EQ(stage.record().ended, CloseReason::reset);
 }
 
-TEST(PassageTunnel, WhatAClientSaidBeforeItsEndArrivesThoughItIsGone) {
+TEST(ProxiedRequestTunnel, WhatAClientSaidBeforeItsEndArrivesThoughItIsGone) {
   Stage stage;
   stage.route.match.methods = {"CONNECT"};
   stage.route.request_buffer = 2 * kMuch;  // The proxy itself holds what the replica does not take.
@@ -200,7 +200,7 @@ TEST(PassageTunnel, WhatAClientSaidBeforeItsEndArrivesThoughItIsGone) {
   EXPECT_EQ(outstanding(stage), 0u);
 }
 
-TEST(PassageTunnel, HalfClosedItStaysAsLongAsBytesMoveAndThenForItsIdleBound) {
+TEST(ProxiedRequestTunnel, HalfClosedItStaysAsLongAsBytesMoveAndThenForItsIdleBound) {
   Stage stage;
   stage.route.match.methods = {"CONNECT"};
   stage.limits.body_timeout = 60ms;
@@ -223,7 +223,7 @@ TEST(PassageTunnel, HalfClosedItStaysAsLongAsBytesMoveAndThenForItsIdleBound) {
   EXPECT_EQ(stage.record().ended, CloseReason::idle_timeout);
 }
 
-TEST(PassageTunnel, AnUpgradeThatIsRefusedIsAnAnswer) {
+TEST(ProxiedRequestTunnel, AnUpgradeThatIsRefusedIsAnAnswer) {
   Stage stage;
   stage.add([](Visit& visit) { visit.respond(200, "no chat here"); });
   stage.begin();
@@ -235,7 +235,7 @@ TEST(PassageTunnel, AnUpgradeThatIsRefusedIsAnAnswer) {
   EXPECT_EQ(talker.response.body, "no chat here");
 }
 
-TEST(PassageTunnel, ConnectPassesOnlyWhereARouteNamesIt) {
+TEST(ProxiedRequestTunnel, ConnectPassesOnlyWhereARouteNamesIt) {
   for (const bool allowed : {false, true}) {
     Stage stage;
     if (allowed) stage.route.match.methods = {"CONNECT"};
@@ -255,7 +255,7 @@ TEST(PassageTunnel, ConnectPassesOnlyWhereARouteNamesIt) {
   }
 }
 
-TEST(PassageTunnel, ConnectPassesBetweenTheVersions) {
+TEST(ProxiedRequestTunnel, ConnectPassesBetweenTheVersions) {
   for (const Protocol down : {Protocol::h1, Protocol::h2}) {
     for (const Protocol up : {Protocol::h1, Protocol::h2}) {
       Stage stage;
@@ -291,7 +291,7 @@ TEST(PassageTunnel, ConnectPassesBetweenTheVersions) {
   }
 }
 
-TEST(PassageTunnel, AResetOfAConnectPassesBetweenTheVersions) {
+TEST(ProxiedRequestTunnel, AResetOfAConnectPassesBetweenTheVersions) {
   for (const bool client : {true, false}) {
     for (const Protocol up : {Protocol::h1, Protocol::h2}) {
       Stage stage;
