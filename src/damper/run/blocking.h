@@ -16,8 +16,8 @@
 #include "damper/run/dependency.h"
 #include "damper/run/hedged.h"
 #include "damper/run/result.h"
-#include "damper/run/retry_wait.h"
 #include "damper/run/scope.h"
+#include "damper/run/waiting_calls.h"
 
 namespace damper {
 

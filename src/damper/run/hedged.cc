@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "damper/run/clock.h"
-#include "damper/run/retry_wait.h"
+#include "damper/run/waiting_calls.h"
 
 namespace damper::run {
 

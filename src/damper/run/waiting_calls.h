@@ -2,8 +2,11 @@
 #define DAMPER_RUN_WAITING_CALLS_H_
 
 #include <mutex>
+#include <stop_token>
 
 #include "damper/admit/switches.h"
+#include "damper/engine/call.h"
+#include "damper/engine/step.h"
 
 namespace damper::run {
 
@@ -30,14 +33,14 @@ class WaitingCall {
 };
 
 // WaitingCalls are the calls of the process that wait in a backoff without a thread of their own. A
-// flip of any switch under damper::switches() wakes them; run/retry_wait.h does so for threads.
+// flip of any switch under damper::switches() wakes them; see wait_for_retry() for threads.
 //
 // Why: a retry that waits must see the kill switch at once, not after its backoff (trap K1).
 // Model: one list under one lock. A call locks it twice for each backoff, and only failed calls
 // wait: contention is low.
 // Invariants:
-//   (1) A call that checks the switches after add() misses no flip: it either sees the switch, or is
-//       in the list when the flip is dispatched.
+//   (1) A call that checks the switches after add() misses no flip: it sees the switch, or it is in
+//       the list when the flip is dispatched.
 //   (2) After remove(), on_flip() is neither called nor running.
 // Thread safety: all methods may be called concurrently; for one call, by its own thread.
 // Cost: no allocation; add and remove are a lock and a few stores.
@@ -54,6 +57,14 @@ class WaitingCalls final : public admit::FlipListener {
   std::mutex mutex_;
   WaitingCall* first_ = nullptr;
 };
+
+// Blocks until the call's wake-up time, the flip of any switch, or a stop request, and returns the
+// call's next step.
+//
+// Why: a retry that waits in a backoff must see the kill switch at once, not after the backoff.
+// Model: all waiting threads share one condition variable, which every flip notifies. The flips are
+// counted before the call checks the switches, so that no flip is missed in between.
+const engine::Step& wait_for_retry(engine::Call& call, const std::stop_token& stop);
 
 }  // namespace damper::run
 

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <thread>
 
+#include "damper/run/clock.h"
 #include "damper/run/dependency.h"
 
 namespace damper::run {
@@ -73,6 +74,68 @@ TEST(WaitingCalls, AFlipBesideThoseWhoComeAndGo) {
     calls.remove(call);
   }
   flips.join();
+}
+
+using namespace std::chrono_literals;
+
+engine::Policy waits(Duration backoff) {
+  engine::Policy policy;
+  policy.call.timeout = 3h;
+  policy.call.backoff = {.jitter = schedule::Jitter::none, .base = backoff, .cap = backoff};
+  return policy;
+}
+
+// A call whose first attempt has failed just now.
+engine::Call failed_call(Dependency& dependency) {
+  engine::Call call(dependency, {.idempotent = true});
+  (void)call.start(now(), draw());
+  (void)call.on_outcome(0, {.outcome = decide::Outcome::transient}, now(), draw());
+  return call;
+}
+
+TEST(WaitingThreads, WakesWhenTheRetryIsDueAndNotBefore) {
+  Dependency dependency("test", waits(10ms));
+  const Instant before = now();
+  engine::Call call = failed_call(dependency);
+  const engine::Step* step = &wait_for_retry(call, {});
+  while (!step->sends) step = &wait_for_retry(call, {});  // Somebody else's flip.
+  EXPECT_GE(now(), before + 10ms);
+  (void)call.on_cancel(now());
+}
+
+TEST(WaitingThreads, ASwitchThatIsOffAlreadyIsSeenWithoutWaiting) {
+  Dependency dependency("test", waits(1h));
+  engine::Call call = failed_call(dependency);
+  dependency.switches().set(admit::Switch::retries, {.off = true});
+  EXPECT_EQ(wait_for_retry(call, {}).verdict, Verdict::switched_off);
+}
+
+TEST(WaitingThreads, AStopThatWasRequestedAlreadyIsSeenWithoutWaiting) {
+  Dependency dependency("test", waits(1h));
+  engine::Call call = failed_call(dependency);
+  std::stop_source stop;
+  stop.request_stop();
+  EXPECT_EQ(wait_for_retry(call, stop.get_token()).verdict, Verdict::cancelled);
+}
+
+TEST(WaitingThreads, ARetryThatIsDueIsNotSentAfterAStop) {
+  Dependency dependency("test", waits(1ns));
+  engine::Call call = failed_call(dependency);
+  std::stop_source stop;
+  stop.request_stop();
+  EXPECT_EQ(wait_for_retry(call, stop.get_token()).verdict, Verdict::cancelled);
+}
+
+TEST(WaitingThreads, NoFlipIsMissedHoweverItFallsBetweenLookingAndWaiting) {
+  for (int i = 0; i < 300; ++i) {
+    Dependency dependency("test", waits(1h));
+    engine::Call call = failed_call(dependency);
+    const std::jthread flips(
+        [&] { dependency.switches().set(admit::Switch::retries, {.off = true}); });
+    const engine::Step* step = &wait_for_retry(call, {});
+    while (!step->over()) step = &wait_for_retry(call, {});
+    ASSERT_EQ(step->verdict, Verdict::switched_off);
+  }
 }
 
 }  // namespace
