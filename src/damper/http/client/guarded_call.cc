@@ -2,16 +2,16 @@
 
 #include <utility>
 
+#include "damper/base/check.h"
 #include "damper/decide/idempotency.h"
 #include "damper/decide/layering.h"
 #include "damper/http/client/failure.h"
+#include "damper/http/client/guarded_service.h"
 #include "damper/http/client/url.h"
-#include "damper/http/headers/criticality_header.h"
 #include "damper/http/headers/idempotency_key.h"
 #include "damper/run/clock.h"
 #include "damper/run/inherited.h"
 #include "damper/run/scope.h"
-#include "damper/schedule/deadline_header.h"
 
 namespace damper::http {
 namespace {
@@ -24,6 +24,33 @@ bool is_strong(std::string_view etag) noexcept {
 }
 
 }  // namespace
+
+GuardedService::GuardedService(Loop& loop, Dependency& dependency,
+                               const GuardedClientOptions& options)
+    : loop_(loop),
+      dependency_(dependency),
+      options_(options),
+      dialer_(loop, options.client.dialer, options.client.resolver),
+      replicas_(options.endpoints.size(), options.replicas),
+      waiting_(loop) {
+  DAMPER_CHECK(!find_error(options));
+  if (decide::valid_owner(dependency.name())) owner_ = dependency.name();
+  for (const std::string& text : options.endpoints) {
+    const Endpoint endpoint = *parse_endpoint(text);
+    if (endpoint.tls && !tls_) tls_ = *TlsSettings::for_client(options.client.tls);
+    pools_.push_back(std::make_unique<Pool>(dialer_, endpoint, options.client.pool,
+                                            endpoint.tls ? &*tls_ : nullptr, metrics_));
+  }
+}
+
+GuardedService::~GuardedService() {
+  while (!calls_.empty()) calls_.front().cancel();
+}
+
+void GuardedService::start(Request&& request, const RequestOptions& options, Modify&& modify,
+                           std::unique_ptr<Completion<HttpResult>> completion) {
+  GuardedCall::begin(*this, std::move(request), options, std::move(modify), std::move(completion));
+}
 
 void GuardedCall::begin(GuardedService& service, Request&& request, const RequestOptions& options,
                         Modify&& modify, std::unique_ptr<Completion<HttpResult>> completion) {
@@ -76,10 +103,7 @@ GuardedCall::GuardedCall(GuardedService& service, Request&& request,
     owner_ = service.owner_;
   }
   if (!request_.fields.empty()) {
-    for (const std::string_view name :
-         {decide::kRetryOwnerHeader, decide::kAttemptHeader, schedule::kRequestDeadlineHeader}) {
-      request_.fields.remove(name);  // Ours are true.
-    }
+    for (const std::string_view name : run::kReplacedFields) request_.fields.remove(name);
   }
   if (request_.authority.empty()) request_.authority = service.options_.authority;
   service_.calls_.push_back(*this);
@@ -103,22 +127,21 @@ decide::Report GuardedCall::on_no_replica() {
   return failure_->report;
 }
 
-std::span<const Field> GuardedCall::fields(Attempt& attempt, const Request& request, Instant now) {
+std::span<const Field> GuardedCall::fields(const Attempt& attempt, const Request& request,
+                                           Instant now) {
   std::vector<Field>& fields = service_.scratch_;
   const std::span<const Field> own = request.fields.view();
   fields.assign(own.begin(), own.end());
-  if (attempt.attempt().deadline != kNever) {
-    attempt.deadline_text_ =
-        schedule::format_request_deadline(between(now, attempt.attempt().deadline));
-    fields.push_back({schedule::kRequestDeadlineHeader, attempt.deadline_text_});
-  }
-  if (!owner_.empty()) fields.push_back({decide::kRetryOwnerHeader, owner_});
-  attempt.attempt_text_ = decide::format_attempt(
-      {.owned_above = attempt_ != 0, .attempt = attempt_ != 0 ? attempt_ : 1},
-      attempt.attempt().number);
-  fields.push_back({decide::kAttemptHeader, attempt.attempt_text_});
-  if (!criticality_.empty() && !request.fields.find(kCriticalityHeader)) {
-    fields.push_back({kCriticalityHeader, criticality_});
+  const engine::Attempt& sent = attempt.attempt();
+  const bool own_criticality = request.fields.find(run::kCriticalityHeader).has_value();
+  const run::OutgoingContext context{
+      .remaining = sent.deadline == kNever ? kForever : between(now, sent.deadline),
+      .owner = owner_,
+      .owner_attempt = attempt_,
+      .attempt = sent.number,
+      .criticality = own_criticality ? std::string_view() : criticality_};
+  for (const run::OutgoingFields::Field& field : service_.outgoing_.write(context)) {
+    fields.push_back({field.name, field.value});
   }
   return fields;
 }

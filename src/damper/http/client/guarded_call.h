@@ -43,8 +43,6 @@ class GuardedCall final : public AttemptDriver, public Cancellable {
 
     GuardedCall& call_;
     std::unique_ptr<Request> writing_;  // the second round trip of an update
-    std::string deadline_text_;
-    std::string attempt_text_;
   };
   class Clock final : public Loop::Timer {
    public:
@@ -65,7 +63,7 @@ class GuardedCall final : public AttemptDriver, public Cancellable {
   void arm(Instant when) override { clock_.arm(when); }
   void on_verdict(Verdict verdict) override;
 
-  [[nodiscard]] std::span<const Field> fields(Attempt& attempt, const Request& request,
+  [[nodiscard]] std::span<const Field> fields(const Attempt& attempt, const Request& request,
                                               Instant now);
   void on_response(Attempt& attempt, CloseReason reason);
   void on_failure(Attempt& attempt, Failure failure);

@@ -15,6 +15,7 @@
 #include "damper/http/client/replicas.h"
 #include "damper/http/client/waiting_line.h"
 #include "damper/run/dependency.h"
+#include "damper/run/outgoing_fields.h"
 
 namespace damper::http {
 
@@ -59,8 +60,9 @@ class GuardedService {
   std::vector<std::unique_ptr<Pool>> pools_;  // by replica
   std::string owner_;                         // the dependency's name, if it can be a header
   std::vector<Field> scratch_;                // the fields of the head that is being written
-  WaitingLine waiting_;                       // calls in a backoff
-  CancellableList calls_;                     // under way; cancelled before the rest is destroyed
+  run::OutgoingFields outgoing_;
+  WaitingLine waiting_;    // calls in a backoff
+  CancellableList calls_;  // under way; cancelled before the rest is destroyed
 };
 
 }  // namespace damper::http

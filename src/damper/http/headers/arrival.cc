@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "damper/decide/layering.h"
+#include "damper/run/outgoing_fields.h"
 #include "damper/schedule/deadline_header.h"
 
 namespace damper::http {
@@ -28,7 +29,7 @@ Values collect(std::span<const Field> fields) {
     take(field, decide::kAttemptHeader, values.layer.attempt);
     take(field, decide::kEnvoyAttemptHeader, values.layer.envoy_attempt_count);
     take(field, decide::kGrpcPreviousAttemptsHeader, values.layer.grpc_previous_attempts);
-    take(field, kCriticalityHeader, values.criticality);
+    take(field, run::kCriticalityHeader, values.criticality);
     take(field, schedule::kRequestDeadlineHeader, values.request_deadline);
     take(field, schedule::kGrpcTimeoutHeader, values.grpc_timeout);
     take(field, schedule::kEnvoyTimeoutHeader, values.envoy_timeout);

@@ -9,7 +9,6 @@
 #include "damper/base/instant.h"
 #include "damper/base/unix_time.h"
 #include "damper/http/codec/head.h"
-#include "damper/http/headers/criticality_header.h"
 #include "damper/run/inherited.h"
 
 namespace damper::http {

@@ -243,7 +243,7 @@ http::Head ProxiedRequest::head_for(const engine::Attempt& attempt, const http::
       head_.head(), config(),
       {.remaining = attempt.deadline == kNever ? kForever : between(now(), attempt.deadline),
        .owner = owner_,
-       .owners_attempt = inherited_.owned_above.retries ? inherited_.attempt : 0,
+       .owner_attempt = inherited_.owned_above.retries ? inherited_.attempt : 0,
        .attempt = attempt.number,
        .client = client_ != nullptr ? client_->peer() : http::Peer{},
        .scheme = pool.endpoint().scheme(),
