@@ -56,7 +56,7 @@ decide::Report report_of(const ::grpc::Status& status, const ::grpc::ClientConte
   decide::Report report{.outcome = decide::classify_grpc(status.error_code())};
   if (status.error_code() == ::grpc::StatusCode::DEADLINE_EXCEEDED &&
       run::now() >= attempt.deadline()) {
-    report.outcome = decide::Outcome::timeout;  // Ours: the server has not said so.
+    report.outcome = decide::Outcome::timeout;  // Our own deadline, not the server's status.
   }
   const auto& trailers = context.GetServerTrailingMetadata();
   if (const auto found = trailers.find(kPushback); found != trailers.end()) {

@@ -21,7 +21,7 @@ namespace {
 using Answer = http::Admission::Answer;
 using enum admit::Criticality;
 
-// So many at once, so many in line, for as long as it takes.
+// A limit, a queue's capacity, and no timeout.
 http::AdmissionOptions patient(std::int32_t limit, std::int32_t capacity = 100) {
   http::AdmissionOptions options;
   options.limit.kind = admit::LimitKind::fixed;
