@@ -33,7 +33,7 @@ constexpr auto kPatience = milliseconds(DAMPER_INSTRUMENTED != 0 ? 20000 : 5000)
 
 class Service final : public greeter::Greeter::Service {
  public:
-  std::atomic<int> refusals = 0;  // so many calls of Greet are answered with UNAVAILABLE
+  std::atomic<int> refusals = 0;  // the number of calls of Greet to answer with UNAVAILABLE
   std::atomic<int> greets = 0;
 
  private:

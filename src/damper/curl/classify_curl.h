@@ -7,12 +7,12 @@
 
 namespace damper::curl {
 
-// The outcome that a CURLcode stands for. `sent`: whether any byte of the request can have left,
-// or of one that was redirected to it.
+// The outcome of a CURLcode. `sent`: whether any byte of the request, or of a redirected one, can
+// have been sent.
 //
-// Why: CURLE_OPERATION_TIMEDOUT is the same code for a host that does not answer to SYN and for an
-// order that was placed and whose receipt is late. The first may always be repeated. Likewise
-// CURLE_COULDNT_CONNECT: under CURLOPT_FOLLOWLOCATION it may be the receipt's host that refuses.
+// Why: CURLE_OPERATION_TIMEDOUT is the same code for a host that does not answer a SYN and for a
+// response that is late. The first may always be repeated. Likewise CURLE_COULDNT_CONNECT: with
+// CURLOPT_FOLLOWLOCATION the host of a redirect may refuse, after the request was sent.
 //
 //   resolving, connecting, TLS handshake                    transient, or unavailable if not sent
 //   a timeout                                               timeout, or unavailable if not sent

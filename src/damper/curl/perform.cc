@@ -1,7 +1,6 @@
 #include "damper/curl/perform.h"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <memory>
 #include <string_view>
@@ -11,6 +10,8 @@
 #include "damper/decide/layering.h"
 #include "damper/decide/retry_after.h"
 #include "damper/run/blocking.h"
+#include "damper/run/clock.h"
+#include "damper/run/outgoing_fields.h"
 #include "damper/run/scope.h"
 #include "damper/schedule/deadline_header.h"
 
@@ -52,36 +53,31 @@ void append(List& list, const std::string& line) {
   list.reset(longer);
 }
 
-constexpr std::array<std::string_view, 3> kOurs = {
-    schedule::kRequestDeadlineHeader, decide::kRetryOwnerHeader, decide::kAttemptHeader};
-
-// The request's own headers and ours. REQUIRES: inside of the attempt.
+// The request's own headers and those of run::OutgoingFields. REQUIRES: inside of the attempt.
 List headers_for(const Attempt& attempt, const PerformOptions& options, bool owns) {
-  const bool owned = run::Scope::owned_above();  // by us, or by somebody whom this process knows
+  const bool owned = run::Scope::owned_above();  // by this call, or by one above in this process
   List list;
   for (const curl_slist* own = options.headers; own != nullptr; own = own->next) {
-    const bool ours = std::any_of(kOurs.begin(), kOurs.end(), [&](std::string_view name) {
-      return value_of(own->data, name).has_value();
-    });
-    // Where a layer retries that only the request's headers know, its word is passed on.
+    const bool replaced =
+        std::any_of(run::kReplacedFields.begin(), run::kReplacedFields.end(),
+                    [&](std::string_view name) { return value_of(own->data, name).has_value(); });
+    // The owner of a layer above that only the request's headers name is passed on.
     const auto owner = value_of(own->data, decide::kRetryOwnerHeader);
     const bool passed_on = !owned && !value_of(own->data, schedule::kRequestDeadlineHeader) &&
                            (!owner || decide::valid_owner(*owner));
-    if (!ours || passed_on) append(list, own->data);
+    if (!replaced || passed_on) append(list, own->data);
   }
-  append(list, std::string(schedule::kRequestDeadlineHeader) + ": " +
-                   schedule::format_request_deadline(attempt.timeout()));
-  const auto add = [&list](std::string_view name, std::string_view value) {
-    append(list, std::string(name).append(": ").append(value));
-  };
+  run::OutgoingContext context{.remaining = attempt.timeout()};
   if (owned) {
-    add(decide::kRetryOwnerHeader,
-        owns ? run::owner_name(options.owner) : run::Scope::retry_owner());
-    add(decide::kAttemptHeader,
-        decide::format_attempt({.owned_above = !owns, .attempt = run::Scope::retry_attempt()},
-                               attempt.number()));
+    context.owner = owns ? run::owner_name(options.owner) : run::Scope::retry_owner();
+    context.owner_attempt = owns ? 0 : run::Scope::retry_attempt();
+    context.attempt = attempt.number();
   } else if (options.owned_above && find(list.get(), decide::kRetryOwnerHeader).empty()) {
-    add(decide::kRetryOwnerHeader, run::owner_name({}));  // Somebody whom nobody has named.
+    context.owner = run::owner_name({});  // A layer above without a name.
+  }
+  run::OutgoingFields fields;
+  for (const run::OutgoingFields::Field& field : fields.write(context)) {
+    append(list, std::string(field.name).append(": ").append(field.value));
   }
   return list;
 }
@@ -140,7 +136,7 @@ std::string_view header(CURL* handle, const char* name) {
 
 Result<long> answered(CURL* handle, long status) {
   decide::Report report{.outcome = decide::classify_http(static_cast<int>(status))};
-  const auto now = std::chrono::floor<milliseconds>(std::chrono::system_clock::now());
+  const UnixTime now = run::wall_time();
   decide::read_retry_after(header(handle, "Retry-After"), now, report);
   decide::read_rate_limit_reset(header(handle, "RateLimit-Reset"), now, report);
   decide::read_rate_limit_reset(header(handle, "X-RateLimit-Reset"), now, report);

@@ -29,7 +29,7 @@ struct ReplyOf<::grpc::Status (Class::*)(::grpc::ClientContext&, R&) const> {
   using type = R;
 };
 
-// Guards a unary RPC of a generated stub: damper::call with all that gRPC can say about retrying.
+// Guards a unary RPC of a generated stub: damper::call with gRPC's statuses, deadline and pushback.
 //
 //   auto reply = damper::grpc::call(billing, {.idempotent = true},
 //       [&](::grpc::ClientContext& context, Invoice& invoice) {
@@ -38,10 +38,10 @@ struct ReplyOf<::grpc::Status (Class::*)(::grpc::ClientContext&, R&) const> {
 //
 // Each attempt has a context of its own, with the attempt's deadline as grpc-timeout, and
 // grpc-previous-rpc-attempts, damper-retry-owner and damper-attempt as metadata; add your own
-// metadata inside. UNAVAILABLE is retried if the call is idempotent; RESOURCE_EXHAUSTED only when
-// the server says when (grpc-retry-pushback-ms). The loser of a hedge is cancelled, and its server
-// sees it. Without a value, CallResult::value() throws a StatusError.
-// Use it over channels made with channel_arguments(): otherwise gRPC retries below.
+// metadata inside. UNAVAILABLE is retried if the call is idempotent; RESOURCE_EXHAUSTED only
+// with a grpc-retry-pushback-ms of the server. The loser of a hedge is cancelled at its server.
+// Without a value, CallResult::value() throws a StatusError. Use it over channels made with
+// channel_arguments(): otherwise gRPC retries below.
 template <class Rpc, class Reply = typename ReplyOf<std::decay_t<Rpc>>::type>
 [[nodiscard]] CallResult<Reply> call(Dependency& dependency, const Options& options, Rpc&& rpc) {
   const Owner owner(dependency, options);

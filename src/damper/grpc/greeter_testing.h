@@ -84,7 +84,7 @@ class GreeterServer final : private greeter::Greeter::Service {
   policy.call.hedge = {.max_hedges = 1, .min_samples = 100, .ratio = Percent(100)};
   return policy;
 }
-// So many quick answers that a slow one is hedged.
+// Enough quick answers for a slow one to be hedged.
 inline void warm(Dependency& dependency) {
   for (int i = 0; i < 100; ++i) {
     (void)damper::call(dependency, {}, [](const Attempt&) { return decide::Outcome::success; });

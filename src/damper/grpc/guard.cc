@@ -3,13 +3,13 @@
 #include <grpc/impl/codegen/grpc_types.h>
 #include <grpc/support/time.h>
 
-#include <string_view>
+#include <string>
 
 #include "damper/base/instant.h"
 #include "damper/decide/classify_grpc.h"
-#include "damper/decide/layering.h"
 #include "damper/decide/retry_after.h"
 #include "damper/run/clock.h"
+#include "damper/run/outgoing_fields.h"
 #include "damper/run/scope.h"
 
 namespace damper::grpc {
@@ -39,17 +39,16 @@ Owner::Owner(const Dependency& dependency, const Options& options)
 
 void prepare(::grpc::ClientContext& context, const Attempt& attempt, const Owner& owner) {
   if (attempt.deadline() != kNever) context.set_deadline(deadline_of(attempt));
-  const auto add = [&context](std::string_view key, const std::string& value) {
-    context.AddMetadata(std::string(key), value);
-  };
-  if (attempt.number() > 1) {
-    add(decide::kGrpcPreviousAttemptsHeader, std::to_string(attempt.number() - 1));
+  run::OutgoingContext outgoing{.grpc_previous = attempt.number() - 1};
+  if (owner.above || run::Scope::owned_above()) {
+    outgoing.owner = owner.name;
+    outgoing.owner_attempt = owner.above ? owner.attempt : 0;
+    outgoing.attempt = attempt.number();
   }
-  if (!owner.above && !run::Scope::owned_above()) return;  // Nobody retries.
-  add(decide::kRetryOwnerHeader, owner.name);
-  add(decide::kAttemptHeader,
-      decide::format_attempt({.owned_above = owner.above, .attempt = owner.attempt},
-                             attempt.number()));
+  run::OutgoingFields fields;
+  for (const run::OutgoingFields::Field& field : fields.write(outgoing)) {
+    context.AddMetadata(std::string(field.name), std::string(field.value));
+  }
 }
 
 decide::Report report_of(const ::grpc::Status& status, const ::grpc::ClientContext& context,
@@ -57,7 +56,7 @@ decide::Report report_of(const ::grpc::Status& status, const ::grpc::ClientConte
   decide::Report report{.outcome = decide::classify_grpc(status.error_code())};
   if (status.error_code() == ::grpc::StatusCode::DEADLINE_EXCEEDED &&
       run::now() >= attempt.deadline()) {
-    report.outcome = decide::Outcome::timeout;  // Ours: the server has not said so.
+    report.outcome = decide::Outcome::timeout;  // Our own deadline, not the server's status.
   }
   const auto& trailers = context.GetServerTrailingMetadata();
   if (const auto found = trailers.find(kPushback); found != trailers.end()) {

@@ -16,31 +16,31 @@
 
 namespace damper::grpc {
 
-// Arguments for a channel whose calls are guarded here: gRPC's own retries are off, so that one
-// layer retries. Add yours to them.
+// Arguments for a channel whose calls are guarded here: gRPC's own retries are disabled, so that
+// one layer retries. Add your own to them.
 //   ::grpc::CreateCustomChannel(target, credentials, damper::grpc::channel_arguments());
 [[nodiscard]] ::grpc::ChannelArguments channel_arguments();
 
-// An Owner is who retries, as it is told to the server. Taken before the call begins.
+// An Owner is the layer that retries, as it is sent to the server. Created before the call begins.
 struct Owner {
   Owner(const Dependency& dependency, const Options& options);
 
-  bool above = false;         // somebody above us does
-  std::string name;           // "damper" where nobody has said one that can be sent
-  std::uint32_t attempt = 1;  // of the one above
+  bool above = false;         // a layer above retries
+  std::string name;           // "damper" if there is no valid name
+  std::uint32_t attempt = 1;  // of the layer above
 };
 
-// Makes the context of an attempt: its deadline, which becomes grpc-timeout, and the metadata that
-// tell the server which attempt it is and who retries. REQUIRES: inside of the attempt.
+// Sets an attempt's deadline, which is sent as grpc-timeout, and the metadata of
+// run::OutgoingFields. REQUIRES: inside of the attempt.
 void prepare(::grpc::ClientContext& context, const Attempt& attempt, const Owner& owner);
 
-// What the status of an attempt says about retrying, with the server's pushback. REQUIRES: the RPC
-// is over.
+// The report of an attempt's status and the server's pushback to the engine. REQUIRES: the RPC is
+// over.
 [[nodiscard]] decide::Report report_of(const ::grpc::Status& status,
                                        const ::grpc::ClientContext& context,
                                        const Attempt& attempt);
 
-// Cancels the RPC of the context when the attempt is asked to stop, while it lives.
+// While it lives, cancels the RPC of the context when the attempt's stop is requested.
 class CancelledByStop {
  public:
   CancelledByStop(::grpc::ClientContext& context, const Attempt& attempt)

@@ -26,12 +26,11 @@ class StatusError : public std::runtime_error {
   ::grpc::Status status_;
 };
 
-// The failure of an attempt that ended with this status, and what the server said about coming
-// back. REQUIRES: the status is not OK.
+// The failure of an attempt that ended with this status and report. REQUIRES: the status is not OK.
 [[nodiscard]] Unexpected<Failure> failed(const ::grpc::Status& status,
                                          const decide::Report& report);
 
-// The status with which the attempt ended; nothing if it was none of a guarded gRPC call.
+// The status with which the attempt ended; nothing if it was not a guarded gRPC call.
 [[nodiscard]] std::optional<::grpc::Status> find_status(const Failure& failure);
 
 }  // namespace damper::grpc

@@ -20,8 +20,8 @@
 
 namespace damper::grpc {
 
-// A Stream is what a server sends after it has begun: its first message is there already.
-// One that is let go before its end is cancelled.
+// A Stream reads a server's messages; the first one was received already. It is cancelled if it is
+// destroyed before its end.
 template <class Message>
 class Stream {
  public:
@@ -44,7 +44,7 @@ class Stream {
     (void)reader_->Finish();
   }
 
-  // The next message; false at the end: finish() says which.
+  // Reads the next message; false at the end: finish() has the status.
   [[nodiscard]] bool read(Message& message) {
     if (first_) {
       message = *std::exchange(first_, std::nullopt);
@@ -52,7 +52,7 @@ class Stream {
     }
     return !status_ && reader_->Read(&message);
   }
-  // How it ended. REQUIRES: read() said false.
+  // The final status. REQUIRES: read() returned false.
   [[nodiscard]] const ::grpc::Status& finish() {
     if (!status_) status_ = reader_->Finish();
     return *status_;
@@ -76,7 +76,7 @@ struct ReadBy<::grpc::ClientReader<Message>> {
 };
 
 // Guards a server-streaming RPC until its first message: until then it may be retried and hedged,
-// from then on it is yours.
+// afterwards the caller reads it.
 //
 //   auto rows = damper::grpc::stream(table, {.idempotent = true},
 //       [&](::grpc::ClientContext& context) { return stub->Scan(&context, request); });

@@ -15,9 +15,9 @@
 #include "damper/run/clock.h"
 #include "damper/run/dependency.h"
 #include "damper/run/hedged.h"
-#include "damper/run/parking.h"
 #include "damper/run/result.h"
 #include "damper/run/scope.h"
+#include "damper/run/waiting_calls.h"
 
 namespace damper {
 
@@ -53,7 +53,7 @@ template <class T, class Operation>
   std::optional<Failure> last;
   while (!call.step().over()) {
     if (!call.step().sends) {
-      park(call, options.stop);
+      wait_for_retry(call, options.stop);
       continue;
     }
     const engine::Attempt& sent = call.step().attempt;  // Unchanged until the next input.

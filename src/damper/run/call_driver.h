@@ -48,7 +48,7 @@ class CallDriver {
   [[nodiscard]] const engine::Call& call() const noexcept { return call_; }
   [[nodiscard]] bool is_over() const noexcept { return over_; }
   // Whether it waits for its next attempt with none in flight: then it has to see a switch flip.
-  [[nodiscard]] bool is_parked() const noexcept {
+  [[nodiscard]] bool is_waiting() const noexcept {
     return started_ && !over_ && wanted_ == 0 && waiting_ == 0;
   }
   // Whether the outcome of this attempt is still wanted.

@@ -57,16 +57,16 @@ TEST(CallDriver, DoesWhatTheStepsSay) {
   Scripted call(dependency);
   call.start(kStart);
   EXPECT_EQ(call.trace, "send0 timer");
-  EXPECT_FALSE(call.is_parked());
+  EXPECT_FALSE(call.is_waiting());
   call.on_outcome(0, {.outcome = Outcome::transient}, kStart + 5ms);
   EXPECT_EQ(call.trace, "send0 timer timer");
-  EXPECT_TRUE(call.is_parked());
+  EXPECT_TRUE(call.is_waiting());
   EXPECT_EQ(call.wake, kStart + 30ms);
   call.on_timer(kStart + 30ms);
   call.on_outcome(0, {}, kStart + 31ms);
   EXPECT_EQ(call.trace, "send0 timer timer send0 timer sleep success");
   EXPECT_TRUE(call.is_over());
-  EXPECT_FALSE(call.is_parked());
+  EXPECT_FALSE(call.is_waiting());
 }
 
 TEST(CallDriver, AnAttemptThatEndsInsideSendIsHandledAfterIt) {
@@ -90,7 +90,7 @@ TEST(CallDriver, AnAttemptIsHeardOfOnce) {
   call.start(kStart);
   call.on_outcome(0, {}, kStart);
   EXPECT_EQ(call.trace, "send0 timer");
-  EXPECT_TRUE(call.is_parked());
+  EXPECT_TRUE(call.is_waiting());
 }
 
 TEST(CallDriver, AnAttemptThatWasGivenUpIsNotHeardOf) {

@@ -7,6 +7,7 @@
 
 #include "damper/base/instant.h"
 #include "damper/base/random.h"
+#include "damper/base/unix_time.h"
 
 namespace damper::run {
 
@@ -27,6 +28,10 @@ namespace damper::run {
   return Instant{std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec)};
 }
 
+// The wall time `ago` before now, for headers that carry a date.
+[[nodiscard]] inline UnixTime wall_time(Duration ago = Duration{0}) noexcept {
+  return std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now() - ago);
+}
 // The same moment, for what waits by the standard library's clock.
 [[nodiscard]] inline std::chrono::steady_clock::time_point steady_time(Instant at) noexcept {
   return std::chrono::steady_clock::time_point(at.time_since_epoch());

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "damper/run/clock.h"
-#include "damper/run/parking.h"
+#include "damper/run/waiting_calls.h"
 
 namespace damper::run {
 
@@ -84,7 +84,7 @@ std::optional<HedgedCall::StepLock> HedgedCall::on_outcome(Running& running,
 void HedgedCall::wait(StepLock& held) {
   if (!any_active()) {
     held.end();  // No other thread has an input for the call now.
-    park(call_, stop_);
+    wait_for_retry(call_, stop_);
     StepLock another(mutex_);
     apply(another);
     return;

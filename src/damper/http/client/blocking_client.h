@@ -12,15 +12,15 @@
 
 namespace damper::http {
 
-// A BlockingClient is a GuardedClient for threads: a controller's workers, say. The loop runs in a
-// thread of its own; who asks waits for the answer.
+// A BlockingClient is a GuardedClient for threads, such as a controller's workers. The loop runs in
+// a thread of its own; the calling thread waits for the response.
 //
 //   BlockingClient etcd(dependency, {.endpoints = {"http://127.0.0.1:2379"}});
 //   HttpResult answer = etcd.post("/v3/kv/range", body, damper::in(1s));
 //
-// Model: a request is posted to the loop, and inherits what its thread is inside of: the deadline,
-// and whether somebody above retries. So a worker's calls end with the worker's time, and are tried
-// once where the controller tries the key again.
+// Model: a request is posted to the loop, and inherits the deadline and the retry owner of its
+// thread's Scope. So a worker's calls end by the worker's deadline, and are attempted once if the
+// controller retries the key.
 // Thread safety: all methods may be called concurrently. It outlives its calls.
 class BlockingClient {
  public:

@@ -9,7 +9,7 @@
 
 namespace damper::http {
 
-// One request of a Client. It owns itself, until it has told its completion.
+// One request of a Client. It owns itself until it has called its completion.
 class Fetch final : public RoundTrip, public Cancellable {
  public:
   using Told = Completion<Result<Response>>;
@@ -19,8 +19,7 @@ class Fetch final : public RoundTrip, public Cancellable {
         request_(std::move(request)),
         completion_(std::move(completion)),
         clock_(*this) {
-    after_ = std::exchange(client_.first_, this);
-    if (after_ != nullptr) after_->before_ = this;
+    client_.fetches_.push_back(*this);
   }
 
   static void begin(Client& client, Pool& pool, Request&& request, Instant deadline,
@@ -40,16 +39,11 @@ class Fetch final : public RoundTrip, public Cancellable {
 
    private:
     void on_timer(Instant /*now*/) override {
-      fetch_.cancel_late();
-      fetch_.on_done(CloseReason::head_timeout);
+      fetch_.RoundTrip::cancel(true);
+      fetch_.on_round_trip(CloseReason::head_timeout);
     }
     Fetch& fetch_;
   };
-
-  ~Fetch() override {
-    (before_ != nullptr ? before_->after_ : client_.first_) = after_;
-    if (after_ != nullptr) after_->before_ = before_;
-  }
 
   std::span<const Field> fields(const Request& request, Instant /*now*/) override {
     return request.fields.view();
@@ -57,10 +51,10 @@ class Fetch final : public RoundTrip, public Cancellable {
 
   void end_with(CloseReason reason) {
     RoundTrip::cancel();
-    on_done(reason);
+    on_round_trip(reason);
   }
 
-  void on_done(CloseReason reason) override {
+  void on_round_trip(CloseReason reason) override {
     std::unique_ptr<Told> completion = std::move(completion_);
     Result<Response> result = reason == CloseReason::finished
                                   ? Result<Response>(std::move(response()))
@@ -73,9 +67,6 @@ class Fetch final : public RoundTrip, public Cancellable {
   const Request request_;
   std::unique_ptr<Told> completion_;
   Clock clock_;
-  Fetch* before_ = nullptr;  // in the client's list
-  Fetch* after_ = nullptr;
-  friend class Client;
 };
 
 Client::Client(Loop& loop, const ClientOptions& options)
@@ -84,10 +75,7 @@ Client::Client(Loop& loop, const ClientOptions& options)
 }
 
 Client::~Client() {
-  // Each takes itself out of the list, which the analyzer does not see.
-  while (first_ != nullptr) {
-    static_cast<Cancellable*>(first_)->cancel();  // NOLINT(clang-analyzer-cplusplus.NewDelete)
-  }
+  while (!fetches_.empty()) fetches_.front().cancel();
 }
 
 void Client::start(Request&& request, Instant deadline,

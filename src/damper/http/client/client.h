@@ -88,7 +88,7 @@ class Client {
   Dialer dialer_;
   std::optional<TlsSettings> tls_;  // made when it is first needed
   std::array<Pools, 2> pools_;      // http, https
-  Fetch* first_ = nullptr;          // those under way
+  CancellableList fetches_;         // under way
 };
 
 // A request for a URL: "GET", parse_url(...).

@@ -217,5 +217,43 @@ TEST(Client, AResultThatNobodyHearsAnyMoreIsFreedWithTheLoop) {
   EXPECT_EQ(kept.use_count(), 1);
 }
 
+TEST(ClientOptions, TheDefaultsAreValid) { EXPECT_FALSE(find_error(ClientOptions{})); }
+
+TEST(ClientOptions, BoundsAreSaid) {
+  EXPECT_TRUE(find_error(ClientOptions{.max_endpoints = 0}));
+  EXPECT_TRUE(find_error(ClientOptions{.max_response_body = (std::size_t{1} << 30) + 1}));
+  EXPECT_TRUE(find_error(ClientOptions{.pool = {.max_connections = 0}}));
+  EXPECT_TRUE(find_error(ClientOptions{.dialer = {.connect_timeout = Duration{0}}}));
+  EXPECT_TRUE(find_error(ClientOptions{.dialer = {.stagger = Duration{0}}}));
+}
+
+TEST(ClientOptions, AServiceHasEndpoints) {
+  EXPECT_TRUE(find_error(GuardedClientOptions{.endpoints = {}}));
+  EXPECT_FALSE(find_error(GuardedClientOptions{.endpoints = {"http://127.0.0.1:9000"}}));
+  EXPECT_EQ(find_error(GuardedClientOptions{.endpoints = {"http://a/", "http://a/x"}}),
+            "endpoint 'http://a/x': an endpoint has neither path nor query");
+  EXPECT_TRUE(find_error(GuardedClientOptions{.endpoints = {"http://a"}, .authority = "x y"}));
+  EXPECT_TRUE(find_error(GuardedClientOptions{
+      .endpoints = std::vector<std::string>(kMostReplicas + 1, "http://127.0.0.1")}));
+}
+
+TEST(ClientMetrics, AreShownByReasonFromTheStart) {
+  ClientMetrics metrics;
+  observe::Registry registry;
+  const auto shown = metrics.show(registry, "billing");
+  ClientMetrics::add(metrics.connections);
+  ClientMetrics::add(metrics.connections);
+  ClientMetrics::take(metrics.connections);
+  ClientMetrics::add(metrics.closed, CloseReason::idle_timeout);
+  const std::string text = registry.expose();
+  const auto has = [&](std::string_view line) { return text.find(line) != std::string::npos; };
+  EXPECT_TRUE(has("damper_http_client_connections{client=\"billing\"} 1\n")) << text;
+  EXPECT_TRUE(
+      has("damper_http_client_closed_total{client=\"billing\",reason=\"idle_timeout\"} 1\n"));
+  EXPECT_TRUE(has("damper_http_client_closed_total{client=\"billing\",reason=\"too_many\"} 0\n"));
+  EXPECT_TRUE(has(
+      "damper_http_client_failed_dials_total{client=\"billing\",reason=\"connect_timeout\"} 0\n"));
+}
+
 }  // namespace
 }  // namespace damper::http

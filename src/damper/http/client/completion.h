@@ -8,6 +8,7 @@
 #include <boost/asio/execution/outstanding_work.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/prefer.hpp>
+#include <boost/intrusive/list.hpp>
 #include <memory>
 #include <optional>
 #include <type_traits>
@@ -17,16 +18,19 @@
 
 namespace damper::http {
 
-// Something that its caller can give up.
-class Cancellable {
+// A request that its caller can cancel. It leaves its CancellableList when it is destroyed.
+class Cancellable : public boost::intrusive::list_base_hook<
+                        boost::intrusive::link_mode<boost::intrusive::auto_unlink>> {
  public:
   virtual void cancel() = 0;
 
  protected:
   ~Cancellable() = default;
 };
+using CancellableList =
+    boost::intrusive::list<Cancellable, boost::intrusive::constant_time_size<false>>;
 
-// A Completion is who is told the result of a request, whatever the caller waits with.
+// A Completion gets the result of a request, for any completion token.
 template <class Result>
 class Completion {
  public:
@@ -34,23 +38,23 @@ class Completion {
   Completion(const Completion&) = delete;
   Completion& operator=(const Completion&) = delete;
   virtual ~Completion() = default;
-  // Once. Told at the end of the turn, never from within: whoever hears it may destroy the client.
+  // Called once. The handler runs at the end of the turn, so that it may destroy the client.
   static void complete(std::unique_ptr<Completion> completion, Result&& result) {
     completion.release()->keep(std::move(result));
   }
-  // Whom the caller gives up, until complete(); on the loop's thread.
+  // The request that the caller may cancel until complete(); on the loop's thread.
   virtual void listen(Cancellable& request) = 0;
 
  protected:
-  // It owns itself from here on, until it has told.
+  // It owns itself from here on, until it has called the handler.
   virtual void keep(Result&& result) = 0;
 };
 
-// A handler of Asio's: told by its own executor, and it may cancel.
+// An Asio handler: runs on its own executor, and its cancellation slot cancels the request.
 //
-// Why a TurnEnd: a result is known deep inside of a connection's codec. A handler that was called
-// there could not destroy its client, and its exception would unwind through the codec. The end of
-// the turn has nothing below it, and costs no system call as a post would.
+// Why a TurnEnd: a result is known inside a connection's codec. A handler called there could not
+// destroy its client, and its exception would unwind through the codec. At the end of the turn no
+// codec is on the stack, and it costs no system call, unlike a post.
 template <class Result, class Handler>
 class AsioCompletion final : public Completion<Result>, private Loop::TurnEnd {
  public:
@@ -71,15 +75,14 @@ class AsioCompletion final : public Completion<Result>, private Loop::TurnEnd {
   }
 
  private:
-  // It counts as work: a loop does not end while somebody waits for a request.
+  // Outstanding work: a loop does not end while a request is under way.
   static auto executor_of(const Handler& handler, Loop& loop) {
     return boost::asio::prefer(
         boost::asio::get_associated_executor(handler, loop.context().get_executor()),
         boost::asio::execution::outstanding_work.tracked);
   }
 
-  // Whether the handler runs by the loop itself, on its only thread: the end of a turn is as good a
-  // place as any.
+  // Whether the handler's executor is the loop itself: it is called at the end of a turn then.
   [[nodiscard]] bool is_loops() const {
     const auto loops = loop_.context().get_executor();
     const auto own = boost::asio::get_associated_executor(handler_, loops);
@@ -94,7 +97,8 @@ class AsioCompletion final : public Completion<Result>, private Loop::TurnEnd {
   void keep(Result&& result) override {
     auto slot = boost::asio::get_associated_cancellation_slot(handler_);
     if (slot.is_connected()) slot.clear();
-    if (loop_.is_ending()) return on_loop_end();  // As Asio's handlers, which are not told either.
+    if (loop_.is_ending())
+      return on_loop_end();  // Like Asio's handlers, which are destroyed without a call.
     result_.emplace(std::move(result));
     ask_turn_end();
   }

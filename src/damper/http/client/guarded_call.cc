@@ -1,26 +1,21 @@
 #include "damper/http/client/guarded_call.h"
 
-#include <chrono>
 #include <utility>
 
+#include "damper/base/check.h"
 #include "damper/decide/idempotency.h"
 #include "damper/decide/layering.h"
 #include "damper/http/client/failure.h"
+#include "damper/http/client/guarded_service.h"
 #include "damper/http/client/url.h"
-#include "damper/http/headers/criticality_header.h"
 #include "damper/http/headers/idempotency_key.h"
 #include "damper/run/clock.h"
 #include "damper/run/scope.h"
-#include "damper/schedule/deadline_header.h"
 
 namespace damper::http {
 namespace {
 
 using decide::Outcome;
-
-UnixTime wall_time() noexcept {
-  return std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now());
-}
 
 // An ETag that If-Match can be compared with (RFC 9110, section 8.8.3): weak ones never match.
 bool is_strong(std::string_view etag) noexcept {
@@ -28,6 +23,33 @@ bool is_strong(std::string_view etag) noexcept {
 }
 
 }  // namespace
+
+GuardedService::GuardedService(Loop& loop, Dependency& dependency,
+                               const GuardedClientOptions& options)
+    : loop_(loop),
+      dependency_(dependency),
+      options_(options),
+      dialer_(loop, options.client.dialer, options.client.resolver),
+      replicas_(options.endpoints.size(), options.replicas),
+      waiting_(loop) {
+  DAMPER_CHECK(!find_error(options));
+  if (decide::valid_owner(dependency.name())) owner_ = dependency.name();
+  for (const std::string& text : options.endpoints) {
+    const Endpoint endpoint = *parse_endpoint(text);
+    if (endpoint.tls && !tls_) tls_ = *TlsSettings::for_client(options.client.tls);
+    pools_.push_back(std::make_unique<Pool>(dialer_, endpoint, options.client.pool,
+                                            endpoint.tls ? &*tls_ : nullptr, metrics_));
+  }
+}
+
+GuardedService::~GuardedService() {
+  while (!calls_.empty()) calls_.front().cancel();
+}
+
+void GuardedService::start(Request&& request, const RequestOptions& options, Modify&& modify,
+                           std::unique_ptr<Completion<HttpResult>> completion) {
+  GuardedCall::begin(*this, std::move(request), options, std::move(modify), std::move(completion));
+}
 
 void GuardedCall::begin(GuardedService& service, Request&& request, const RequestOptions& options,
                         Modify&& modify, std::unique_ptr<Completion<HttpResult>> completion) {
@@ -53,8 +75,8 @@ void GuardedCall::begin(GuardedService& service, Request&& request, const Reques
                   .unsent_owned_above = run::Scope::unsent_owned_above(),
                   .rereads = modify != nullptr},
       .deadline = run::Scope::deadline().earlier(schedule::Deadline(options.deadline))};
-  auto* const call = new (service)
-      GuardedCall(service, std::move(request), words, std::move(modify), std::move(completion));
+  auto* const call =
+      new GuardedCall(service, std::move(request), words, std::move(modify), std::move(completion));
   call->completion_->listen(*call);
   call->start(service.loop().now());
 }
@@ -62,12 +84,13 @@ void GuardedCall::begin(GuardedService& service, Request&& request, const Reques
 GuardedCall::GuardedCall(GuardedService& service, Request&& request,
                          const engine::CallOptions& options, Modify&& modify,
                          std::unique_ptr<Completion<HttpResult>> completion)
-    : CallDriver(service.dependency_, options),
+    : AttemptDriver(service.dependency_, options, service.waiting_),
       service_(service),
       request_(std::move(request)),
       modify_(std::move(modify)),
       completion_(std::move(completion)),
-      clock_(*this) {
+      clock_(*this),
+      attempts_(*this) {
   const run::RequestContext* const above = run::Scope::context();
   if (above != nullptr && above->criticality != run::RequestContext{}.criticality) {
     criticality_ = admit::name(above->criticality);
@@ -80,140 +103,85 @@ GuardedCall::GuardedCall(GuardedService& service, Request&& request,
     owner_ = service.owner_;
   }
   if (!request_.fields.empty()) {
-    for (const std::string_view name :
-         {decide::kRetryOwnerHeader, decide::kAttemptHeader, schedule::kRequestDeadlineHeader}) {
-      request_.fields.remove(name);  // Ours are true.
-    }
+    for (const std::string_view name : run::kReplacedFields) request_.fields.remove(name);
   }
   if (request_.authority.empty()) request_.authority = service.options_.authority;
-  first_lane_.call = this;
-  after_ = std::exchange(service_.first_, this);
-  if (after_ != nullptr) after_->before_ = this;
-  ++service_.calls_;
+  service_.calls_.push_back(*this);
 }
 
-GuardedCall::~GuardedCall() {
-  (before_ != nullptr ? before_->after_ : service_.first_) = after_;
-  if (after_ != nullptr) after_->before_ = before_;
-  --service_.calls_;
+void GuardedCall::Attempt::start() {
+  writing_.reset();
+  RoundTrip::start(lease().pool(), call_.request_,
+                   call_.service_.options_.client.max_response_body);
 }
 
-void* GuardedCall::operator new(std::size_t size, GuardedService& service) {
-  if (service.spare_.empty()) return ::operator new(size);
-  void* const memory = service.spare_.back();
-  service.spare_.pop_back();
-  return memory;
+ReplicaLease GuardedCall::pick(ReplicaSet& tried, const ReplicaSet& in_use, Instant now) {
+  const Replicas::Lease lease = service_.replicas_.pick_next(tried, in_use, now, run::draw());
+  if (!lease) return {};
+  return {service_.replicas_, lease, *service_.pools_[lease.replica()]};
 }
 
-void GuardedCall::operator delete(void* memory, GuardedService& service) noexcept {
-  service.keep(memory);
+decide::Report GuardedCall::on_no_replica() {
+  failure_ = failure_of(CloseReason::refused, false);
+  if (modify_) failure_->report.harmless = true;
+  return failure_->report;
 }
 
-void GuardedCall::operator delete(GuardedCall* call, std::destroying_delete_t) {
-  GuardedService& service = call->service_;
-  call->~GuardedCall();
-  service.keep(call);
-}
-
-GuardedCall::Lane& GuardedCall::lane_of(std::size_t place) {
-  if (place == 0) return first_lane_;
-  if (lanes_[place] == nullptr) {
-    lanes_[place] = std::make_unique<Lane>();
-    lanes_[place]->call = this;
-  }
-  return *lanes_[place];
-}
-
-void GuardedCall::cancel() { on_cancel(service_.loop_.now()); }
-
-void GuardedCall::send(const engine::Attempt& attempt) {
-  Lane& lane = lane_of(attempt.lane);
-  lane.attempt = attempt;
-  lane.writing.reset();
-  lane.lease = service_.replicas_.pick_next(tried_, asking(), attempt.sent, run::draw());
-  if (!lane.lease) return on_failure(lane, failure_of(CloseReason::refused, false));
-  lane.start(*service_.pools_[lane.lease.replica()], request_,
-             service_.options_.client.max_response_body);
-}
-
-ReplicaSet GuardedCall::asking() const noexcept {
-  ReplicaSet asking;
-  if (first_lane_.lease) asking.set(first_lane_.lease.replica());
-  for (const auto& lane : lanes_) {
-    if (lane != nullptr && lane->lease) asking.set(lane->lease.replica());
-  }
-  return asking;
-}
-
-void GuardedCall::give_up(int place) {
-  Lane& lane = lane_of(static_cast<std::size_t>(place));
-  const Instant now = service_.loop_.now();
-  const bool late = now >= lane.attempt.deadline;
-  late ? lane.cancel_late() : lane.cancel();
-  service_.replicas_.settle(lane.lease, late ? Outcome::timeout : Outcome::cancelled, now,
-                            run::draw());
-}
-
-void GuardedCall::wake_at(Instant when) {
-  clock_.arm(when);
-  if (CallDriver::is_parked() == Waiter::is_parked()) return;
-  CallDriver::is_parked() ? service_.parked_.add(*this) : service_.parked_.remove(*this);
-}
-
-std::span<const Field> GuardedCall::fields(Lane& lane, const Request& request, Instant now) {
+std::span<const Field> GuardedCall::fields(const Attempt& attempt, const Request& request,
+                                           Instant now) {
   std::vector<Field>& fields = service_.scratch_;
   const std::span<const Field> own = request.fields.view();
   fields.assign(own.begin(), own.end());
-  if (lane.attempt.deadline != kNever) {
-    lane.deadline_text_ = schedule::format_request_deadline(between(now, lane.attempt.deadline));
-    fields.push_back({schedule::kRequestDeadlineHeader, lane.deadline_text_});
-  }
-  if (!owner_.empty()) fields.push_back({decide::kRetryOwnerHeader, owner_});
-  lane.attempt_text_ = decide::format_attempt(
-      {.owned_above = attempt_ != 0, .attempt = attempt_ != 0 ? attempt_ : 1}, lane.attempt.number);
-  fields.push_back({decide::kAttemptHeader, lane.attempt_text_});
-  if (!criticality_.empty() && !request.fields.find(kCriticalityHeader)) {
-    fields.push_back({kCriticalityHeader, criticality_});
+  const engine::Attempt& sent = attempt.attempt();
+  const bool own_criticality = request.fields.find(run::kCriticalityHeader).has_value();
+  const run::OutgoingContext context{
+      .remaining = sent.deadline == kNever ? kForever : between(now, sent.deadline),
+      .owner = owner_,
+      .owner_attempt = attempt_,
+      .attempt = sent.number,
+      .criticality = own_criticality ? std::string_view() : criticality_};
+  for (const run::OutgoingFields::Field& field : service_.outgoing_.write(context)) {
+    fields.push_back({field.name, field.value});
   }
   return fields;
 }
 
-void GuardedCall::on_done(Lane& lane, CloseReason reason) {
+void GuardedCall::on_response(Attempt& attempt, CloseReason reason) {
   if (reason != CloseReason::finished) {
-    return on_failure(lane, failure_of(reason, lane.is_answered()));
+    return on_failure(attempt, failure_of(reason, attempt.is_answered()));
   }
   Failure failure;
-  failure.report = report_of(lane.response(), wall_time());
-  failure.status = lane.response().status;
+  failure.report = report_of(attempt.response(), run::wall_time());
+  failure.status = attempt.response().status;
   if (failure.report.outcome != Outcome::success) {
-    answer_ = std::move(lane.response());
-    return on_failure(lane, std::move(failure));
+    answer_ = std::move(attempt.response());
+    return on_failure(attempt, std::move(failure));
   }
-  if (modify_ && lane.writing == nullptr) return write(lane);
+  if (modify_ && attempt.writing_ == nullptr) return write(attempt);
   const Instant now = service_.loop_.now();
-  service_.replicas_.settle(lane.lease, Outcome::success, now, run::draw());
-  answer_ = std::move(lane.response());
-  on_outcome(lane.attempt.lane, failure.report, now);
+  attempt.lease().settle(Outcome::success, now);
+  answer_ = std::move(attempt.response());
+  on_attempt_over(attempt, failure.report, now);
 }
 
-void GuardedCall::on_failure(Lane& lane, Failure failure) {
+void GuardedCall::on_failure(Attempt& attempt, Failure failure) {
   const Instant now = service_.loop_.now();
-  if (modify_ && lane.writing == nullptr) failure.report.harmless = true;  // It has only read.
-  service_.replicas_.settle(lane.lease, failure.report.outcome, now, run::draw());
+  if (modify_ && attempt.writing_ == nullptr) failure.report.harmless = true;  // It has only read.
+  attempt.lease().settle(failure.report.outcome, now);
   const decide::Report report = failure.report;
   failure_ = std::move(failure);
-  on_outcome(lane.attempt.lane, report, now);
+  on_attempt_over(attempt, report, now);
 }
 
 // Puts back what is made of what was read.
-void GuardedCall::write(Lane& lane) {
+void GuardedCall::write(Attempt& attempt) {
   Failure failure;
   failure.report.outcome = Outcome::permanent;
-  failure.status = lane.response().status;
-  const auto etag = lane.response().fields.find("etag");
+  failure.status = attempt.response().status;
+  const auto etag = attempt.response().fields.find("etag");
   if (!etag || !is_strong(*etag)) {
-    answer_ = std::move(lane.response());
-    return on_failure(lane, std::move(failure));
+    answer_ = std::move(attempt.response());
+    return on_failure(attempt, std::move(failure));
   }
   auto writing = std::make_unique<Request>();
   writing->method = "PUT";
@@ -221,21 +189,20 @@ void GuardedCall::write(Lane& lane) {
   writing->target = request_.target;
   writing->fields = request_.fields;
   writing->fields.set("if-match", *etag);
-  if (const auto type = lane.response().fields.find("content-type")) {
+  if (const auto type = attempt.response().fields.find("content-type")) {
     writing->fields.set("content-type", *type);
   }
   try {
-    writing->body = modify_(lane.response());
+    writing->body = modify_(attempt.response());
   } catch (...) {
-    return on_failure(lane, failed_by_exception().error);
+    return on_failure(attempt, failed_by_exception().error);
   }
-  lane.writing = std::move(writing);
-  lane.start(*service_.pools_[lane.lease.replica()], *lane.writing,
-             service_.options_.client.max_response_body);
+  attempt.writing_ = std::move(writing);
+  attempt.RoundTrip::start(attempt.lease().pool(), *attempt.writing_,
+                           service_.options_.client.max_response_body);
 }
 
 void GuardedCall::on_verdict(Verdict verdict) {
-  service_.parked_.remove(*this);
   const std::uint32_t attempts = call().attempts();
   HttpResult result = verdict == Verdict::success
                           ? HttpResult(*std::move(answer_), attempts)

@@ -21,31 +21,30 @@
 
 namespace damper::http {
 
-// A GuardedClient sends requests to one service with everything that its dependency's policy says:
-// retries, hedges, deadlines, budget, breaker.
+// A GuardedClient sends requests to one service under its dependency's policy: retries, hedges,
+// deadlines, budget, breaker.
 //
 //   GuardedClient client(loop, billing, {.endpoints = {"http://10.0.0.1:9000",
 //   "http://10.0.0.2:9000"}}); HttpResult invoice = co_await client.get("/invoices/7",
 //   damper::in(800ms)); if (!invoice) log(invoice.verdict());
 //
-// Model: each attempt is one stream on a replica that this call has not asked before, where there
-// is one; what loses or is too late is cancelled on the wire. The engine decides, this code does.
-// A request may be repeated by its method, by its Idempotency-Key, or on the caller's word. Each
-// attempt carries x-request-deadline (what remains of its own time), damper-retry-owner (this
-// dependency where the call retries, or whoever above does) and damper-attempt.
-// Inside the work for a request that came in, its deadline, its owner and its criticality are
-// inherited; the last is said in damper-criticality, unless the request has its own.
-// Every function takes a completion token, co_await by default; a function is one too.
-// Invariants:
-//   (1) A hedge or a retry goes to another replica where there is one (trap H4).
-//   (2) The deadline header is written anew for each attempt, when it is sent (trap D2).
+// Model: each attempt is one stream on a replica that this call has not tried, if there is one; an
+// attempt that loses a race or is late is cancelled on the wire. The engine decides.
+// A request may be repeated by its method, by its Idempotency-Key, or by
+// RequestOptions::idempotent. Each attempt carries x-request-deadline (its remaining time),
+// damper-retry-owner (this dependency if the call retries, or the layer above that does) and
+// damper-attempt. Inside the work for an incoming request, its deadline, owner and criticality are
+// inherited; the criticality is sent as damper-criticality, unless the request has its own. Every
+// function takes a completion token, co_await by default; a callback is one too. Invariants:
+//   (1) A hedge or a retry is sent to another replica if there is one (trap H4).
+//   (2) The deadline header is computed for each attempt, when it is sent (trap D2).
 //   (3) A call that waits for its next attempt ends when a kill switch is flipped (trap K1).
 // Thread safety: none; all on the loop's thread. The dependency may be shared with other threads.
-// Cost: one object a call, the request once for all its attempts.
+// Cost: one object a call; the request is stored once for all its attempts.
 class GuardedClient {
  public:
   // REQUIRES: !find_error(options). The loop and the dependency outlive it, and it outlives its
-  // calls: those that are under way when it goes end as `cancelled`.
+  // calls: those under way when it is destroyed end as `cancelled`.
   GuardedClient(Loop& loop, Dependency& dependency, const GuardedClientOptions& options)
       : service_(loop, dependency, options) {}
 
@@ -81,15 +80,15 @@ class GuardedClient {
                  std::move(token));
   }
 
-  // Any request; without authority it has its endpoint's, and its scheme is that as well.
+  // Any request. The scheme is the endpoint's, and so is an empty authority.
   template <class CompletionToken = Token>
   auto request(Request request, RequestOptions options = {}, CompletionToken token = {}) {
     return start(std::move(request), options, Modify(), std::move(token));
   }
 
-  // Changes something that others change too: GET, modify(answer) -> the new body, PUT with
-  // If-Match. After a conflict (409, 412) it is read and modified anew, with the same backoff,
-  // budget and deadline as any retry. The value is the answer to the PUT. An answer without a
+  // Updates a resource that others update too: GET, modify(response) -> the new body, PUT with
+  // If-Match. After a conflict (409, 412) it is read and modified again, with the same backoff,
+  // budget and deadline as any retry. The value is the response to the PUT. A response without a
   // strong ETag cannot be updated: `permanent`.
   template <class CompletionToken = Token>
   auto update(std::string target, Modify modify, RequestOptions options = {},

@@ -12,7 +12,6 @@
 
 #include "damper/http/client/client_testing.h"
 #include "damper/http/client/failure.h"
-#include "damper/http/headers/criticality_header.h"
 #include "damper/run/clock.h"
 #include "damper/run/scope.h"
 
@@ -210,7 +209,7 @@ TEST(GuardedClient, InsideOfARequestTheOwnerAboveIsPassedOnAndNobodyRetriesHere)
   ASSERT_EQ(server.exchanges.size(), 1U);
   EXPECT_EQ(field(server.exchanges.back(), "damper-retry-owner"), "edge");
   EXPECT_EQ(field(server.exchanges.back(), "damper-attempt"), "2");
-  EXPECT_EQ(field(server.exchanges.back(), kCriticalityHeader), "sheddable");
+  EXPECT_EQ(field(server.exchanges.back(), run::kCriticalityHeader), "sheddable");
   EXPECT_LE(std::stoi(field(server.exchanges.back(), "x-request-deadline")), 500);
 }
 

@@ -11,20 +11,21 @@
 #include "damper/http/client/client_options.h"
 #include "damper/http/client/completion.h"
 #include "damper/http/client/http_result.h"
-#include "damper/http/client/parked_line.h"
 #include "damper/http/client/pool.h"
 #include "damper/http/client/replicas.h"
+#include "damper/http/client/waiting_line.h"
 #include "damper/run/dependency.h"
+#include "damper/run/outgoing_fields.h"
 
 namespace damper::http {
 
 class GuardedCall;
 
-// From what was read to the new body.
+// Returns the new body from the response that was read.
 using Modify = std::function<std::string(const Response&)>;
 
-// A GuardedService is what the calls of one GuardedClient share: pools and replicas, and the list
-// of those that are under way. See GuardedClient, which is this with completion tokens.
+// A GuardedService is what the calls of one GuardedClient share: pools, replicas, and the list of
+// calls under way. A GuardedClient adds completion tokens to it.
 // Thread safety: none; all on the loop's thread.
 class GuardedService {
  public:
@@ -34,7 +35,7 @@ class GuardedService {
   GuardedService& operator=(const GuardedService&) = delete;
   ~GuardedService();
 
-  // With `modify` the request is a GET whose answer is modified and put back.
+  // With `modify` the request is a GET whose response is modified and written back.
   void start(Request&& request, const RequestOptions& options, Modify&& modify,
              std::unique_ptr<Completion<HttpResult>> completion);
 
@@ -44,13 +45,10 @@ class GuardedService {
   [[nodiscard]] Pool& pool(std::size_t replica) noexcept { return *pools_[replica]; }
   [[nodiscard]] const GuardedClientOptions& options() const noexcept { return options_; }
   [[nodiscard]] const ClientMetrics& metrics() const noexcept { return metrics_; }
-  [[nodiscard]] std::size_t calls() const noexcept { return calls_; }
+  [[nodiscard]] std::size_t calls() const noexcept { return calls_.size(); }
 
  private:
-  static constexpr std::size_t kMostSpare = 256;
   friend class GuardedCall;
-
-  void keep(void* memory) noexcept;
 
   Loop& loop_;
   Dependency& dependency_;
@@ -62,10 +60,9 @@ class GuardedService {
   std::vector<std::unique_ptr<Pool>> pools_;  // by replica
   std::string owner_;                         // the dependency's name, if it can be a header
   std::vector<Field> scratch_;                // the fields of the head that is being written
-  std::vector<void*> spare_;                  // memory of calls that have ended
-  GuardedCall* first_ = nullptr;              // those under way
-  std::size_t calls_ = 0;
-  ParkedLine parked_;  // those that wait, and a flip may end
+  run::OutgoingFields outgoing_;
+  WaitingLine waiting_;    // calls in a backoff
+  CancellableList calls_;  // under way; cancelled before the rest is destroyed
 };
 
 }  // namespace damper::http

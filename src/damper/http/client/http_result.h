@@ -11,11 +11,10 @@
 
 namespace damper::http {
 
-// An HttpResult is how a guarded request ended: a CallResult whose value is the answer of an
-// attempt that succeeded (1xx to 3xx), and, when none did, the last answer that came, so that its
-// body can be read:
+// An HttpResult is the result of a guarded request: a CallResult whose value is the response of the
+// attempt that succeeded (1xx to 3xx). If none did, answer() is the last response:
 //   if (!result) log(result.verdict(), result.answer() ? result.answer()->body : "no answer");
-// failure() tells of the last attempt that failed: its status, or the CloseReason in `error`.
+// failure() is the last attempt's: its status, or the CloseReason in `error`.
 class [[nodiscard]] HttpResult : public CallResult<Response> {
  public:
   HttpResult(Response response, std::uint32_t attempts)
@@ -25,14 +24,14 @@ class [[nodiscard]] HttpResult : public CallResult<Response> {
       : CallResult<Response>(verdict, std::move(failure), attempts),
         answer_(answer ? std::make_unique<Response>(*std::move(answer)) : nullptr) {}
 
-  // The answer of the attempt that succeeded, or the last one that came whole; nullptr: none did.
+  // The response of the attempt that succeeded, or the last complete one; nullptr: there was none.
   [[nodiscard]] const Response* answer() const noexcept {
     if (*this) return &**this;
     return answer_.get();
   }
 
  private:
-  std::unique_ptr<Response> answer_;  // apart: a result is moved more often than it fails
+  std::unique_ptr<Response> answer_;  // on the heap: a result is moved more often than it fails
 };
 
 }  // namespace damper::http

@@ -73,7 +73,7 @@ Pool::Pool(Dialer& dialer, const Endpoint& endpoint, const PoolOptions& options,
 Pool::~Pool() {
   closing_ = true;
   dials_.clear();
-  fail_waiting(waiting_, CloseReason::cancelled);
+  fail_waiting(queue_.size(), CloseReason::cancelled);
   free_.clear();
   for (const auto& link : connections_) {
     ClientMetrics::take(metrics_.connections);
@@ -85,7 +85,7 @@ Pool::~Pool() {
 
 // A connection counts as idle from the end of a turn on: none of its calls is under way then.
 bool Pool::is_unused() const noexcept {
-  return !telling_ && dials_.empty() && waiting_ == 0 &&
+  return leases_ == 0 && !reporting_ && dials_.empty() && queue_.empty() &&
          std::all_of(connections_.begin(), connections_.end(),
                      [](const auto& link) { return link->is_idle; });
 }
@@ -97,22 +97,22 @@ std::size_t Pool::idle() const noexcept {
 
 void Pool::retire() {
   retired_ = true;
-  if (waiting_ > 0) return;  // The turns that serve them see to the rest.
+  if (!queue_.empty()) return;  // Connections are drained when the queue is empty.
   for (const auto& link : connections_) link->drain();
 }
 
 void Pool::open(PoolUser& user) {
   DAMPER_CHECK(user.pool_ == nullptr);
   if (closing_) return user.on_over(CloseReason::cancelled, true);
-  if (first_ == nullptr) {
+  if (queue_.empty()) {
     if (Link* const link = find_free()) return lend(*link, user);
   }
   // Those whom a new connection would serve do not count as waiting.
-  if (waiting_ >= options_.max_waiting + (options_.max_connections - connections_.size())) {
+  if (queue_.size() >= options_.max_waiting + (options_.max_connections - connections_.size())) {
     ClientMetrics::add(metrics_.refused);
     return user.on_over(CloseReason::too_many, true);
   }
-  push(user);
+  enqueue(user);
   dial_if_needed();
 }
 
@@ -154,7 +154,7 @@ void Pool::on_turned(Link& link) {
   }
   make_free(link);
   serve();
-  if (retired_ && waiting_ == 0) link.drain();
+  if (retired_ && queue_.empty()) link.drain();
 }
 
 void Pool::on_link_over(Link& link, CloseReason reason) {
@@ -166,40 +166,34 @@ void Pool::on_link_over(Link& link, CloseReason reason) {
   dial_if_needed();
 }
 
-// ---- The line --------------------------------------------------------------------------------
+// ---- The queue -------------------------------------------------------------------------------
 
-void Pool::push(PoolUser& user) noexcept {
+void Pool::enqueue(PoolUser& user) noexcept {
   user.pool_ = this;
-  user.before_ = std::exchange(last_, &user);
-  (user.before_ != nullptr ? user.before_->after_ : first_) = &user;
-  ++waiting_;
+  queue_.push_back(user);
   ClientMetrics::add(metrics_.waiting);
 }
 
 void Pool::unlink(PoolUser& user) noexcept {
-  (user.before_ != nullptr ? user.before_->after_ : first_) = user.after_;
-  (user.after_ != nullptr ? user.after_->before_ : last_) = user.before_;
-  user.before_ = nullptr;
-  user.after_ = nullptr;
+  queue_.erase(Queue::s_iterator_to(user));
   user.pool_ = nullptr;
-  --waiting_;
   ClientMetrics::take(metrics_.waiting);
 }
 
 void Pool::serve() {
-  while (first_ != nullptr) {
+  while (!queue_.empty()) {
     Link* const link = find_free();
     if (link == nullptr) return;
-    PoolUser& user = *first_;
+    PoolUser& user = queue_.front();
     unlink(user);
     lend(*link, user);
   }
 }
 
-// Those who are told may come back: they are not told again.
+// on_over() may re-enter open(); requests queued by it are not failed again.
 void Pool::fail_waiting(std::size_t count, CloseReason reason) {
-  for (count = std::min(count, waiting_); count > 0 && first_ != nullptr; --count) {
-    PoolUser& user = *first_;
+  for (count = std::min(count, queue_.size()); count > 0 && !queue_.empty(); --count) {
+    PoolUser& user = queue_.front();
     unlink(user);
     user.on_over(reason, true);
   }
@@ -214,7 +208,7 @@ std::size_t Pool::streams_a_dial() const noexcept {
 }
 
 void Pool::dial_if_needed() {
-  while (!closing_ && dials_.size() * streams_a_dial() < waiting_ &&
+  while (!closing_ && dials_.size() * streams_a_dial() < queue_.size() &&
          connections_.size() + dials_.size() < options_.max_connections) {
     dials_.push_back(std::make_unique<Dial>());
     Dial& dial = *dials_.back();
@@ -226,14 +220,14 @@ void Pool::dial_if_needed() {
 }
 
 void Pool::on_dialed(Dial& dial, Dialer::Result result) {
-  telling_ = true;
+  reporting_ = true;
   const std::size_t served = streams_a_dial();
   std::erase_if(dials_, [&](const auto& held) { return held.get() == &dial; });
   if (result.transport == nullptr) {
     ClientMetrics::add(metrics_.failed_dials, result.reason);
     fail_waiting(served, result.reason);
     dial_if_needed();
-    telling_ = false;
+    reporting_ = false;
     return;
   }
   if (tls_ != nullptr) {
@@ -246,7 +240,7 @@ void Pool::on_dialed(Dial& dial, Dialer::Result result) {
   make_free(*connections_.back());
   serve();
   dial_if_needed();  // It may speak a protocol that needs more of them.
-  telling_ = false;
+  reporting_ = false;
 }
 
 // ---- Users -----------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 #ifndef DAMPER_HTTP_CLIENT_POOL_H_
 #define DAMPER_HTTP_CLIENT_POOL_H_
 
+#include <boost/intrusive/list.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -29,20 +30,19 @@ struct PoolOptions {
 
 [[nodiscard]] std::optional<std::string> find_error(const PoolOptions& options);
 
-// A Pool has the connections to one endpoint and lends their streams.
+// A Pool owns the connections to one endpoint and lends their streams.
 //
-// Model: a request gets a stream of the connection that was free last, since it is the one least
-// likely to have been closed by its server; several HTTP/2 streams share one. When none is free a
-// connection is made, up to the bound, and the request waits in line for whichever comes first.
-// Over the line's bound it is refused at once: `too_many`. A connection that cannot be made fails
-// the requests that it was made for, oldest first. Until a TLS server has said which protocol it
-// speaks, one connection is made at a time.
+// Model: a request gets a stream of the connection that became free last, since its server is least
+// likely to have closed it; several HTTP/2 streams share one. When none is free a connection is
+// dialed, up to max_connections, and the request waits in a queue for the first connection that has
+// room. Beyond max_waiting it is refused at once: `too_many`. A failed dial fails the requests that
+// it was meant for, oldest first. Until the protocol of a TLS server is known, one connection is
+// dialed at a time.
 // Invariants:
-//   (1) Never more than max_connections, nor more than max_waiting in line.
-//   (2) Waiting requests are served in the order in which they came.
-//   (3) Each user hears on_over() once, unless it cancels.
-//   (4) No connection is closed for being unused before its limits say so, and none that is over is
-//       lent.
+//   (1) At most max_connections connections and max_waiting queued requests.
+//   (2) Queued requests are served in order of arrival.
+//   (3) on_over() is called once for each user, unless it cancels.
+//   (4) No idle connection is closed before its limits, and no stream of a closed one is lent.
 // Thread safety: none; all on the loop's thread.
 // Cost: no allocation for a request.
 class Pool {
@@ -52,27 +52,30 @@ class Pool {
        ClientMetrics& metrics);
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
-  // Everything is given up: users hear on_over(cancelled), and may not open again.
+  // Cancels everything: on_over(cancelled) is called for users, which must not open again.
   ~Pool();
 
-  // on_open() or on_over() may come from within.
+  // May call on_open() or on_over().
   void open(PoolUser& user);
-  // Nobody opens any more: idle connections close now, the others when their streams are over. Who
-  // waits already is still served.
+  // No request follows: idle connections close now, the others when their streams are over. Queued
+  // requests are still served.
   void retire();
-  // For whoever has no pool to ask: on_over(reason).
+  // Calls on_over(reason), for callers without a pool.
   static void refuse(PoolUser& user, CloseReason reason) { user.on_over(reason, true); }
 
   [[nodiscard]] const Endpoint& endpoint() const noexcept { return endpoint_; }
   [[nodiscard]] const std::string& authority() const noexcept { return authority_; }
-  // What the endpoint speaks; unknown until a first TLS connection has said so.
+  // The endpoint's protocol; unknown until the first TLS handshake.
   [[nodiscard]] Protocol protocol() const noexcept { return protocol_; }
   [[nodiscard]] Loop& loop() const noexcept { return dialer_.loop(); }
   [[nodiscard]] std::size_t connections() const noexcept { return connections_.size(); }
   [[nodiscard]] std::size_t idle() const noexcept;  // of these, those without a stream
   [[nodiscard]] std::size_t dialing() const noexcept { return dials_.size(); }
-  [[nodiscard]] std::size_t waiting() const noexcept { return waiting_; }
-  // Whether nobody uses it, nor waits, and none of its calls is under way: it may be destroyed.
+  [[nodiscard]] std::size_t waiting() const noexcept { return queue_.size(); }
+  // A ReplicaLease refers to it, or no longer does: see is_unused().
+  void on_leased() noexcept { ++leases_; }
+  void on_lease_settled() noexcept { --leases_; }
+  // Whether no lease, stream, waiting request or call of it is left: it may be destroyed.
   [[nodiscard]] bool is_unused() const noexcept;
   [[nodiscard]] Instant last_used() const noexcept { return last_used_; }  // when it lent a stream
 
@@ -80,6 +83,9 @@ class Pool {
   friend class PoolUser;
   class Link;  // one connection
   struct Dial;
+  using Queue = boost::intrusive::list<
+      PoolUser, boost::intrusive::member_hook<PoolUser, boost::intrusive::list_member_hook<>,
+                                              &PoolUser::hook_>>;
 
   void lend(Link& link, PoolUser& user);
   void make_free(Link& link);
@@ -91,7 +97,7 @@ class Pool {
   void serve();
   void dial_if_needed();
   [[nodiscard]] Link* find_free();
-  void push(PoolUser& user) noexcept;
+  void enqueue(PoolUser& user) noexcept;
   void unlink(PoolUser& user) noexcept;
   [[nodiscard]] std::size_t streams_a_dial() const noexcept;
 
@@ -101,17 +107,16 @@ class Pool {
   const PoolOptions options_;
   const TlsSettings* const tls_;
   ClientMetrics& metrics_;
-  Protocol protocol_;  // what the endpoint speaks, as far as it is known
+  Protocol protocol_;
   bool closing_ = false;
   bool retired_ = false;
-  bool telling_ = false;  // Users hear of a dial.
+  bool reporting_ = false;  // users are being called about a dial
   Instant last_used_{};
   std::vector<std::unique_ptr<Link>> connections_;
-  std::vector<Link*> free_;  // that may have room for a stream; the last one is used first
+  std::vector<Link*> free_;  // may have room for a stream; the last one is used first
   std::vector<std::unique_ptr<Dial>> dials_;
-  PoolUser* first_ = nullptr;  // the line
-  PoolUser* last_ = nullptr;
-  std::size_t waiting_ = 0;
+  Queue queue_;  // requests that wait for a connection
+  std::uint32_t leases_ = 0;
 };
 
 }  // namespace damper::http

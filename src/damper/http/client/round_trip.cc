@@ -8,30 +8,24 @@ namespace damper::http {
 
 void RoundTrip::start(Pool& pool, const Request& request, std::size_t max_body) {
   DAMPER_CHECK(!is_under_way());
-  pool_ = &pool;
   request_ = &request;
   max_body_ = max_body;
-  reopenings_ = 0;
-  answered_ = false;
-  whole_ = false;
-  stream_ = nullptr;
-  pool.open(*this);
+  open(pool);
 }
 
-void RoundTrip::on_open(Stream& stream) {
-  stream_ = &stream;
+void RoundTrip::on_stream() {
   sent_ = 0;
   Head head = request_->head();
-  head.scheme = pool_->endpoint().scheme();
-  if (head.authority.empty()) head.authority = pool_->authority();
-  head.fields = fields(*request_, pool_->loop().now());
-  stream.send_head(head, request_->body.empty());
+  head.scheme = pool().endpoint().scheme();
+  if (head.authority.empty()) head.authority = pool().authority();
+  head.fields = fields(*request_, pool().loop().now());
+  stream().send_head(head, request_->body.empty());
   if (!request_->body.empty()) send_body();
 }
 
 void RoundTrip::send_body() {
   const std::string_view rest = std::string_view(request_->body).substr(sent_);
-  sent_ += stream_->send_data(rest, true);
+  sent_ += stream().send_data(rest, true);
 }
 
 void RoundTrip::on_writable() {
@@ -39,8 +33,7 @@ void RoundTrip::on_writable() {
 }
 
 void RoundTrip::on_head(const Head& head, bool end) {
-  answered_ = true;
-  whole_ = end;
+  on_received(end);
   response_ = Response::from(head);
   if (!end && head.content_length && *head.content_length > max_body_) {
     return end_early(CloseReason::body_too_large);
@@ -56,31 +49,19 @@ void RoundTrip::on_data(std::string_view bytes) {
     return end_early(CloseReason::body_too_large);
   }
   response_.body += bytes;
-  stream_->consumed(bytes.size());
+  stream().consumed(bytes.size());
 }
 
 void RoundTrip::on_end(std::span<const Field> trailers) {
-  whole_ = true;
+  on_received(true);
   if (!trailers.empty()) response_.trailers = FieldList(trailers);
-  // An answer before all of the request was taken is an answer: the rest is not wanted.
+  // A response before the request was written completely is valid: the rest is not needed.
   if (sent_ < request_->body.size()) end_early(CloseReason::finished);
 }
 
 void RoundTrip::end_early(CloseReason reason) {
   cancel();
-  on_done(reason);
-}
-
-void RoundTrip::on_over(CloseReason reason, bool unsent) {
-  const bool had_stream = stream_ != nullptr;
-  stream_ = nullptr;
-  if (whole_) return on_done(CloseReason::finished);
-  if (unsent && had_stream && reason == CloseReason::refused && reopenings_ < kReopenings) {
-    ++reopenings_;
-    return pool_->open(*this);
-  }
-  // The peer closed its side and never finished its answer: not a good end.
-  on_done(reason == CloseReason::finished ? CloseReason::reset : reason);
+  on_round_trip(reason);
 }
 
 }  // namespace damper::http

@@ -7,7 +7,7 @@
 
 #include "damper/base/instant.h"
 #include "damper/base/unix_time.h"
-#include "damper/http/headers/guard_arrival.h"
+#include "damper/http/headers/arrival.h"
 #include "damper/http/server/admission.h"
 #include "damper/http/server/handler.h"
 #include "damper/timer/event_queue.h"

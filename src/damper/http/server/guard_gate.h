@@ -9,7 +9,7 @@
 #include "damper/admit/concurrency_limit.h"
 #include "damper/base/instant.h"
 #include "damper/base/verdict.h"
-#include "damper/http/headers/guard_arrival.h"
+#include "damper/http/headers/arrival.h"
 #include "damper/http/server/admission_tally.h"
 #include "damper/run/scope.h"
 

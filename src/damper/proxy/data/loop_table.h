@@ -11,20 +11,20 @@
 
 namespace damper::proxy {
 
-class Gate;  // a route's http::Admission on one loop, if it has one: see gate.h
+class RouteAdmission;  // see route_admission.h
 
 // A route as one loop sees it.
 struct LoopRoute {
   const RouteConfig* config = nullptr;
   std::shared_ptr<SharedRoute> shared;
   std::shared_ptr<Upstream> upstream;
-  std::shared_ptr<Gate> gate;  // nullptr: everything is let in
+  std::shared_ptr<RouteAdmission> admission;  // nullptr: every request is admitted
 };
 
 // A LoopTable is one generation of the routes on one loop. A reload makes a new one; the old one
-// lives until the last passage that began under it has ended (they hold it). Its upstreams and
-// gates live a little longer: a passage that ends is called by their connections, so that they may
-// not go with it. The Worker sees to that.
+// lives until the last request that began under it has ended (they hold it). Its upstreams and
+// admissions live longer: a request ends inside a call of one of their connections, so they must
+// not be destroyed with it. The Worker destroys them later.
 struct LoopTable {
   std::shared_ptr<const ProxyConfig> config;
   RouteMatcher matcher;

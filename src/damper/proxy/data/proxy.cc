@@ -23,7 +23,7 @@
 namespace damper::proxy {
 namespace {
 
-constexpr std::uint32_t kMostLoops = SharedGate::kMostLoops;
+constexpr std::uint32_t kMostLoops = SharedAdmission::kMostLoops;
 constexpr Duration kNamePatience = std::chrono::seconds(1);  // for addresses, before it goes on
 constexpr Duration kLoopPatience = std::chrono::seconds(1);  // for a loop's answer
 constexpr std::size_t kMostSeries = std::size_t{20} * 1000;  // 1000 routes and some

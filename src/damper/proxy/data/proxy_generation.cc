@@ -107,9 +107,9 @@ std::shared_ptr<Shared> find_shared(const std::vector<std::shared_ptr<Shared>>& 
 }
 
 // The gate of a route that stays, or a new one.
-std::shared_ptr<SharedGate> share_gate(const RouteConfig& config,
-                                       const std::shared_ptr<SharedRoute>& route,
-                                       const ProxyGeneration::Ground& ground) {
+std::shared_ptr<SharedAdmission> share_gate(const RouteConfig& config,
+                                            const std::shared_ptr<SharedRoute>& route,
+                                            const ProxyGeneration::Ground& ground) {
   if (ground.in_force != nullptr) {
     const auto& before = ground.in_force->routes;
     const auto found = std::find(before.begin(), before.end(), route);
@@ -118,7 +118,7 @@ std::shared_ptr<SharedGate> share_gate(const RouteConfig& config,
       if (gate != nullptr) return gate;
     }
   }
-  return std::make_shared<SharedGate>(*config.admission, ground.loops);
+  return std::make_shared<SharedAdmission>(*config.admission, ground.loops);
 }
 
 // Clusters and routes: those of the one in force, as far as they stay, else new ones.

@@ -14,7 +14,7 @@
 #include "damper/proxy/config/proxy_config.h"
 #include "damper/proxy/data/listener_sockets.h"
 #include "damper/proxy/data/shared.h"
-#include "damper/proxy/data/shared_gate.h"
+#include "damper/proxy/data/shared_admission.h"
 
 namespace damper::proxy {
 
@@ -43,7 +43,7 @@ struct ProxyGeneration {
   std::vector<std::shared_ptr<SharedCluster>> clusters;      // as config->clusters
   std::vector<std::optional<http::TlsSettings>> client_tls;  // the same; nothing: no https
   std::vector<std::shared_ptr<SharedRoute>> routes;          // as config->routes
-  std::vector<std::shared_ptr<SharedGate>> gates;            // the same; nullptr: it has none
+  std::vector<std::shared_ptr<SharedAdmission>> gates;       // the same; nullptr: it has none
   std::shared_ptr<const int> log;                            // the access log's descriptor
 
   // What a generation is made from. All of it outlives the generation.

@@ -38,7 +38,7 @@ RouteState view_of(SharedRoute& route, Instant now) {
   return state;
 }
 
-void view_gate(SharedGate& gate, RouteState& state) {
+void view_gate(SharedAdmission& gate, RouteState& state) {
   state.has_gate = true;
   state.gate_limit = gate.limit().limit();
   state.running = gate.limit().in_flight();

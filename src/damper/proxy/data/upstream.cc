@@ -10,7 +10,7 @@
 namespace damper::proxy {
 namespace {
 
-// How often it is asked whether a pool that went away is still used.
+// The interval of checks whether a retired pool is unused.
 constexpr Duration kLook = std::chrono::milliseconds(50);
 
 bool same_connections(const ClusterConfig& a, const ClusterConfig& b) {
@@ -21,7 +21,7 @@ std::string label(const http::Endpoint& endpoint) {
   return endpoint.address.empty() ? endpoint.text() : endpoint.text() + " " + endpoint.address;
 }
 
-// What the endpoints stand for, in their order, each once.
+// The endpoints with names expanded to addresses, in their order, each once.
 std::vector<http::Endpoint> expand(const std::vector<std::string>& texts,
                                    const Addresses& addresses) {
   std::vector<http::Endpoint> all;
@@ -66,15 +66,12 @@ class Upstream::Host {
         pool(parts_->dialer, endpoint, options, endpoint.tls ? &*parts_->tls : nullptr, *metrics_) {
   }
 
-  [[nodiscard]] bool is_unused() const noexcept { return places == 0 && pool.is_unused(); }
-
  private:
   const std::shared_ptr<Parts> parts_;
   const std::shared_ptr<http::ClientMetrics> metrics_;
 
  public:
   http::Pool pool;
-  std::uint32_t places = 0;  // that refer to it
 };
 
 Upstream::Upstream(http::Loop& loop, const Setting& setting)
@@ -89,36 +86,11 @@ Upstream::Upstream(http::Loop& loop, const Setting& setting)
 
 Upstream::~Upstream() = default;
 
-Upstream::Place Upstream::pick(const http::ReplicaSet& excluded, Instant now, double draw) {
-  return place_of(replicas_.pick(excluded, now, draw));
-}
-
-Upstream::Place Upstream::pick_next(http::ReplicaSet& tried, const http::ReplicaSet& asking,
-                                    Instant now, double draw) {
-  return place_of(replicas_.pick_next(tried, asking, now, draw));
-}
-
-Upstream::Place Upstream::place_of(const http::Replicas::Lease& lease) {
-  Place place;
-  place.lease = lease;
-  if (!place.lease) {
-    place.why = http::CloseReason::name_not_resolved;
-    return place;
-  }
-  place.replica = place.lease.replica();
-  place.host = hosts_[place.replica].get();
-  place.pool = &place.host->pool;
-  ++place.host->places;
-  return place;
-}
-
-void Upstream::settle(Place& place, decide::Outcome outcome, Instant now, double draw) {
-  if (place.host == nullptr) return;
-  replicas_.settle(place.lease, outcome, now, draw);
-  DAMPER_CHECK(place.host->places > 0);
-  --place.host->places;
-  place.host = nullptr;
-  place.pool = nullptr;
+http::ReplicaLease Upstream::pick_next(http::ReplicaSet& tried, const http::ReplicaSet& in_use,
+                                       Instant now, double draw) {
+  const http::Replicas::Lease lease = replicas_.pick_next(tried, in_use, now, draw);
+  if (!lease) return {};
+  return {replicas_, lease, hosts_[lease.replica()]->pool};
 }
 
 void Upstream::reload(const Setting& setting) {
@@ -135,7 +107,7 @@ void Upstream::reload(const Setting& setting) {
       if (host == nullptr) continue;
       const http::Endpoint endpoint = host->pool.endpoint();
       retire_host(std::move(host));
-      // An endpoint that changes between http and https is another one, and goes below.
+      // An endpoint that changes between http and https is removed below.
       if (!endpoint.tls || parts_->tls) host = make_host(endpoint);
     }
   }
@@ -144,7 +116,7 @@ void Upstream::reload(const Setting& setting) {
 
 void Upstream::use(const Addresses& addresses) { settle_hosts(addresses); }
 
-// Makes the replicas what the endpoints stand for.
+// Adds and removes replicas to match the endpoints.
 void Upstream::settle_hosts(const Addresses& addresses) {
   std::vector<http::Endpoint> wanted = expand(config_.endpoints, addresses);
   for (std::size_t i = 0; i < hosts_.size(); ++i) {
@@ -190,13 +162,13 @@ void Upstream::look_later() {
 }
 
 void Upstream::on_timer(Instant /*now*/) {
-  std::erase_if(retired_, [](const auto& host) { return host->is_unused(); });
+  std::erase_if(retired_, [](const auto& host) { return host->pool.is_unused(); });
   if (left_out_ > 0 && replicas_.has_room()) settle_hosts(Addresses(addresses_));
   if (!retired_.empty() || left_out_ > 0) look_later();
 }
 
 bool Upstream::is_unused() const noexcept {
-  const auto unused = [](const auto& host) { return host == nullptr || host->is_unused(); };
+  const auto unused = [](const auto& host) { return host == nullptr || host->pool.is_unused(); };
   return std::all_of(hosts_.begin(), hosts_.end(), unused) &&
          std::all_of(retired_.begin(), retired_.end(), unused);
 }

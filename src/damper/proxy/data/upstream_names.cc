@@ -93,7 +93,7 @@ void UpstreamNames::watch(const Names& names, Duration patience) {
 }
 
 void UpstreamNames::publish(const std::string& name, std::vector<std::string> addresses) {
-  std::sort(addresses.begin(), addresses.end());  // Who answers may turn them round each time.
+  std::sort(addresses.begin(), addresses.end());  // DNS servers rotate addresses.
   addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
   bool has_changed = false;
   {

@@ -15,31 +15,29 @@
 
 namespace damper::proxy {
 
-// UpstreamNames look up the names that clusters have for endpoints, again and again, for all loops
-// at once.
+// UpstreamNames resolves the DNS names of clusters' endpoints periodically, for all loops.
 //
-// Why: were each loop to do it, a proxy with 64 of them would ask 64 times, and they would differ.
-// Model: a thread with a loop of its own. A name is looked up when it is first watched, and again
-// so long after each answer as was asked for. When the set of a name's addresses has changed,
-// `changed` is called; loops take current() then. A lookup that finds nothing changes nothing: the
-// addresses of last time are better than none.
-// Invariants:
+// Why: 64 loops that resolve on their own would send 64 queries and get different answers.
+// Model: a thread with a loop of its own. A name is resolved when it is first watched, and again
+// its interval after each answer. When the set of a name's addresses has changed, `changed` is
+// called; loops then read current(). A lookup that finds nothing changes nothing: the previous
+// addresses are better than none. Invariants:
 //   (1) One lookup of a name at a time.
 //   (2) `changed` is not called after the destructor has returned.
-// Thread safety: all methods may be called concurrently, but for watch() with itself. `changed` is
-// called by the thread of its own.
+// Thread safety: all methods may be called concurrently, except watch() with itself. `changed` is
+// called on its own thread.
 class UpstreamNames {
  public:
-  using Names = std::map<std::string, Duration>;  // and how often each is looked up
+  using Names = std::map<std::string, Duration>;  // with the interval of lookups
 
-  // `resolver`: used by the thread of its own alone, and outlives this; nullptr: the system's.
+  // `resolver` is used on its own thread alone, and outlives this; nullptr: the system's.
   UpstreamNames(http::Resolver* resolver, std::function<void()> changed);
   UpstreamNames(const UpstreamNames&) = delete;
   UpstreamNames& operator=(const UpstreamNames&) = delete;
   ~UpstreamNames();
 
-  // These from now on; those that are not among them are forgotten. Returns when all of them have
-  // been looked up once, or patience is over: then their addresses come later.
+  // Watches these names from now on, and no others. Returns when all of them have been resolved
+  // once, or when `patience` is over: their addresses follow later then.
   void watch(const Names& names, Duration patience);
   [[nodiscard]] std::shared_ptr<const Addresses> current() const;
 
@@ -51,7 +49,7 @@ class UpstreamNames {
   const std::function<void()> changed_;
   mutable std::mutex mutex_;
   std::condition_variable answered_;
-  std::map<std::string, bool> first_;  // those that are watched: whether it was answered
+  std::map<std::string, bool> first_;  // watched names, and whether one was resolved
   std::shared_ptr<const Addresses> current_;
   std::unique_ptr<Lookups> lookups_;
   std::thread thread_;

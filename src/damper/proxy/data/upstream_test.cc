@@ -32,32 +32,35 @@ class UpstreamTest : public testing::Test {
 
   http::Loop loop_;
   ClusterConfig config_ = cluster_of("c", {"http://10.0.0.1:80", "http://10.0.0.2:80"});
+  http::ReplicaLease pick(Upstream& upstream, double draw, http::ReplicaSet tried = {}) {
+    return upstream.pick_next(tried, {}, loop_.now(), draw);
+  }
   Addresses addresses_;
 };
 using Names = std::vector<std::string>;
 
-TEST_F(UpstreamTest, APlaceKeepsItsPoolWhateverGoesAway) {
+TEST_F(UpstreamTest, ALeaseKeepsItsPoolWhateverGoesAway) {
   Upstream upstream(loop_, setting());
   EXPECT_EQ(replicas(upstream), (Names{"http://10.0.0.1", "http://10.0.0.2"}));
-  Upstream::Place place = upstream.pick({}, loop_.now(), 0);
-  ASSERT_NE(place.pool, nullptr);
-  const http::Endpoint endpoint = place.pool->endpoint();
+  http::ReplicaLease lease = pick(upstream, 0);
+  ASSERT_TRUE(lease);
+  const http::Endpoint endpoint = lease.pool().endpoint();
   config_.endpoints = {"http://10.0.0.3:80"};
   upstream.reload(setting());
   EXPECT_EQ(replicas(upstream), Names{"http://10.0.0.3"});
   EXPECT_FALSE(upstream.is_unused());
   http::Watchdog watchdog(loop_, milliseconds(200));  // Some turns of its timer.
-  EXPECT_EQ(place.pool->endpoint(), endpoint);
+  EXPECT_EQ(lease.pool().endpoint(), endpoint);
   for (int i = 0; i < 10; ++i) {
-    Upstream::Place other = upstream.pick({}, loop_.now(), i / 10.0);
-    EXPECT_EQ(other.pool->endpoint().host, "10.0.0.3");
-    upstream.settle(other, Outcome::success, loop_.now(), 0);
-    EXPECT_EQ(other.pool, nullptr);
+    http::ReplicaLease other = pick(upstream, i / 10.0);
+    EXPECT_EQ(other.pool().endpoint().host, "10.0.0.3");
+    other.settle(Outcome::success, loop_.now());
+    EXPECT_FALSE(other);
   }
   watchdog.cancel();
-  upstream.settle(place, Outcome::success, loop_.now(), 0);
-  upstream.settle(place, Outcome::success, loop_.now(), 0);  // Nothing happens.
-  loop_.run();                                               // Until the timer finds it unused.
+  lease.settle(Outcome::success, loop_.now());
+  lease.settle(Outcome::success, loop_.now());  // Nothing happens.
+  loop_.run();                                  // Until the timer finds it unused.
   EXPECT_TRUE(upstream.is_unused());
 }
 
@@ -67,10 +70,10 @@ TEST_F(UpstreamTest, AReloadKeepsBreakersOfWhatStaysAlsoWithNewPools) {
   const http::ReplicaSet but_first("10");
   http::Pool* first = nullptr;
   for (int i = 0; i < 2; ++i) {
-    Upstream::Place place = upstream.pick(but_first, loop_.now(), 0);
-    ASSERT_EQ(place.replica, 0U);
-    first = place.pool;
-    upstream.settle(place, Outcome::transient, loop_.now(), 0.5);
+    http::ReplicaLease lease = pick(upstream, 0, but_first);
+    ASSERT_EQ(lease.replica(), 0U);
+    first = &lease.pool();
+    lease.settle(Outcome::transient, loop_.now());
   }
   const auto ejected = [&] {
     ClusterState state;
@@ -85,24 +88,24 @@ TEST_F(UpstreamTest, AReloadKeepsBreakersOfWhatStaysAlsoWithNewPools) {
   EXPECT_EQ(ejected(), 1U);
   config_.endpoints.pop_back();  // Alone it is asked whatever it did.
   upstream.reload(setting());
-  Upstream::Place place = upstream.pick({}, loop_.now(), 0);
-  ASSERT_NE(place.pool, nullptr);
-  EXPECT_NE(place.pool, first);
-  upstream.settle(place, Outcome::success, loop_.now(), 0);
+  http::ReplicaLease lease = pick(upstream, 0);
+  ASSERT_TRUE(lease);
+  EXPECT_NE(&lease.pool(), first);
+  lease.settle(Outcome::success, loop_.now());
 }
 
-TEST_F(UpstreamTest, WithoutAnAddressThereIsNoPlaceAndWithEveryBreakerOpenThereIsOne) {
+TEST_F(UpstreamTest, WithoutAnAddressThereIsNoLeaseAndWithEveryBreakerOpenThereIsOne) {
   config_.endpoints = {"http://api.test:80"};
   Upstream upstream(loop_, setting());
-  EXPECT_EQ(upstream.pick({}, loop_.now(), 0).why, http::CloseReason::name_not_resolved);
+  EXPECT_FALSE(pick(upstream, 0));
   addresses_["api.test"] = {"10.0.0.1", "10.0.0.2"};
   upstream.use(addresses_);
   EXPECT_EQ(replicas(upstream), (Names{"http://api.test 10.0.0.1", "http://api.test 10.0.0.2"}));
   for (int i = 0; i < 40; ++i) {
-    Upstream::Place place = upstream.pick({}, loop_.now(), i / 40.0);
-    ASSERT_NE(place.pool, nullptr);
-    EXPECT_EQ(place.pool->authority(), "api.test");  // The name, wherever it is.
-    upstream.settle(place, Outcome::transient, loop_.now(), 0.99);
+    http::ReplicaLease lease = pick(upstream, i / 40.0);
+    ASSERT_TRUE(lease);
+    EXPECT_EQ(lease.pool().authority(), "api.test");  // The name, wherever it is.
+    lease.settle(Outcome::transient, loop_.now());
   }
 }
 
@@ -125,11 +128,11 @@ TEST_F(UpstreamTest, AddressesThatWereLeftOutComeInWhenNumbersAreFree) {
     addresses_["api.test"].push_back("10.0.0." + std::to_string(i));
   }
   Upstream upstream(loop_, setting());
-  Upstream::Place place = upstream.pick({}, loop_.now(), 0);
-  addresses_["api.test"][place.replica] = "10.0.1.1";  // While the old one is in use.
+  http::ReplicaLease lease = pick(upstream, 0);
+  addresses_["api.test"][lease.replica()] = "10.0.1.1";  // While the old one is in use.
   upstream.use(addresses_);
   EXPECT_EQ(replicas(upstream).size(), http::kMostReplicas - 1);
-  upstream.settle(place, Outcome::success, loop_.now(), 0);
+  lease.settle(Outcome::success, loop_.now());
   loop_.run();  // Until the timer has nothing to do.
   EXPECT_EQ(replicas(upstream).size(), http::kMostReplicas);
   ClusterState state;

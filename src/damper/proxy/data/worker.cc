@@ -12,10 +12,10 @@
 #include "damper/base/check.h"
 #include "damper/http/net/loop.h"
 #include "damper/http/server/server.h"
-#include "damper/proxy/data/gate.h"
+#include "damper/proxy/data/route_admission.h"
 #include "damper/proxy/request/access_log.h"
 #include "damper/proxy/request/access_metrics.h"
-#include "damper/proxy/request/passage_sink.h"
+#include "damper/proxy/request/request_factory.h"
 
 namespace damper::proxy {
 namespace {
@@ -67,11 +67,11 @@ class Worker::OnLoop final {
     std::shared_ptr<ListenerSockets> sockets;  // whose duplicates the servers have
     std::vector<std::unique_ptr<http::Server>> servers;
   };
-  struct KnownGate {
+  struct KnownAdmission {
     http::AdmissionOptions options;
-    std::shared_ptr<Gate> gate;
+    std::shared_ptr<RouteAdmission> admission;
   };
-  using Gates = std::map<std::shared_ptr<SharedGate>, KnownGate>;
+  using Gates = std::map<std::shared_ptr<SharedAdmission>, KnownAdmission>;
 
   class Look final : public http::Loop::Timer {
    public:
@@ -104,8 +104,8 @@ class Worker::OnLoop final {
   std::map<std::string, std::shared_ptr<Upstream>> upstreams_;  // by the cluster's name
   Gates gates_;
   std::vector<std::shared_ptr<Upstream>> unneeded_upstreams_;
-  std::vector<std::shared_ptr<Gate>> unneeded_gates_;
-  std::unique_ptr<PassageSink> sink_;
+  std::vector<std::shared_ptr<RouteAdmission>> unneeded_gates_;
+  std::unique_ptr<RequestFactory> sink_;
   std::vector<Listener> listeners_;  // as in the configuration
   std::vector<std::unique_ptr<http::Server>> draining_;
   std::vector<std::function<void()>> drained_;  // who waits for that
@@ -161,24 +161,25 @@ void Worker::OnLoop::use_routes(const ProxyGeneration& generation) {
     LoopRoute route{.config = &config,
                     .shared = generation.routes[i],
                     .upstream = upstreams_.at(config.cluster),
-                    .gate = nullptr};
-    if (const std::shared_ptr<SharedGate>& shared = generation.gates[i]; shared != nullptr) {
+                    .admission = nullptr};
+    if (const std::shared_ptr<SharedAdmission>& shared = generation.gates[i]; shared != nullptr) {
       const http::AdmissionOptions& options = *config.admission;
       auto known = before.extract(shared);
-      route.gate = known.empty() ? std::make_shared<Gate>(loop, options, shared, number_)
-                                 : known.mapped().gate;
-      if (!known.empty() && known.mapped().options != options) route.gate->reload(options);
-      gates_[shared] = {.options = options, .gate = route.gate};
+      route.admission = known.empty()
+                            ? std::make_shared<RouteAdmission>(loop, options, shared, number_)
+                            : known.mapped().admission;
+      if (!known.empty() && known.mapped().options != options) route.admission->reload(options);
+      gates_[shared] = {.options = options, .admission = route.admission};
     }
     routes.push_back(std::move(route));
   }
-  for (auto& [shared, known] : before) unneeded_gates_.push_back(std::move(known.gate));
+  for (auto& [shared, known] : before) unneeded_gates_.push_back(std::move(known.admission));
   table_ = std::make_shared<const LoopTable>(
       LoopTable{.config = generation.config,
                 .matcher = RouteMatcher(generation.config->routes),
                 .routes = std::move(routes)});
   if (sink_ == nullptr) {
-    sink_ = std::make_unique<PassageSink>(loop, table_, *log_);
+    sink_ = std::make_unique<RequestFactory>(loop, table_, *log_);
   } else {
     sink_->use(table_);
   }

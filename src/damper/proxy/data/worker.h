@@ -19,7 +19,7 @@
 
 namespace damper::proxy {
 
-// A Worker is one loop of the proxy, on a thread of its own: its servers, the passages on it, and
+// A Worker is one loop of the proxy, on a thread of its own: its servers, the requests on it, and
 // the clusters and gates as it sees them.
 //
 // Model: everything happens on its thread, handed over with run(); nothing is shared with the other

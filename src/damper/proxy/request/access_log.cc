@@ -28,7 +28,7 @@ void append_text(std::string& out, std::string_view text) {
       out += c;
     } else if (byte >= 0x20 && byte < 0x7f) {
       out += c;
-    } else {  // Bytes over 0x7f as well: nobody said that they are UTF-8.
+    } else {  // Bytes over 0x7f too: they need not be UTF-8.
       out += "\\u00";
       out += kHex[byte >> 4];
       out += kHex[byte & 15];
@@ -172,19 +172,19 @@ void AccessLogWriter::flush() {
     if (count > 0) buffer_.erase(0, static_cast<std::size_t>(count));
     return;
   }
-  // What the one was told is true for the next write alone.
+  // The poll is valid for the next write only.
   static std::mutex one_loop_at_a_time;
   const std::lock_guard lock(one_loop_at_a_time);
   while (!buffer_.empty() && try_write_lines()) {
   }
 }
 
-// Of a pipe that can be written, PIPE_BUF bytes are taken as a whole and at once.
+// A writable pipe takes PIPE_BUF bytes atomically, without blocking.
 bool AccessLogWriter::try_write_lines() {
   pollfd ready{.fd = fd_, .events = POLLOUT, .revents = 0};
   if (::poll(&ready, 1, 0) != 1 || (ready.revents & POLLOUT) == 0) return false;
   std::size_t size = std::min<std::size_t>(buffer_.size(), PIPE_BUF);
-  // A line that was meant for a file may be longer.
+  // A line that was buffered for a file may be longer.
   if (const std::size_t end = buffer_.rfind('\n', size - 1); end != std::string::npos)
     size = end + 1;
   const ssize_t count = ::write(fd_, buffer_.data(), size);

@@ -13,37 +13,36 @@
 
 namespace damper::proxy {
 
-// Appends one line of JSON, newline and all: what the log says of a request.
+// Appends the log's line for a request: JSON, with a newline.
 //
 //   {"time":"2026-11-15T18:01:04.123Z","method":"GET","path":"/x","authority":"shop.example",
 //    "route":"shop","cluster":"shops","replica":"10.0.0.1:9000","status":503,
 //    "verdict":"budget_spent","attempts":1,"duration_ms":12.345,"upstream_ms":11.000,
 //    "bytes_in":0,"bytes_out":21,"traceparent":"00-...","closed":"finished"}
 //
-// What is empty is left out. Texts are escaped: whatever a client sends, a line is a line; each is
-// cut at kLongestText bytes.
+// Empty values are omitted. Texts are escaped, so that no client can break a line, and truncated to
+// kLongestText bytes.
 inline constexpr std::size_t kLongestText = 1024;
 void append_access_line(std::string& out, const AccessRecord& record, UnixTime now);
 
-// Whether a mode has a line for it. A failure: an answer of ours, a status from 500 on, or an
-// answer that is not whole.
+// Whether `mode` logs the request. A failure is an answer of the proxy itself, a status of 500 or
+// above, or an incomplete response.
 [[nodiscard]] bool is_logged(AccessLog mode, const AccessRecord& record) noexcept;
 
 // An AccessLogWriter writes the access log of one loop.
 //
-// Why: a line for each request, written at once, is a system call for each request; a log that
-// blocks holds up the traffic.
-// Model: lines gather in a buffer, which is written when it is half full, at the end of that turn,
-// or a second after its first line. A descriptor that takes nothing (a full pipe, a full disk)
-// costs the lines that do not fit into the buffer: they are counted. A file takes a write as a
-// whole, so that several loops can share one that was opened with O_APPEND. Anything else (a pipe,
-// a terminal; standard output is what it is, and mostly blocking) is written only when it takes it
-// at once: asked before each write, one loop at a time, whole lines of PIPE_BUF bytes together at
-// most. A line that is longer than that is dropped there: in parts it could mix with another's.
-// Invariants:
-//   (1) At most kBuffer bytes wait.
+// Why: a line written at once costs a system call for each request, and a log that blocks delays
+// the traffic.
+// Model: lines are gathered in a buffer, which is written at the end of the turn in which it
+// becomes half full, or a second after its first line. While a descriptor accepts nothing (a full
+// pipe, a full disk), lines that do not fit into the buffer are dropped and counted. Writes to a
+// file are atomic, so that several loops can share one that was opened with O_APPEND. A pipe or a
+// terminal, which may be blocking, is polled before each write, one loop at a time, and gets
+// complete lines of at most PIPE_BUF bytes together. A longer line is dropped there: its parts
+// could mix with lines of another loop. Invariants:
+//   (1) At most kBuffer bytes are buffered.
 //   (2) Every line is written or counted as dropped.
-// Thread safety: none; one loop, but for lines() and dropped().
+// Thread safety: none; one loop, except for lines() and dropped().
 // Cost: no allocation after construction.
 class AccessLogWriter final : public AccessSink,
                               private http::Loop::Timer,
@@ -51,7 +50,7 @@ class AccessLogWriter final : public AccessSink,
  public:
   static constexpr std::size_t kBuffer = std::size_t{256} * 1024;
 
-  // The descriptor outlives it. `next` is told of every request, too; nullptr: nobody.
+  // The descriptor outlives it. `next` gets every record too; nullptr: none.
   AccessLogWriter(http::Loop& loop, int fd, AccessLog mode, AccessSink* next = nullptr);
   AccessLogWriter(const AccessLogWriter&) = delete;
   AccessLogWriter& operator=(const AccessLogWriter&) = delete;
@@ -59,7 +58,8 @@ class AccessLogWriter final : public AccessSink,
 
   void on_request_over(const AccessRecord& record) noexcept override;
   void set_mode(AccessLog mode) noexcept { mode_ = mode; }
-  // After a rotation: from now on to this one. What waits is written to the old one first.
+  // After a rotation: writes to `descriptor` from now on. Buffered lines are written to the old
+  // one.
   void use(int fd);
 
   [[nodiscard]] std::uint64_t lines() const noexcept {

@@ -19,14 +19,13 @@ namespace damper::proxy {
 //   damper_proxy_request_seconds{route}                   from the first byte to the last
 //   damper_proxy_cut_total{route, reason}                 answers that are not whole
 //
-// Why one for a loop: what has been looked up once is found without a lock. The series themselves
-// are the registry's, and all loops add to the same ones.
-// Model: a route has its series when its first request ends; "none" is what no route is for.
-// Invariants:
+// Why one for a loop: series that were looked up once are found without a lock. The series belong
+// to the registry, and all loops add to the same ones. Model: a route's series are created when its
+// first request ends; "none" is for requests without a route. Invariants:
 //   (1) Each request is in one series of requests_total and in one histogram.
-//   (2) A client cannot make a series: routes are the operator's, and bounded (kMostRoutes).
+//   (2) A client cannot create a series: routes are configured, and bounded by kMostRoutes.
 // Thread safety: none; one loop. The registry outlives it.
-// Cost: no allocation once a route's series are there; a lookup and two relaxed adds.
+// Cost: no allocation once a route's series exist; a lookup and two relaxed adds.
 class AccessMetrics final : public AccessSink {
  public:
   explicit AccessMetrics(observe::Registry& registry) : registry_(registry) {}
@@ -45,7 +44,7 @@ class AccessMetrics final : public AccessSink {
 
   observe::Registry& registry_;
   std::map<std::string, std::unique_ptr<Route>, std::less<>> routes_;
-  Route* last_ = nullptr;  // the route of the request before, which is often the same
+  Route* last_ = nullptr;  // of the previous request, which is often the same
   std::string last_name_;
 };
 

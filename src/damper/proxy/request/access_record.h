@@ -10,21 +10,22 @@
 
 namespace damper::proxy {
 
-// What there is to say of one request when it is over; the views are good for the call.
+// The facts of one request that has ended; the views are valid during the call.
 struct AccessRecord {
   std::string_view method{}, authority{}, target{};
   std::string_view route{}, cluster{}, replica{};  // empty: none
   std::string_view traceparent{};
-  int status = 0;                   // that went downstream; 0: none did
-  Verdict verdict = Verdict::none;  // of the engine, or of the door: limited, shed, ...
+  int status = 0;                   // sent downstream; 0: none
+  Verdict verdict = Verdict::none;  // of the engine or of the admission: limited, shed, ...
   http::CloseReason ended = http::CloseReason::finished;  // downstream
   std::uint32_t attempts = 0;
   std::uint64_t bytes_in = 0, bytes_out = 0;  // of the bodies
   Duration took{0};                           // from the first byte to the last
-  Duration upstream_head{0};                  // from sending the attempt to its answer's head
+  Duration upstream_head{0};                  // from an attempt's start to the head of its response
 };
 
-// Who wants to know: the access log, the metrics. Called on the loop's thread.
+// An AccessSink gets the record of every request: the access log, the metrics. Called on the loop's
+// thread.
 class AccessSink {
  public:
   virtual void on_request_over(const AccessRecord& record) noexcept = 0;

@@ -12,7 +12,7 @@ namespace {
 
 using decide::Outcome;
 
-constexpr int kUnknown = 2;  // what a status that is no number counts as
+constexpr int kUnknown = 2;  // for a status that is no number
 
 int grpc_code(std::string_view text) noexcept {
   int code = kUnknown;

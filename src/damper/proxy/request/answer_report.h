@@ -10,16 +10,16 @@
 
 namespace damper::proxy {
 
-// What an answer says about trying again, as far as it has come.
+// The report of a response to the engine, from the part that was received.
 //
-// Model: an answer of HTTP by its status, Retry-After and RateLimit-Reset; one of gRPC with status
-// 200 by grpc-status and grpc-retry-pushback-ms, in the head where there is nothing but a head
-// (trailers-only), else in the trailers. A head of gRPC without grpc-status is a success so far.
-// The policy's retry_on says what it leaves out.
-// Cost: no allocation; a success of HTTP is one comparison. `now` is the wall time, for dates.
+// Model: an HTTP response is judged by its status, Retry-After and RateLimit-Reset; a gRPC response
+// with status 200 by grpc-status and grpc-retry-pushback-ms, in the head of a trailers-only
+// response, else in the trailers. A gRPC head without grpc-status is a success so far. The policy's
+// retry_on excludes statuses from retries.
+// Cost: no allocation; one comparison for an HTTP success. `now` is the wall time, for dates.
 [[nodiscard]] decide::Report report_of_head(const http::Head& answer,
                                             const policy::RetryOn& retry_on, UnixTime now);
-// For an answer that is whole; `head` is what report_of_head() said of its beginning.
+// For a complete response; `head` is the result of report_of_head().
 [[nodiscard]] decide::Report report_of_trailers(const decide::Report& head,
                                                 std::span<const http::Field> trailers,
                                                 const policy::RetryOn& retry_on);

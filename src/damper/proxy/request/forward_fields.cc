@@ -1,6 +1,7 @@
 #include "damper/proxy/request/forward_fields.h"
 
-#include "damper/decide/layering.h"
+#include <algorithm>
+
 #include "damper/proxy/config/proxy_config.h"
 #include "damper/schedule/deadline_header.h"
 
@@ -12,7 +13,7 @@ using http::same_name;
 constexpr std::string_view kForwardedFor = "x-forwarded-for";
 constexpr std::string_view kForwardedProto = "x-forwarded-proto";
 constexpr std::string_view kExpect = "expect";
-constexpr bool kSound = true;  // of our own making: nothing of the client's is in it
+constexpr bool kSound = true;  // written here, or validated: see Field::sound
 
 }  // namespace
 
@@ -31,77 +32,52 @@ void rewrite_prefix(std::string_view target, std::string_view prefix, std::strin
   into += rest;
 }
 
-// By the length first: most fields are none of these.
 bool ForwardFields::is_passed(const http::Field& field) {
-  switch (field.name.size()) {
-    case kExpect.size():
-      return !same_name(field.name, kExpect);
-    case schedule::kGrpcTimeoutHeader.size():
-      if (!same_name(field.name, schedule::kGrpcTimeoutHeader)) return true;
-      has_grpc_timeout_ = true;
-      return false;
-    case decide::kAttemptHeader.size():
-      return !same_name(field.name, decide::kAttemptHeader);
-    case kForwardedFor.size():
-      if (!same_name(field.name, kForwardedFor)) return true;
-      if (!forwarded_for_.empty() && !field.value.empty()) forwarded_for_ += ", ";
-      forwarded_for_ += field.value;
-      return false;
-    case kForwardedProto.size():
-      if (same_name(field.name, kForwardedProto)) has_proto_ = true;
-      return true;
-    case decide::kRetryOwnerHeader.size():
-      static_assert(decide::kRetryOwnerHeader.size() == schedule::kRequestDeadlineHeader.size());
-      return !same_name(field.name, decide::kRetryOwnerHeader) &&
-             !same_name(field.name, schedule::kRequestDeadlineHeader);
-    case schedule::kEnvoyTimeoutHeader.size():
-      if (!same_name(field.name, schedule::kEnvoyTimeoutHeader)) return true;
-      has_envoy_timeout_ = true;
-      return false;
-    default:
-      return true;
+  const auto is = [&field](std::string_view name) { return same_name(field.name, name); };
+  if (std::any_of(run::kReplacedFields.begin(), run::kReplacedFields.end(), is)) return false;
+  if (is(kForwardedFor)) {
+    if (!forwarded_for_.empty() && !field.value.empty()) forwarded_for_ += ", ";
+    forwarded_for_ += field.value;
+    return false;
   }
+  const bool grpc_timeout = is(schedule::kGrpcTimeoutHeader);
+  const bool envoy_timeout = is(schedule::kEnvoyTimeoutHeader);
+  has_grpc_timeout_ |= grpc_timeout;
+  has_envoy_timeout_ |= envoy_timeout;
+  has_proto_ |= is(kForwardedProto);
+  return !grpc_timeout && !envoy_timeout && !is(kExpect);
 }
 
 http::Head ForwardFields::make(const http::Head& request, const RouteConfig& route,
-                               const ForwardWords& words) {
+                               const ForwardContext& context) {
   has_grpc_timeout_ = has_envoy_timeout_ = has_proto_ = false;
   forwarded_for_.clear();
   fields_.clear();
   for (const http::Field& field : request.fields) {
     if (is_passed(field)) fields_.push_back(field);
   }
-  if (words.remaining != kForever) {
-    deadline_ = schedule::format_request_deadline(words.remaining);
-    fields_.push_back({schedule::kRequestDeadlineHeader, deadline_, kSound});
-    if (has_grpc_timeout_ || is_grpc(request.fields)) {
-      grpc_timeout_ = schedule::format_grpc_timeout(words.remaining);
-      fields_.push_back({schedule::kGrpcTimeoutHeader, grpc_timeout_, kSound});
-    }
-    if (has_envoy_timeout_) {  // Where 0 is no timeout at all.
-      const std::string_view left = deadline_ == "0" ? "1" : std::string_view(deadline_);
-      fields_.push_back({schedule::kEnvoyTimeoutHeader, left, kSound});
-    }
+  const run::OutgoingContext outgoing{.remaining = context.remaining,
+                                      .grpc_timeout = has_grpc_timeout_ || is_grpc(request.fields),
+                                      .envoy_timeout = has_envoy_timeout_,
+                                      .owner = context.owner,
+                                      .owner_attempt = context.owner_attempt,
+                                      .attempt = context.attempt};
+  for (const run::OutgoingFields::Field& field : outgoing_.write(outgoing)) {
+    fields_.push_back({field.name, field.value, kSound});
   }
-  if (!words.owner.empty()) fields_.push_back({decide::kRetryOwnerHeader, words.owner});
-  const bool owned_above = words.owners_attempt != 0;
-  attempt_ = decide::format_attempt(
-      {.owned_above = owned_above, .attempt = owned_above ? words.owners_attempt : 1},
-      words.attempt);
-  fields_.push_back({decide::kAttemptHeader, attempt_, kSound});
-  if (!words.client.address.empty()) {
+  if (!context.client.address.empty()) {
     if (!forwarded_for_.empty()) forwarded_for_ += ", ";
-    forwarded_for_ += words.client.address;
+    forwarded_for_ += context.client.address;
   }
   if (!forwarded_for_.empty()) fields_.push_back({kForwardedFor, forwarded_for_});
   if (!has_proto_)
-    fields_.push_back({kForwardedProto, words.client.secure ? "https" : "http", kSound});
+    fields_.push_back({kForwardedProto, context.client.secure ? "https" : "http", kSound});
 
   http::Head head = request;
-  head.scheme = words.scheme;
+  head.scheme = context.scheme;
   head.fields = fields_;
   if (!route.host_rewrite.empty()) head.authority = route.host_rewrite;
-  if (head.authority.empty()) head.authority = words.authority;
+  if (head.authority.empty()) head.authority = context.authority;
   if (!route.prefix_rewrite.empty() && head.target.starts_with('/')) {
     rewrite_prefix(request.target, route.match.prefix, route.prefix_rewrite, target_);
     head.target = target_;

@@ -9,42 +9,41 @@
 #include "damper/base/instant.h"
 #include "damper/http/codec/head.h"
 #include "damper/http/codec/stream.h"
+#include "damper/run/outgoing_fields.h"
 
 namespace damper::proxy {
 
 struct RouteConfig;
 
-// What one attempt says beside what the client said.
-struct ForwardWords {
-  Duration remaining = kForever;  // of the attempt's time, less the reserve; kForever: no deadline
-  std::string_view owner{};       // who retries; empty: nobody
-  std::uint32_t owners_attempt = 0;  // of an owner above; 0: `attempt` is said
+// What an attempt adds to the client's fields: see run::OutgoingContext.
+struct ForwardContext {
+  Duration remaining = kForever;
+  std::string_view owner{};
+  std::uint32_t owner_attempt = 0;
   std::uint32_t attempt = 1;
-  http::Peer client{};           // whom the request came from
+  http::Peer client{};
   std::string_view scheme{};     // of the replica
   std::string_view authority{};  // of the replica: for a request without one
 };
 
-// ForwardFields writes the head of one attempt: the client's, with what a hop has to change.
+// ForwardFields makes the head of one attempt from the client's.
 //
-// Model: all fields pass, in their order, but
+// Model: all fields are forwarded in their order, except
 //   x-request-deadline, grpc-timeout, x-envoy-expected-rq-timeout-ms   written anew with the time
 //       that this attempt has (trap D2): the first always, the others where the request has them,
 //       grpc-timeout for every gRPC request
 //   damper-retry-owner, damper-attempt   written anew: ours, or those of the owner above
 //   x-forwarded-for   one field with the client's address added at its end
 //   x-forwarded-proto   added where there is none
-//   expect   ours was answered, and nobody waits for the replica's
-// What is about one hop the codecs leave out. host_rewrite takes the place of the authority,
-// prefix_rewrite that of the route's prefix.
-// Invariants:
-//   (1) What is said of the time never is more than remains.
-// Thread safety: none; one for a loop. The head is good until the next one is made.
+//   expect   removed: the proxy has answered it
+// The codecs remove hop-by-hop fields. host_rewrite replaces the authority, prefix_rewrite the
+// route's prefix.
+// Thread safety: none; one for a loop. The head is valid until the next make().
 // Cost: no allocation once it has made one as large.
 class ForwardFields {
  public:
   [[nodiscard]] http::Head make(const http::Head& request, const RouteConfig& route,
-                                const ForwardWords& words);
+                                const ForwardContext& context);
 
  private:
   [[nodiscard]] bool is_passed(const http::Field& field);
@@ -52,15 +51,13 @@ class ForwardFields {
   std::vector<http::Field> fields_;
   std::string forwarded_for_;
   std::string target_;
-  std::string deadline_;
-  std::string grpc_timeout_;
-  std::string attempt_;
+  run::OutgoingFields outgoing_;
   bool has_grpc_timeout_ = false;
   bool has_envoy_timeout_ = false;
   bool has_proto_ = false;
 };
 
-// Whether a message is one of gRPC: its content-type says so.
+// Whether the content-type is gRPC's.
 [[nodiscard]] bool is_grpc(std::span<const http::Field> fields) noexcept;
 
 // The target with `rewrite` in the place of its prefix; they meet in one '/'.

@@ -66,7 +66,7 @@ TEST(ForwardFields, TheOwnerAboveIsPassedOnWithItsAttempt) {
   const std::array fields = {Field{"damper-retry-owner", "edge"}, Field{"damper-attempt", "2"}};
   ForwardFields forward;
   EXPECT_EQ(text(forward.make({.method = "GET", .fields = fields}, {},
-                              {.owner = "edge", .owners_attempt = 2, .attempt = 1})),
+                              {.owner = "edge", .owner_attempt = 2, .attempt = 1})),
             "damper-retry-owner=edge\ndamper-attempt=2\nx-forwarded-proto=http\n");
 }
 

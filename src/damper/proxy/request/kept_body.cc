@@ -32,9 +32,9 @@ void KeptBody::append(std::string_view bytes) {
   owed_ += bytes.size();
 }
 
-std::string_view KeptBody::from(std::uint64_t place) const noexcept {
-  DAMPER_CHECK(place >= begin_ && place <= end());
-  return std::string_view(text_).substr(dropped_ + static_cast<std::size_t>(place - begin_));
+std::string_view KeptBody::from(std::uint64_t offset) const noexcept {
+  DAMPER_CHECK(offset >= begin_ && offset <= end());
+  return std::string_view(text_).substr(dropped_ + static_cast<std::size_t>(offset - begin_));
 }
 
 bool KeptBody::try_drop(std::uint64_t taken) noexcept {

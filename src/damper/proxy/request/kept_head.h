@@ -10,14 +10,14 @@
 
 namespace damper::proxy {
 
-// A KeptHead is a head, or trailers, that outlives the call it came in.
+// A KeptHead is a copy of a head, or of trailers, that outlives the call it was passed in.
 //
-// Why: a proxy keeps the head of each request, since a retry writes it again. One text that is
-// used again and again costs a copy; a string for each field would cost an allocation each.
+// Why: a proxy keeps the head of each request, since a retry writes it again. One reused string
+// costs a copy; a string for each field would cost an allocation each.
 // Model: all text of the head in one string, and the same views over it.
 // Invariants:
-//   (1) head() is good until the next keep() or clear().
-//   (2) clear() gives back what is larger than kKeptBytes.
+//   (1) head() is valid until the next keep() or clear().
+//   (2) clear() frees memory of more than kKeptBytes.
 // Thread safety: none. Cost: no allocation once it has held a head as large.
 class KeptHead {
  public:

@@ -119,7 +119,7 @@ void send(http::Stream& stream, const OwnAnswer& answer, bool grpc, double draw)
                     .fields = std::span(fields).first(count),
                     .content_length = body.size()},
                    false);
-  (void)stream.send_data(body, true);  // A stream takes more than this from its first user.
+  (void)stream.send_data(body, true);  // A new stream accepts more than this.
 }
 
 }  // namespace damper::proxy

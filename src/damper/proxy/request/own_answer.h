@@ -11,34 +11,34 @@
 
 namespace damper::proxy {
 
-// Says how many attempts an answer took, if it was more than one.
+// The number of attempts, if there was more than one.
 inline constexpr std::string_view kAttemptsHeader = "damper-attempts";
 
-// An OwnAnswer is what the proxy itself says to a client for whom there is no answer of a replica.
+// An OwnAnswer is the proxy's own response, for requests without a response of a replica.
 //
-// Model: one line of text, the verdict in `damper-verdict`, Retry-After where it is known when to
-// come back. To a gRPC client: status 200 without a body, and grpc-status and grpc-message beside
-// the verdict, as gRPC wants it.
+// Model: one line of text, the verdict in `damper-verdict`, and Retry-After if a time is known. A
+// gRPC client gets status 200 without a body, with grpc-status and grpc-message beside the verdict.
 struct OwnAnswer {
   int status = 503;
   int grpc_status = 14;  // UNAVAILABLE
   Verdict verdict = Verdict::none;
-  std::string_view text{};  // one sentence, without its end
-  Duration retry_after{0};  // 0: nothing is said
+  std::string_view text{};  // one sentence, without a full stop
+  Duration retry_after{0};  // 0: not sent
   std::uint32_t attempts = 0;
 };
 
-// When a call has ended without an answer. `last`: how its last attempt went; success: none did.
+// For a call that ended without a response. `last`: the outcome of its last failed attempt;
+// success: none failed.
 //   504   a deadline, or an attempt that timed out
-//   503   a refusal of ours: breaker, throttle, limit, budget, switch, shed, or no place in a pool
-//   502   what the last attempt met was no answer
+//   503   refused here: breaker, throttle, limit, budget, switch, shed, or a full pool
+//   502   the last attempt got no response
 [[nodiscard]] OwnAnswer own_answer(Verdict verdict, decide::Outcome last) noexcept;
-// At the door: the route's rate limit (429).
+// The route's rate limit (429).
 [[nodiscard]] OwnAnswer rate_limited(Duration wait) noexcept;
 [[nodiscard]] OwnAnswer no_route() noexcept;             // 404
 [[nodiscard]] OwnAnswer connect_not_allowed() noexcept;  // 405
 
-// Says it all, and the end. `draw` spreads Retry-After over a second.
+// Writes the complete response. `draw` spreads Retry-After over a second.
 void send(http::Stream& stream, const OwnAnswer& answer, bool grpc, double draw);
 
 }  // namespace damper::proxy

@@ -16,23 +16,23 @@
 #include "damper/run/call_driver.h"
 #include "damper/run/clock.h"
 #include "damper/run/dependency.h"
-#include "damper/run/parked_calls.h"
+#include "damper/run/waiting_calls.h"
 
 namespace damper::run {
 
 // An AsyncDriver is a CallDriver on an Asio executor: it has the timer, hears of flipped switches
-// while the call is parked, and of a stop token.
+// while the call waits for a retry, and of a stop token.
 //
 // Model: whatever the call waits for owns it: its timer, its attempts, a wake-up from another
 // thread. A call whose context goes away goes with it, as cancelled. The timer is made when it is
 // first needed.
 // Invariants:
-//   (1) A parked call sees a flip at once, from whatever thread it comes.
+//   (1) A waiting call sees a flip at once, from whatever thread it comes.
 // Thread safety: all on the executor, which runs one thing at a time; flips and stops come from
 // anywhere.
 // Cost: no allocation for the timer.
 class AsyncDriver : public CallDriver,
-                    public ParkedCall,
+                    public WaitingCall,
                     public std::enable_shared_from_this<AsyncDriver> {
  public:
   AsyncDriver(Dependency& dependency, const engine::CallOptions& options,
@@ -42,7 +42,7 @@ class AsyncDriver : public CallDriver,
  protected:
   ~AsyncDriver() override {
     stopped_.reset();
-    ParkedCalls::of_process().remove(*this);
+    WaitingCalls::of_process().remove(*this);
     abandon(now());
   }
 
@@ -56,10 +56,10 @@ class AsyncDriver : public CallDriver,
   void rest() { stopped_.reset(); }
 
   void wake_at(Instant when) final {
-    if (!is_parked()) {
-      ParkedCalls::of_process().remove(*this);
+    if (!is_waiting()) {
+      WaitingCalls::of_process().remove(*this);
     } else if (!is_in_line()) {
-      ParkedCalls::of_process().add(*this);
+      WaitingCalls::of_process().add(*this);
       on_timer(now());  // Once more: for a flip since the call looked.
     }
     if (when == set_for_) return;

@@ -1,0 +1,132 @@
+#ifndef DAMPER_HTTP_CLIENT_ATTEMPT_DRIVER_H_
+#define DAMPER_HTTP_CLIENT_ATTEMPT_DRIVER_H_
+
+#include <array>
+#include <memory>
+
+#include "damper/base/check.h"
+#include "damper/http/client/pool.h"
+#include "damper/http/client/replicas.h"
+#include "damper/http/client/waiting_line.h"
+#include "damper/run/call_driver.h"
+
+namespace damper::http {
+
+// A ReplicaLease is one attempt's use of a replica and of its pool, from pick to settle().
+class ReplicaLease {
+ public:
+  ReplicaLease() = default;
+  // REQUIRES: `lease` is not empty. Replicas and pool outlive it.
+  ReplicaLease(Replicas& replicas, const Replicas::Lease& lease, Pool& pool) noexcept
+      : replicas_(&replicas), lease_(lease), pool_(&pool) {
+    pool.on_leased();
+  }
+  [[nodiscard]] explicit operator bool() const noexcept { return pool_ != nullptr; }
+  // REQUIRES: it is not empty.
+  [[nodiscard]] Pool& pool() const noexcept { return *pool_; }
+  [[nodiscard]] std::size_t replica() const noexcept { return lease_.replica(); }
+  // The response's head was received: the replica's latency excludes the time a client reads for.
+  void on_head(Instant now) noexcept { replicas_->on_head(lease_, now); }
+  // Empties it; no effect on an empty one. The pool is not to be used afterwards.
+  void settle(decide::Outcome outcome, Instant now) noexcept;
+
+ private:
+  Replicas* replicas_ = nullptr;
+  Replicas::Lease lease_{};
+  Pool* pool_ = nullptr;
+};
+
+// An attempt as its AttemptDriver sees it.
+class LeasedAttempt {
+ public:
+  virtual ~LeasedAttempt() = default;
+  [[nodiscard]] const engine::Attempt& attempt() const noexcept { return attempt_; }
+
+ protected:
+  [[nodiscard]] ReplicaLease& lease() noexcept { return lease_; }
+  [[nodiscard]] const ReplicaLease& lease() const noexcept { return lease_; }
+  virtual void start() = 0;             // on lease().pool()
+  virtual void give_up(bool late) = 0;  // cancels the request; the lease is settled already
+
+ private:
+  friend class AttemptDriver;
+  engine::Attempt attempt_{};
+  ReplicaLease lease_{};
+};
+
+// The attempts of one call: the first by value, since most calls need one, the others on the heap.
+// One more than can be in flight: a failed attempt may keep its response meanwhile.
+template <class Attempt>
+class AttemptSlots {
+ public:
+  template <class Owner>
+  explicit AttemptSlots(Owner& owner) : first_(owner) {}
+
+  template <class Owner>
+  [[nodiscard]] Attempt& find_free(Owner& owner) {
+    if (first_.is_free()) return first_;
+    for (auto& slot : others_) {
+      if (slot == nullptr) slot = std::make_unique<Attempt>(owner);
+      if (slot->is_free()) return *slot;
+    }
+    DAMPER_CHECK(false);
+    return first_;
+  }
+  template <class Function>
+  void for_each(Function function) {
+    function(first_);
+    for (const auto& slot : others_) {
+      if (slot != nullptr) function(*slot);
+    }
+  }
+
+ private:
+  Attempt first_;
+  std::array<std::unique_ptr<Attempt>, engine::kLanes> others_;
+};
+
+// An AttemptDriver is a run::CallDriver whose attempts are HTTP requests to replicas: the part that
+// a GuardedCall and a proxied request have in common. It decides nothing.
+//
+// Model: each attempt leases a replica that the call has not tried yet, if there is one, and not
+// one where another attempt is in flight. An attempt that the engine gives up is cancelled on the
+// wire; its replica is settled as `timeout` if the attempt's own time was over, else as
+// `cancelled`. While no attempt is in flight the call is in the WaitingLine, where a flip of a
+// switch wakes it. Thread safety: none; one loop. Cost: no allocation for the first attempt.
+class AttemptDriver : public run::CallDriver, private WaitingLine::Waiter {
+ public:
+  AttemptDriver(engine::Dependency& dependency, const engine::CallOptions& options,
+                WaitingLine& waiting) noexcept
+      : CallDriver(dependency, options), waiting_(waiting) {}
+
+  // The attempt has ended. REQUIRES: its lease is settled, or the derived class settles it later.
+  void on_attempt_over(const LeasedAttempt& attempt, const decide::Report& report, Instant now) {
+    in_flight_[attempt.attempt_.lane] = nullptr;
+    on_outcome(attempt.attempt_.lane, report, now);
+  }
+
+ protected:
+  ~AttemptDriver() override { waiting_.remove(*this); }
+
+  [[nodiscard]] virtual ReplicaLease pick(ReplicaSet& tried, const ReplicaSet& in_use,
+                                          Instant now) = 0;
+  [[nodiscard]] virtual LeasedAttempt& free_attempt() = 0;
+  [[nodiscard]] virtual decide::Report on_no_replica() = 0;  // the outcome of such an attempt
+  virtual void arm(Instant when) = 0;                        // the timer; kNever: none
+  // The timer's time is reached, or a switch was flipped.
+  virtual void on_wake(Instant now) { on_timer(now); }
+
+ private:
+  void send(const engine::Attempt& attempt) final;
+  void give_up(int lane) final;
+  void wake_at(Instant when) final;
+  void on_flip(Instant now) final { on_wake(now); }
+
+  WaitingLine& waiting_;
+  ReplicaSet tried_;
+  std::array<LeasedAttempt*, engine::kLanes> in_flight_{};
+};
+
+}  // namespace damper::http
+
+#endif  // DAMPER_HTTP_CLIENT_ATTEMPT_DRIVER_H_

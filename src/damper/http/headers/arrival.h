@@ -1,0 +1,47 @@
+#ifndef DAMPER_HTTP_HEADERS_ARRIVAL_H_
+#define DAMPER_HTTP_HEADERS_ARRIVAL_H_
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "damper/base/instant.h"
+#include "damper/base/unix_time.h"
+#include "damper/http/codec/head.h"
+#include "damper/run/scope.h"
+
+namespace damper::http {
+
+struct ArrivalOptions {
+  // Of a request that brings no deadline, and of any request at the most; 1 ms to 30 days.
+  Duration default_deadline = std::chrono::seconds(10);
+  Duration longest_deadline = std::chrono::seconds(60);
+  // The most critical that a caller may call itself: others decide over what is shed first.
+  admit::Criticality most_critical = admit::Criticality::critical_plus;
+  admit::Criticality default_criticality = admit::Criticality::critical;
+};
+
+[[nodiscard]] std::optional<std::string> find_error(const ArrivalOptions& options);
+
+// When a request came, on both clocks.
+struct ArrivalTime {
+  Instant arrived;  // its first byte
+  UnixTime wall;    // the same moment: for a deadline that is a date
+};
+
+// What a request says in its headers to whoever works for it: until when its caller waits, who
+// retries it, how much its loss would hurt.
+//
+// Model: the deadline counts from the first byte (trap D1) and is the earliest of
+// x-request-deadline, grpc-timeout and x-envoy-expected-rq-timeout-ms, at most longest_deadline;
+// default_deadline when there is none. What is malformed is as if it were not there. A hostile
+// caller can shorten its own deadline, switch off retries of its own request, and claim a
+// criticality up to most_critical. Cost: one pass over the fields.
+[[nodiscard]] run::RequestContext read_arrival(std::span<const Field> fields,
+                                               const ArrivalTime& time,
+                                               const ArrivalOptions& options);
+
+}  // namespace damper::http
+
+#endif  // DAMPER_HTTP_HEADERS_ARRIVAL_H_

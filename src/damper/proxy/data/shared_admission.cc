@@ -1,0 +1,113 @@
+#include "damper/proxy/data/shared_admission.h"
+
+#include <bit>
+#include <boost/asio/post.hpp>
+
+#include "damper/base/check.h"
+
+namespace damper::proxy {
+namespace {
+
+constexpr std::uint64_t bit_of(std::size_t number) { return std::uint64_t{1} << number % 64; }
+
+}  // namespace
+
+SharedAdmission::SharedAdmission(const http::AdmissionOptions& options, std::size_t loops)
+    : limit_(options.limit),
+      line_(static_cast<std::size_t>(options.queue.capacity)),
+      slots_(loops),
+      words_((loops + 63) / 64) {
+  DAMPER_CHECK(loops > 0 && loops <= kMostLoops);
+}
+
+void SharedAdmission::reload(const http::AdmissionOptions& options) {
+  limit_.reload(options.limit);
+  line_.reload(static_cast<std::size_t>(options.queue.capacity));
+  share_out(kNoLoop);
+}
+
+void SharedAdmission::join(std::size_t number, http::Loop& loop, Side& side) {
+  DAMPER_CHECK(number < slots_.size());
+  Slot& slot = slots_[number];
+  DAMPER_CHECK(slot.side == nullptr && (slot.loop == nullptr || slot.loop == &loop));
+  if (slot.loop == nullptr) slot.loop = &loop;
+  slot.side = &side;
+}
+
+void SharedAdmission::leave(std::size_t number) noexcept {
+  (void)try_withdraw(number);
+  slots_[number].side = nullptr;
+}
+
+void SharedAdmission::claim(std::size_t number, admit::Criticality criticality) noexcept {
+  set_criticality(number, criticality);
+  claims_[number / 64].fetch_or(bit_of(number), std::memory_order_seq_cst);
+}
+
+void SharedAdmission::set_criticality(std::size_t number, admit::Criticality criticality) noexcept {
+  slots_[number].criticality.store(criticality, std::memory_order_relaxed);
+}
+
+bool SharedAdmission::try_withdraw(std::size_t number) noexcept {
+  const std::uint64_t bit = bit_of(number);
+  return (claims_[number / 64].fetch_and(~bit, std::memory_order_seq_cst) & bit) != 0;
+}
+
+void SharedAdmission::give_away(std::size_t from) {
+  // Each round hands out a slot, or another thread has done so meanwhile.
+  while (has_claims() && limit_.try_acquire()) {
+    const std::size_t to = take_claim();
+    if (to == kNoLoop) {
+      limit_.release_ignored();  // Check again: a claim made meanwhile found the slot taken.
+    } else {
+      hand_over(to, from);
+    }
+  }
+}
+
+// Clears the bit of the next claiming loop and returns its number; kNoLoop: none claims any more.
+std::size_t SharedAdmission::take_claim() noexcept {
+  for (;;) {
+    const std::size_t found = find_next();
+    if (found == kNoLoop) return kNoLoop;
+    if (!try_withdraw(found)) continue;
+    turn_.store(found + 1, std::memory_order_relaxed);
+    return found;
+  }
+}
+
+// The most critical; among equals the first at or after turn_.
+std::size_t SharedAdmission::find_next() const noexcept {
+  const std::size_t turn = turn_.load(std::memory_order_relaxed);
+  std::size_t best = kNoLoop;
+  admit::Criticality best_criticality{};
+  for (std::size_t word = 0; word < words_; ++word) {
+    std::uint64_t bits = claims_[word].load(std::memory_order_seq_cst);
+    for (; bits != 0; bits &= bits - 1) {
+      const std::size_t number = word * 64 + static_cast<std::size_t>(std::countr_zero(bits));
+      const auto criticality = slots_[number].criticality.load(std::memory_order_relaxed);
+      // Ascending numbers: a loop whose turn is still to come precedes those that had theirs.
+      const bool sooner = best != kNoLoop && best < turn && number >= turn;
+      if (best == kNoLoop || criticality < best_criticality ||
+          (criticality == best_criticality && sooner)) {
+        best = number;
+        best_criticality = criticality;
+      }
+    }
+  }
+  return best;
+}
+
+void SharedAdmission::hand_over(std::size_t to, std::size_t from) {
+  if (to == from) return slots_[to].side->on_slot();
+  boost::asio::post(slots_[to].loop->context(),
+                    [self = shared_from_this(), to] { self->arrive(to); });
+}
+
+// On the loop of that number. Its RouteAdmission may have been destroyed.
+void SharedAdmission::arrive(std::size_t number) {
+  if (slots_[number].side == nullptr) return hand_on(number);
+  slots_[number].side->on_slot();
+}
+
+}  // namespace damper::proxy

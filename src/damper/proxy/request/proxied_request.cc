@@ -1,0 +1,455 @@
+#include "damper/proxy/request/proxied_request.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <utility>
+
+#include "damper/base/check.h"
+#include "damper/decide/classify_transport.h"
+#include "damper/decide/idempotency.h"
+#include "damper/decide/layering.h"
+#include "damper/http/client/failure.h"
+#include "damper/http/headers/arrival.h"
+#include "damper/http/server/guard_refusal.h"
+#include "damper/proxy/request/forward_fields.h"
+#include "damper/proxy/request/request_factory.h"
+#include "damper/run/clock.h"
+
+namespace damper::proxy {
+namespace {
+
+using decide::Outcome;
+using http::CloseReason;
+
+// A request without a deadline has the route's timeout alone, which the engine applies.
+constexpr http::ArrivalOptions kArrival = {.default_deadline = kLongest,
+                                           .longest_deadline = kLongest};
+constexpr std::string_view kOwner = "damper-proxy";  // if the route's name is no valid owner
+
+bool may_connect(const RouteConfig& route) {
+  const auto& methods = route.match.methods;
+  return std::find(methods.begin(), methods.end(), "CONNECT") != methods.end();
+}
+
+// Whether `damper-verdict` is added to a forwarded response: not to a success, nor to a response
+// that would be final without the proxy too.
+bool is_remarkable(Verdict verdict) noexcept {
+  return verdict != Verdict::success && verdict != Verdict::permanent &&
+         verdict != Verdict::conflict;
+}
+
+bool is_own(std::string_view name) noexcept {
+  return http::same_name(name, http::kVerdictHeader) || http::same_name(name, kAttemptsHeader);
+}
+
+}  // namespace
+
+ProxiedRequest::ProxiedRequest(RequestFactory& factory)
+    : Timer(factory.loop_), factory_(factory), attempts_(*this) {}
+
+ProxiedRequest::~ProxiedRequest() = default;
+
+void ProxiedRequest::begin(http::Stream& client, std::shared_ptr<const LoopTable> table) {
+  DAMPER_CHECK(state_ == State::idle);
+  table_ = std::move(table);
+  client_ = &client;
+  state_ = State::arriving;
+  arrived_ = client.began();
+}
+
+void ProxiedRequest::recycle() {
+  DAMPER_CHECK(state_ == State::idle && client_ == nullptr);
+  Timer::cancel();
+  tunnel_.reset();
+  call_.reset();
+  route_ = nullptr;
+  table_.reset();
+  kind_ = Kind::plain;
+  has_no_body_ = grpc_ = false;
+  last_ = Outcome::success;
+  interim_attempt_ = 0;
+  record_ = {};
+  head_.clear();
+  trailers_.clear();
+  body_.begin(0);
+  owner_ = {};
+  replica_.clear();
+  fallback_ = responder_ = nullptr;
+}
+
+void ProxiedRequest::abandon() {
+  if (call_) call_->abandon(now());
+  if (route_ != nullptr && route_->admission != nullptr) {
+    route_->admission->leave(*this, true, now());
+  }
+  attempts_.for_each([](UpstreamAttempt& attempt) { attempt.abandon(); });
+}
+
+// ---- The client's stream ---------------------------------------------------------------------
+
+void ProxiedRequest::on_head(const http::Head& head, bool end) {
+  head_.keep(head);
+  const bool connect = head.method == "CONNECT";
+  has_no_body_ = end || connect;  // What follows the head of a CONNECT belongs to the tunnel.
+  grpc_ = is_grpc(head.fields);
+  const std::optional<std::size_t> at = table_->matcher.find(head);
+  if (!at) return answer(no_route());
+  route_ = &table_->routes[*at];
+  body_.begin(config().request_buffer);
+  if (connect) {
+    kind_ = Kind::connect;
+    if (!may_connect(config())) return answer(connect_not_allowed());
+  } else if (end) {
+    body_.on_end();
+    if (!head.upgrade.empty()) kind_ = Kind::upgrade;
+  }
+  const Instant now = this->now();
+  const UnixTime wall = run::wall_time(between(arrived_, now));
+  inherited_ = http::read_arrival(head.fields, {.arrived = arrived_, .wall = wall}, kArrival);
+  enter(now);
+}
+
+void ProxiedRequest::on_data(std::string_view bytes) {
+  record_.bytes_in += bytes.size();
+  if (state_ == State::answered) return client_->consumed(bytes.size());
+  body_.append(bytes);
+  pump_body();
+}
+
+void ProxiedRequest::on_end(std::span<const http::Field> trailers) {
+  if (state_ == State::answered) return;
+  body_.on_end();
+  if (!trailers.empty()) trailers_.keep(trailers);
+  pump_body();
+}
+
+void ProxiedRequest::on_writable() { flush(); }
+
+void ProxiedRequest::on_close(CloseReason reason) {
+  client_ = nullptr;
+  end(reason);
+}
+
+void ProxiedRequest::pump_body() {
+  attempts_.for_each([](UpstreamAttempt& attempt) { attempt.pump(); });
+  on_body_taken();
+}
+
+// Drops the bytes that every attempt has taken, once the body is over its bound.
+void ProxiedRequest::on_body_taken() {
+  if (client_ == nullptr) {
+    if (tunnel_ && tunnel_->is_drained()) {
+      responder_->settle(responder_->outcome());
+      responder_->release();
+      check_end();
+    }
+    return;
+  }
+  if (has_no_body_ && !tunnel_) return;
+  std::uint64_t taken = body_.end();
+  bool needed = false;
+  attempts_.for_each([&](const UpstreamAttempt& attempt) {
+    if (!attempt.needs_body()) return;
+    needed = true;
+    taken = std::min(taken, attempt.taken());
+  });
+  // While no attempt is in flight a retry may follow, which needs the body from its start.
+  if (!needed && responder_ == nullptr) taken = 0;
+  if (body_.try_drop(taken) && state_ == State::calling) call_->on_unrepeatable();
+  if (const std::size_t consumed = body_.try_consume(); consumed > 0) client_->consumed(consumed);
+}
+
+// ---- Admission -------------------------------------------------------------------------------
+
+void ProxiedRequest::enter(Instant now) {
+  if (!inherited_.deadline.passed(now)) {  // Else the engine refuses it before any work (trap D3).
+    if (!route_->shared->try_take(now)) {
+      return answer(rate_limited(route_->shared->rate_wait(now)));
+    }
+    if (route_->admission != nullptr) {
+      const Duration timeout = route_->shared->dependency().terms().timeout;
+      const auto deadline = inherited_.deadline.earlier(schedule::Deadline::in(timeout, arrived_));
+      const RouteAdmission::Answer admitted =
+          route_->admission->enter(*this, inherited_.criticality, deadline.at(), now);
+      if (admitted.answer == http::Admission::Answer::refused) {
+        return on_refused(admitted.verdict, admitted.retry_after, now);
+      }
+      if (admitted.answer == http::Admission::Answer::waits) {
+        state_ = State::queued;
+        return;
+      }
+    }
+  }
+  call(now);
+}
+
+void ProxiedRequest::on_refused(Verdict verdict, Duration retry_after, Instant /*now*/) {
+  OwnAnswer refusal = own_answer(verdict, Outcome::success);
+  if (refusal.status != 504) refusal.retry_after = std::max(retry_after, Duration{1});
+  answer(refusal);
+}
+
+// ---- The call --------------------------------------------------------------------------------
+
+ProxiedRequest::Call::Call(ProxiedRequest& request, engine::Dependency& dependency,
+                           const engine::CallOptions& options)
+    : AttemptDriver(dependency, options, request.factory_.waiting_), request_(request) {}
+
+http::ReplicaLease ProxiedRequest::Call::pick(http::ReplicaSet& tried,
+                                              const http::ReplicaSet& in_use, Instant now) {
+  return request_.route_->upstream->pick_next(tried, in_use, now, run::draw());
+}
+
+decide::Report ProxiedRequest::Call::on_no_replica() {
+  request_.last_ = decide::classify(http::transport_event(CloseReason::name_not_resolved, false));
+  return {.outcome = request_.last_};
+}
+
+void ProxiedRequest::Call::on_wake(Instant now) {
+  CallDriver::on_timer(now);
+  request_.conclude(nullptr);
+}
+
+void ProxiedRequest::call(Instant now) {
+  const http::Head& head = head_.head();
+  const auto key = http::find(head.fields, "idempotency-key");
+  const bool repeatable =
+      config().assume_idempotent || decide::idempotency(head.method, key.value_or("")).repeatable();
+  engine::Dependency& dependency = route_->shared->dependency();
+  call_.emplace(*this, dependency,
+                engine::CallOptions{.idempotent = repeatable && !wants_tunnel(),
+                                    .owned_above = inherited_.owned_above.retries,
+                                    .unsent_owned_above = inherited_.owned_above.unsent,
+                                    .deadline = inherited_.deadline,
+                                    .arrived = arrived_});
+  if (inherited_.owned_above.retries) {
+    owner_ = inherited_.retry_owner;
+  } else if (call_->call().owns_retries()) {
+    owner_ = decide::valid_owner(dependency.name()) ? std::string_view(dependency.name()) : kOwner;
+  }
+  state_ = State::calling;
+  call_->start(now);
+  conclude(nullptr);
+}
+
+void ProxiedRequest::on_timer(Instant now) {
+  if (state_ == State::calling) return call_->on_wake(now);
+  if (state_ == State::responding) cut(Verdict::deadline_passed);
+}
+
+http::Head ProxiedRequest::head_for(const engine::Attempt& attempt, const http::Pool& pool) {
+  return factory_.forward_.make(
+      head_.head(), config(),
+      {.remaining = attempt.deadline == kNever ? kForever : between(now(), attempt.deadline),
+       .owner = owner_,
+       .owner_attempt = inherited_.owned_above.retries ? inherited_.attempt : 0,
+       .attempt = attempt.number,
+       .client = client_ != nullptr ? client_->peer() : http::Peer{},
+       .scheme = pool.endpoint().scheme(),
+       .authority = pool.authority()});
+}
+
+void ProxiedRequest::on_attempt_started(const http::Pool& pool) { replica_ = pool.authority(); }
+
+void ProxiedRequest::on_success(UpstreamAttempt& attempt, const http::Head& head) {
+  call_->on_attempt_over(attempt, {}, now());
+  DAMPER_CHECK(call_->is_over());
+  release_fallback();
+  respond(attempt, head);
+}
+
+// The head is copied only if the call continues.
+void ProxiedRequest::on_failure(UpstreamAttempt& attempt, const decide::Report& report,
+                                const http::Head& head) {
+  last_ = report.outcome;
+  release_fallback();
+  fallback_ = &attempt;
+  call_->on_attempt_over(attempt, report, now());
+  if (call_->is_over()) return conclude(&head);
+  attempt.keep_head(head);
+}
+
+void ProxiedRequest::on_failure_without_response(const UpstreamAttempt& attempt, Outcome outcome) {
+  last_ = outcome;
+  call_->on_attempt_over(attempt, {.outcome = outcome}, now());
+  conclude(nullptr);
+}
+
+// Answers the client if the call has ended without a success. `last_head`: of the fallback, if it
+// is being received.
+void ProxiedRequest::conclude(const http::Head* last_head) {
+  if (state_ != State::calling || !call_->is_over()) return;
+  if (fallback_ != nullptr) {
+    // An incomplete response would be cut at once if the time is over: our own answer is better.
+    const bool late = call_->call().deadline().passed(now());
+    if (fallback_->is_whole() || !late) {
+      UpstreamAttempt& last = *std::exchange(fallback_, nullptr);
+      return respond(last, last_head != nullptr ? *last_head : last.head());
+    }
+    release_fallback();
+  }
+  OwnAnswer own = own_answer(record_.verdict, last_);
+  own.attempts = call_->call().attempts();
+  answer(own);
+}
+
+void ProxiedRequest::release_fallback() {
+  if (UpstreamAttempt* const attempt = std::exchange(fallback_, nullptr)) attempt->release();
+}
+
+void ProxiedRequest::drop_fallback(const UpstreamAttempt& attempt) {
+  if (fallback_ == &attempt) release_fallback();
+}
+
+// ---- To the client ---------------------------------------------------------------------------
+
+void ProxiedRequest::on_interim_response(std::uint32_t attempt, const http::Head& head) {
+  if (client_ == nullptr || state_ != State::calling) return;
+  if (interim_attempt_ == 0) interim_attempt_ = attempt;
+  if (interim_attempt_ == attempt) client_->send_interim(head);
+}
+
+void ProxiedRequest::on_response_head(const engine::Attempt& attempt) {
+  record_.upstream_head = between(attempt.sent, now());
+}
+
+void ProxiedRequest::respond(UpstreamAttempt& attempt, const http::Head& response) {
+  http::Head head = response;
+  const std::uint32_t attempts = call_->call().attempts();
+  std::array<char, 12> number{};
+  if (attempts > 1 || is_remarkable(record_.verdict)) {
+    std::vector<http::Field>& fields = factory_.scratch_;
+    fields.clear();
+    for (const http::Field& field : head.fields) {  // A replica may be a proxy as well.
+      if (!is_own(field.name)) fields.push_back(field);
+    }
+    if (is_remarkable(record_.verdict)) {
+      fields.push_back({http::kVerdictHeader, name(record_.verdict)});
+    }
+    if (attempts > 1) {
+      char* const end = std::to_chars(number.data(), number.data() + number.size(), attempts).ptr;
+      fields.push_back({kAttemptsHeader, {number.data(), end}});
+    }
+    head.fields = fields;
+  }
+  record_.status = head.status;
+  responder_ = &attempt;
+  attempt.respond();
+  state_ = State::responding;
+  body_.stop_keeping();
+  const bool whole = attempt.is_whole() && attempt.gathered().empty() && attempt.trailers().empty();
+  client_->send_head(head, whole);
+  if (whole) {
+    state_ = State::answered;
+  } else if (wants_tunnel() && (head.status == 101 || (head.status / 100 == 2 && is_connect()))) {
+    if (!is_connect()) body_.begin(config().request_buffer);  // The upgrade request had an end.
+    tunnel_.emplace(attempt, body_);
+    pump_body();  // HTTP/2: the client may have sent before the response.
+  } else {
+    arm(call_->call().deadline().at());
+    flush();
+  }
+  on_body_taken();
+}
+
+std::size_t ProxiedRequest::forward(std::string_view bytes) {
+  if (client_ == nullptr) return bytes.size();
+  const std::size_t passed = client_->send_data(bytes, false);
+  record_.bytes_out += passed;
+  return passed;
+}
+
+// Sends the gathered part of the response, and its end once it is received.
+void ProxiedRequest::flush() {
+  if (client_ == nullptr || state_ != State::responding) return;
+  if (tunnel_) {
+    if (const auto broken = tunnel_->flush(*client_, record_.bytes_out))
+      cut(Verdict::none, *broken);
+    return;
+  }
+  record_.bytes_out += responder_->drain_to(*client_);
+  if (!responder_->gathered().empty() || !responder_->is_whole()) return;
+  state_ = State::answered;
+  Timer::cancel();
+  if (responder_->trailers().empty()) {
+    (void)client_->send_data({}, true);
+  } else {
+    client_->send_trailers(responder_->trailers());
+  }
+}
+
+void ProxiedRequest::on_responder_over(UpstreamAttempt& attempt, CloseReason reason) {
+  attempt.settle(attempt.is_whole() || tunnel_ ? attempt.outcome() : Outcome::transient);
+  if (client_ == nullptr) {
+    attempt.release();
+  } else if (tunnel_) {
+    const auto broken = tunnel_->on_upstream_over(reason, *client_, record_.bytes_out);
+    if (broken) cut(Verdict::none, *broken);
+  } else if (attempt.is_whole()) {
+    on_body_taken();  // The rest of the request is not needed.
+  } else {
+    cut(Verdict::none);
+  }
+  check_end();
+}
+
+void ProxiedRequest::answer(const OwnAnswer& answer) {
+  if (record_.verdict == Verdict::none) record_.verdict = answer.verdict;
+  record_.status = grpc_ ? 200 : answer.status;
+  state_ = State::answered;
+  proxy::send(*client_, answer, grpc_, run::draw());
+}
+
+// Resets the client's stream, or closes its connection: the response is not complete.
+void ProxiedRequest::cut(Verdict verdict, CloseReason reason) {
+  if (verdict != Verdict::none) record_.verdict = verdict;
+  std::exchange(client_, nullptr)->cancel();
+  end(reason);
+}
+
+// ---- The end ---------------------------------------------------------------------------------
+
+// The client's stream is closed or was reset.
+void ProxiedRequest::end(CloseReason reason) {
+  const State was = std::exchange(state_, State::closed);
+  const bool complete = was == State::answered || (tunnel_ && tunnel_->has_ended());
+  const Instant now = this->now();
+  Timer::cancel();
+  if (call_ && !call_->is_over()) call_->on_cancel(now);
+  if (was < State::responding) record_.verdict = Verdict::cancelled;
+  attempts_.for_each([&](UpstreamAttempt& attempt) {
+    if (attempt.is_free() || (tunnel_ && &attempt == responder_ && tunnel_->try_drain_up())) return;
+    attempt.abandon();
+  });
+  const http::Head& head = head_.head();
+  record_.method = head.method;
+  record_.authority = head.authority;
+  record_.target = head.target;
+  if (route_ != nullptr) {
+    record_.route = config().name;
+    record_.cluster = config().cluster;
+  }
+  record_.replica = replica_;
+  record_.traceparent = http::find(head.fields, "traceparent").value_or("");
+  record_.ended = reason;
+  record_.attempts = call_ ? call_->call().attempts() : 0;
+  record_.took = between(arrived_, now);
+  factory_.log_.on_request_over(record_);
+  if (route_ != nullptr && route_->admission != nullptr) {
+    route_->admission->leave(*this, !complete, now);
+  }
+  check_end();
+}
+
+void ProxiedRequest::check_end() {
+  if (state_ != State::closed) return;
+  bool under_way = false;
+  attempts_.for_each(
+      [&](const UpstreamAttempt& attempt) { under_way = under_way || attempt.is_under_way(); });
+  if (under_way) return;
+  state_ = State::idle;
+  factory_.on_over(*this);
+}
+
+}  // namespace damper::proxy

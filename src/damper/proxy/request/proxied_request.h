@@ -1,0 +1,178 @@
+#ifndef DAMPER_PROXY_REQUEST_PROXIED_REQUEST_H_
+#define DAMPER_PROXY_REQUEST_PROXIED_REQUEST_H_
+
+#include <boost/intrusive/list_hook.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "damper/http/client/attempt_driver.h"
+#include "damper/http/codec/stream.h"
+#include "damper/http/net/loop.h"
+#include "damper/proxy/data/loop_table.h"
+#include "damper/proxy/data/route_admission.h"
+#include "damper/proxy/request/access_record.h"
+#include "damper/proxy/request/kept_body.h"
+#include "damper/proxy/request/kept_head.h"
+#include "damper/proxy/request/own_answer.h"
+#include "damper/proxy/request/tunnel.h"
+#include "damper/proxy/request/upstream_attempt.h"
+#include "damper/run/inherited.h"
+
+namespace damper::proxy {
+
+class RequestFactory;
+
+// A ProxiedRequest is the client's side of one request through the proxy: the user of the client's
+// stream, with a call whose attempts are UpstreamAttempts. The engine decides about retries.
+//
+// Model, by state:
+//   arriving     the head was not received yet
+//   queued       it waits for the route's admission
+//   calling      the engine drives: attempts are in flight, buffering or failed; nothing was sent
+//                downstream
+//   responding   one attempt's response is forwarded downstream; no retry is possible (trap P3).
+//                With a Tunnel: bytes of another protocol, both ways
+//   answered     the complete response was sent downstream
+//   closed       the client's stream has ended; an attempt may still be under way
+//   idle         it is not in use
+// Admission: no route is 404; a rate limit refuses with 429; the admission admits, queues or sheds.
+// A deadline counts from the first byte (trap D1); the engine refuses a request that has none left
+// (trap D3). A successful response is forwarded at once, or, with a response_buffer, when it is
+// complete or over the bound. A failed one stays with its attempt: when the call ends the last one
+// is forwarded unchanged, with the reason in `damper-verdict`. Without any, or when it is
+// incomplete and no time is left for the rest, the proxy answers itself (own_answer.h). The route's
+// timeout bounds the whole exchange: a response that is still being forwarded then is reset,
+// downstream and upstream. An interim response (102 to 199) is forwarded at once, and attempts
+// continue after it. Only those of the first attempt that sends one are forwarded: a client never
+// sees two replicas. Invariants:
+//   (1) Every request is answered or reset, and recorded once.
+//   (2) After the first byte of a response was sent downstream no attempt is started.
+//   (3) At most request_buffer and a window are kept of a request's body; of responses at most
+//       response_buffer, or 16 KiB, and a window for each attempt.
+//   (4) It is reused only when neither stream can call it any more: at the end of a turn.
+// Thread safety: none; one loop.
+// Cost: no allocation once it has carried a request as large, except for concurrent attempts.
+class ProxiedRequest final : public http::StreamUser,
+                             private RouteAdmission::Request,
+                             private http::Loop::Timer {
+ public:
+  explicit ProxiedRequest(RequestFactory& factory);
+  ProxiedRequest(const ProxiedRequest&) = delete;
+  ProxiedRequest& operator=(const ProxiedRequest&) = delete;
+  ~ProxiedRequest() override;
+
+  // For a new request. REQUIRES: it is new or was recycled.
+  void begin(http::Stream& client, std::shared_ptr<const LoopTable> table);
+  // Resets it and keeps its memory.
+  void recycle();
+  // The loop ends: cancels everything without an answer.
+  void abandon();
+
+  // ---- For its attempts
+  [[nodiscard]] http::Head head_for(const engine::Attempt& attempt, const http::Pool& pool);
+  [[nodiscard]] const RouteConfig& config() const noexcept { return *route_->config; }
+  [[nodiscard]] const KeptBody& body() const noexcept { return body_; }
+  [[nodiscard]] bool has_no_body() const noexcept { return has_no_body_; }
+  [[nodiscard]] std::span<const http::Field> trailers() const noexcept {
+    return trailers_.head().fields;
+  }
+  [[nodiscard]] bool is_connect() const noexcept { return kind_ == Kind::connect; }
+  [[nodiscard]] bool wants_tunnel() const noexcept { return kind_ != Kind::plain; }
+  [[nodiscard]] bool has_client() const noexcept { return client_ != nullptr; }
+  [[nodiscard]] Instant now() const noexcept { return Timer::loop().now(); }
+  void on_attempt_started(const http::Pool& pool);
+  void on_attempt_late() noexcept { last_ = decide::Outcome::timeout; }
+  void on_body_taken();
+  void on_interim_response(std::uint32_t attempt, const http::Head& head);
+  void on_response_head(const engine::Attempt& attempt);
+  // The attempt's response is the one; `head` is valid during the call.
+  void on_success(UpstreamAttempt& attempt, const http::Head& head);
+  // It failed with a response, which is forwarded if no later attempt has one.
+  void on_failure(UpstreamAttempt& attempt, const decide::Report& report, const http::Head& head);
+  void on_failure_without_response(const UpstreamAttempt& attempt, decide::Outcome outcome);
+  void on_responder_over(UpstreamAttempt& attempt, http::CloseReason reason);
+  // Returns how many bytes the client's stream took; all of them if the client has gone.
+  [[nodiscard]] std::size_t forward(std::string_view bytes);
+  void flush();
+  void drop_fallback(const UpstreamAttempt& attempt);
+  void check_end();
+
+ private:
+  friend class RequestFactory;
+
+  enum class State : std::uint8_t { arriving, queued, calling, responding, answered, closed, idle };
+  enum class Kind : std::uint8_t { plain, upgrade, connect };
+
+  class Call final : public http::AttemptDriver {
+   public:
+    Call(ProxiedRequest& request, engine::Dependency& dependency,
+         const engine::CallOptions& options);
+    using CallDriver::abandon;
+    void on_wake(Instant now) override;
+
+   private:
+    http::ReplicaLease pick(http::ReplicaSet& tried, const http::ReplicaSet& in_use,
+                            Instant now) override;
+    http::LeasedAttempt& free_attempt() override { return request_.attempts_.find_free(request_); }
+    decide::Report on_no_replica() override;
+    void arm(Instant when) override { request_.arm(when); }
+    void on_verdict(Verdict verdict) override { request_.record_.verdict = verdict; }
+    ProxiedRequest& request_;
+  };
+
+  // ---- The client's stream
+  void on_head(const http::Head& head, bool end) override;
+  void on_data(std::string_view bytes) override;
+  void on_end(std::span<const http::Field> trailers) override;
+  void on_writable() override;
+  void on_close(http::CloseReason reason) override;
+
+  // ---- Admission and the call
+  void on_admitted(Instant now) override { call(now); }
+  void on_refused(Verdict verdict, Duration retry_after, Instant now) override;
+  void enter(Instant now);
+  void call(Instant now);
+  void conclude(const http::Head* last_head);
+  void on_timer(Instant now) override;
+
+  // ---- To the client
+  void respond(UpstreamAttempt& attempt, const http::Head& response);
+  void answer(const OwnAnswer& answer);
+  void cut(Verdict verdict, http::CloseReason reason = http::CloseReason::cancelled);
+
+  void release_fallback();
+  void pump_body();
+  void end(http::CloseReason reason);
+
+  RequestFactory& factory_;
+  std::shared_ptr<const LoopTable> table_;  // outlives the attempts, which use its pools
+  const LoopRoute* route_ = nullptr;
+  http::Stream* client_ = nullptr;
+  State state_ = State::idle;
+  Kind kind_ = Kind::plain;
+  bool has_no_body_ = false;
+  bool grpc_ = false;
+  decide::Outcome last_ = decide::Outcome::success;  // of the last attempt that failed
+  std::uint32_t interim_attempt_ = 0;  // whose interim responses are forwarded; 0: none came
+  Instant arrived_{};
+  AccessRecord record_;
+  KeptHead head_;
+  KeptHead trailers_;
+  KeptBody body_;
+  run::Inherited inherited_;
+  std::string_view owner_;  // the layer that retries; empty: none
+  std::string replica_;     // of the last attempt
+  std::optional<Call> call_;
+  http::AttemptSlots<UpstreamAttempt> attempts_;
+  UpstreamAttempt* fallback_ = nullptr;   // its response is forwarded if no attempt succeeds
+  UpstreamAttempt* responder_ = nullptr;  // its response is forwarded
+  std::optional<Tunnel> tunnel_;
+  boost::intrusive::list_member_hook<> hook_;  // in the factory's list
+};
+
+}  // namespace damper::proxy
+
+#endif  // DAMPER_PROXY_REQUEST_PROXIED_REQUEST_H_

@@ -1,0 +1,212 @@
+#include "damper/proxy/request/upstream_attempt.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "damper/base/check.h"
+#include "damper/decide/classify_transport.h"
+#include "damper/proxy/request/answer_report.h"
+#include "damper/proxy/request/proxied_request.h"
+#include "damper/run/clock.h"
+
+namespace damper::proxy {
+
+using decide::Outcome;
+using http::CloseReason;
+
+void UpstreamAttempt::start() {
+  DAMPER_CHECK(is_free() && !is_under_way());
+  state_ = State::in_flight;
+  report_ = {};
+  request_.on_attempt_started(lease().pool());
+  open(lease().pool());
+}
+
+void UpstreamAttempt::give_up(bool late) {
+  if (late) request_.on_attempt_late();
+  release(late);
+}
+
+void UpstreamAttempt::release(bool late) {
+  cancel(late);
+  state_ = State::free;
+  head_.clear();
+  trailers_.clear();
+  if (body_.capacity() > KeptHead::kKeptBytes) {
+    std::string().swap(body_);
+  } else {
+    body_.clear();
+  }
+  body_begin_ = 0;
+  owed_ = 0;
+}
+
+void UpstreamAttempt::settle(Outcome outcome) { lease().settle(outcome, request_.now()); }
+
+void UpstreamAttempt::abandon() {
+  settle(is_whole() ? outcome() : Outcome::cancelled);
+  release();
+}
+
+// ---- The request -----------------------------------------------------------------------------
+
+void UpstreamAttempt::on_stream() {
+  taken_ = 0;
+  end_taken_ = request_.has_no_body();
+  const bool stays_open = request_.is_connect() && pool().protocol() == http::Protocol::h2;
+  stream().send_head(request_.head_for(attempt(), pool()), end_taken_ && !stays_open);
+  if (end_taken_) return;
+  pump();
+  request_.on_body_taken();
+}
+
+bool UpstreamAttempt::takes_body() const noexcept {
+  return has_stream() && !end_taken_ && state_ != State::failed &&
+         taken_ >= request_.body().begin();
+}
+
+bool UpstreamAttempt::needs_body() const noexcept {
+  if (state_ == State::responding) return takes_body();
+  return state_ == State::in_flight || state_ == State::buffering;
+}
+
+void UpstreamAttempt::pump() {
+  if (!takes_body()) return;
+  const KeptBody& body = request_.body();
+  const std::string_view rest = body.from(taken_);
+  const bool ends = body.has_ended();
+  const std::span<const http::Field> trailers = request_.trailers();
+  if (!rest.empty() || (ends && trailers.empty())) {
+    const std::size_t took = stream().send_data(rest, ends && trailers.empty());
+    taken_ += took;
+    if (took < rest.size()) return;
+  }
+  if (!ends) return;
+  end_taken_ = true;
+  if (!trailers.empty()) stream().send_trailers(trailers);
+}
+
+void UpstreamAttempt::begin_tunnel() noexcept {
+  taken_ = 0;
+  end_taken_ = false;
+}
+
+void UpstreamAttempt::on_writable() {
+  pump();
+  request_.on_body_taken();
+}
+
+// ---- The response ----------------------------------------------------------------------------
+
+void UpstreamAttempt::on_interim(const http::Head& head) {
+  request_.on_interim_response(attempt().number, head);
+}
+
+void UpstreamAttempt::on_head(const http::Head& head, bool end) {
+  on_received(end);
+  lease().on_head(request_.now());
+  request_.on_response_head(attempt());
+  const RouteConfig& route = request_.config();
+  report_ = report_of_head(head, route.settings.retry_on,
+                           head.status >= 400 ? run::wall_time() : UnixTime{});
+  if (report_.outcome != Outcome::success) return fail(head);
+  const std::size_t bound = route.response_buffer;
+  if (bound == 0 || end || request_.wants_tunnel() || head.content_length.value_or(0) > bound) {
+    return succeed(head);
+  }
+  state_ = State::buffering;
+  keep_head(head);
+}
+
+void UpstreamAttempt::succeed(const http::Head& head) {
+  state_ = State::responding;
+  request_.on_success(*this, head);
+}
+
+void UpstreamAttempt::fail(const http::Head& head) {
+  state_ = State::failed;
+  settle(outcome());
+  request_.on_failure(*this, report_, head);
+}
+
+void UpstreamAttempt::on_data(std::string_view bytes) {
+  switch (state_) {
+    case State::responding: {
+      const bool in_order = gathered().empty() || !request_.has_client();
+      const std::size_t passed = in_order ? request_.forward(bytes) : 0;
+      if (passed > 0) stream().consumed(passed);
+      if (passed < bytes.size()) keep(bytes.substr(passed), false);
+      return;
+    }
+    case State::buffering:
+      keep(bytes, true);
+      if (gathered().size() > request_.config().response_buffer) succeed(head());
+      return;
+    case State::failed:
+      return keep(bytes, gathered().size() + bytes.size() <= kKept);
+    case State::in_flight:
+    case State::free:
+      return;
+  }
+}
+
+void UpstreamAttempt::on_end(std::span<const http::Field> trailers) {
+  on_received(true);
+  if (!trailers.empty()) {
+    trailers_.keep(trailers);
+    report_ = report_of_trailers(report_, trailers, request_.config().settings.retry_on);
+  }
+  if (state_ == State::responding) return request_.flush();
+  if (state_ != State::buffering) return;
+  outcome() == Outcome::success ? succeed(head()) : fail(head());
+}
+
+void UpstreamAttempt::keep(std::string_view bytes, bool consume) {
+  body_ += bytes;
+  if (consume) {
+    stream().consumed(bytes.size());
+  } else {
+    owed_ += bytes.size();
+  }
+}
+
+std::size_t UpstreamAttempt::drain_to(http::Stream& client) {
+  const std::string_view rest = gathered();
+  if (rest.empty()) return 0;
+  const std::size_t passed = client.send_data(rest, false);
+  body_begin_ += passed;
+  if (body_begin_ == body_.size()) {
+    body_.clear();
+    body_begin_ = 0;
+  }
+  const std::size_t consumed = std::min(passed, owed_);
+  owed_ -= consumed;
+  if (consumed > 0 && has_stream()) stream().consumed(consumed);
+  return passed;
+}
+
+bool UpstreamAttempt::may_reopen() const noexcept {
+  return state_ == State::in_flight && request_.body().begin() == 0;
+}
+
+void UpstreamAttempt::on_done(CloseReason reason) {
+  switch (state_) {
+    case State::in_flight:
+    case State::buffering: {
+      const Outcome outcome = decide::classify(http::transport_event(reason, is_answered()));
+      settle(outcome);
+      release();
+      return request_.on_failure_without_response(*this, outcome);
+    }
+    case State::failed:
+      if (!is_whole()) request_.drop_fallback(*this);
+      break;
+    case State::responding:
+      return request_.on_responder_over(*this, reason);
+    case State::free:
+      break;
+  }
+  request_.check_end();
+}
+
+}  // namespace damper::proxy

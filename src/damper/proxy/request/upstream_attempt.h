@@ -1,0 +1,105 @@
+#ifndef DAMPER_PROXY_REQUEST_UPSTREAM_ATTEMPT_H_
+#define DAMPER_PROXY_REQUEST_UPSTREAM_ATTEMPT_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "damper/decide/outcome.h"
+#include "damper/http/client/attempt_driver.h"
+#include "damper/http/client/pool_request.h"
+#include "damper/proxy/request/kept_head.h"
+
+namespace damper::proxy {
+
+class ProxiedRequest;
+
+// An UpstreamAttempt is one attempt of a proxied request: a request to a replica, and its response.
+//
+// Model: free -> in_flight -> buffering, responding or failed -> free.
+//   in_flight    it waits for a stream of the replica's pool, or for the response's head; the
+//                request's body is forwarded as it arrives
+//   buffering    a success whose body is gathered, up to the route's response_buffer
+//   failed       the engine knows the failure; the response is kept in case it is the last one, and
+//                the rest of the request's body is not forwarded
+//   responding   its response is forwarded downstream
+// Back-pressure: of a body that cannot be forwarded yet, kKept bytes are consumed; the rest is not,
+// so that the replica stops sending.
+// Invariants:
+//   (1) At most response_buffer, or kKept, and the window of the replica's connection are kept of a
+//       response.
+//   (2) The lease is settled once for each start().
+// Thread safety: none; one loop.
+class UpstreamAttempt final : public http::PoolRequest, public http::LeasedAttempt {
+ public:
+  explicit UpstreamAttempt(ProxiedRequest& request) noexcept : request_(request) {}
+
+  // Cancels its stream, if it has one, and forgets everything. Not from within on_done().
+  void release(bool late = false);
+  void settle(decide::Outcome outcome);
+  // Settles and releases it, with the outcome of a complete response, else as cancelled.
+  void abandon();
+  [[nodiscard]] bool is_free() const noexcept { return state_ == State::free; }
+
+  // ---- The request
+  // Whether the body is still forwarded to it: not if a part that it lacks was dropped.
+  [[nodiscard]] bool takes_body() const noexcept;
+  // Whether it may still need bytes from taken() on.
+  [[nodiscard]] bool needs_body() const noexcept;
+  // Sends the part of the body that has arrived, if it takes more.
+  void pump();
+  [[nodiscard]] std::uint64_t taken() const noexcept { return taken_; }
+  // The stream carries another protocol from now on: from offset 0, and not ended.
+  void begin_tunnel() noexcept;
+
+  // ---- The response
+  // It is the one that is forwarded downstream.
+  void respond() noexcept { state_ = State::responding; }
+  void keep_head(const http::Head& head) { head_.keep(head); }
+  [[nodiscard]] const http::Head& head() const noexcept { return head_.head(); }
+  [[nodiscard]] std::span<const http::Field> trailers() const noexcept {
+    return trailers_.head().fields;
+  }
+  [[nodiscard]] decide::Outcome outcome() const noexcept { return report_.outcome; }
+  [[nodiscard]] std::string_view gathered() const noexcept {
+    return std::string_view(body_).substr(body_begin_);
+  }
+  // Forwards gathered() and returns the number of bytes that the client's stream took.
+  std::size_t drain_to(http::Stream& client);
+
+ private:
+  enum class State : std::uint8_t { free, in_flight, buffering, failed, responding };
+  static constexpr std::size_t kKept = std::size_t{16} * 1024;
+
+  void start() override;
+  void give_up(bool late) override;
+
+  void on_stream() override;
+  void on_interim(const http::Head& head) override;
+  void on_head(const http::Head& head, bool end) override;
+  void on_data(std::string_view bytes) override;
+  void on_end(std::span<const http::Field> trailers) override;
+  void on_writable() override;
+  [[nodiscard]] bool may_reopen() const noexcept override;
+  void on_done(http::CloseReason reason) override;
+
+  void keep(std::string_view bytes, bool consume);
+  void succeed(const http::Head& head);
+  void fail(const http::Head& head);
+
+  ProxiedRequest& request_;
+  std::uint64_t taken_ = 0;  // of the request's body
+  State state_ = State::free;
+  bool end_taken_ = false;  // of the request
+  decide::Report report_{};
+  KeptHead head_;
+  KeptHead trailers_;
+  std::string body_;
+  std::size_t body_begin_ = 0;
+  std::size_t owed_ = 0;  // of body_: not consumed yet
+};
+
+}  // namespace damper::proxy
+
+#endif  // DAMPER_PROXY_REQUEST_UPSTREAM_ATTEMPT_H_
