@@ -15,13 +15,12 @@
 #include "damper/queue/controller/controller.h"
 #include "damper/queue/controller/controller_options.h"
 #include "damper/queue/controller/reconcile.h"
-#include "damper/queue/controller/turn.h"
 #include "damper/queue/work_queue/work_queue_options.h"
 
 namespace damper {
 
 // Already here by their own headers: Controller, ControllerOptions, ControllerStats, done,
-// Reconcile, requeue_after, terminal, Turn.
+// Reconcile, requeue_after, terminal, RunContext.
 using admit::Criticality;
 using queue::Added;
 using queue::AddOptions;

@@ -21,7 +21,6 @@
 #include "damper/queue/controller/controller_options.h"
 #include "damper/queue/controller/reconcile.h"
 #include "damper/queue/controller/reconcile_loop.h"
-#include "damper/queue/controller/turn.h"
 #include "damper/queue/work_queue/event_buffer.h"
 #include "damper/run/clock.h"
 #include "damper/run/dependency.h"
@@ -37,9 +36,9 @@ namespace damper {
 // Why: a loop over a queue is easy to write and melts in the first outage: every failed key comes
 // back at once, at the same time, for ever. Here the engine decides, as for every guarded call.
 // Model: a ControllerCore under a mutex, and a ReconcileLoop of threads. The function is called as
-// Reconcile(const Key&) or Reconcile(const Key&, const Turn&), concurrently for different keys. It
-// should make the world as the key says, whatever the event was, and be harmless to repeat.
-// An exception counts as a failure: std::system_error by its code, anything else transient.
+// Reconcile(const Key&) or Reconcile(const Key&, const RunContext&), concurrently for different
+// keys. It should make the world as the key says, whatever the event was, and be harmless to
+// repeat. An exception counts as a failure: std::system_error by its code, anything else transient.
 // Guarded calls inside it inherit its deadline, and leave the retrying to the controller unless
 // owns_retries is false.
 // Invariants: those of ControllerCore, and
@@ -49,8 +48,8 @@ namespace damper {
 //   (3) Nothing that a run does, but hanging or ending the process, stops the others.
 // Thread safety: all methods may be called concurrently, also from the function; stop, drain and
 // the destructor may not be called from it.
-// Cost: two uncontended locks and two clock reads for a run; with a Turn, a stop source and a timer
-// as well. About 200 KiB, most of it histograms.
+// Cost: two uncontended locks and two clock reads for a run; with a RunContext, a stop source and a
+// timer as well. About 200 KiB, most of it histograms.
 template <class Key>
 class Controller final : private queue::ReconcileWork {
   using Core = queue::ControllerCore<Key>;
@@ -63,7 +62,7 @@ class Controller final : private queue::ReconcileWork {
   // REQUIRES: !find_error(options). Throws std::system_error when there is no thread to be had.
   template <class Function>
     requires std::is_invocable_r_v<Reconcile, Function&, const Key&> ||
-                 std::is_invocable_r_v<Reconcile, Function&, const Key&, const Turn&>
+                 std::is_invocable_r_v<Reconcile, Function&, const Key&, const RunContext&>
   Controller(const ControllerOptions& options, Function reconcile)
       : name_(options.name),
         sink_(options.sink),
@@ -72,11 +71,11 @@ class Controller final : private queue::ReconcileWork {
         loop_(*this, {.workers = options.workers,
                       .owns_retries = options.owns_retries,
                       .name = &name_,
-                      .wants_stop = kTakesTurn<Function>}) {
+                      .wants_stop = kTakesContext<Function>}) {
     auto shared = std::make_shared<Function>(std::move(reconcile));  // It may only be movable.
-    reconcile_ = [shared](const Key& key, const Turn& turn) -> Reconcile {
-      if constexpr (kTakesTurn<Function>) {
-        return std::invoke(*shared, key, turn);
+    reconcile_ = [shared](const Key& key, const RunContext& context) -> Reconcile {
+      if constexpr (kTakesContext<Function>) {
+        return std::invoke(*shared, key, context);
       } else {
         return std::invoke(*shared, key);
       }
@@ -131,9 +130,9 @@ class Controller final : private queue::ReconcileWork {
     Verdict parked_for;      // none: it was not parked
     std::string why;         // of its last failure
   };
-  // No more adds, and no more runs. What is under way may finish within `grace`; then its Turn asks
-  // it to stop, and it is waited for: a function that never returns is never left. Returns all that
-  // is unfinished, by time; the second time nothing.
+  // No more adds, and no more runs. What is under way may finish within `grace`; then its
+  // RunContext asks it to stop, and it is waited for: a function that never returns is never left.
+  // Returns all that is unfinished, by time; the second time nothing.
   [[nodiscard]] std::vector<Unfinished> stop(Duration grace = Duration{0}) {
     loop_.end(grace, false);
     return hand_back();
@@ -164,8 +163,8 @@ class Controller final : private queue::ReconcileWork {
   using Finish = queue::Finish;
   using Ticket = queue::Ticket;
   template <class Function>
-  static constexpr bool kTakesTurn =
-      std::is_invocable_r_v<Reconcile, Function&, const Key&, const Turn&>;
+  static constexpr bool kTakesContext =
+      std::is_invocable_r_v<Reconcile, Function&, const Key&, const RunContext&>;
 
   static queue::ControllerCoreOptions checked(const ControllerOptions& options) {
     DAMPER_CHECK(!find_error(options));
@@ -185,8 +184,8 @@ class Controller final : private queue::ReconcileWork {
   bool has_ready(Instant now) override { return core_.has_ready(now); }
   [[nodiscard]] bool is_idle() const override { return core_.is_idle(); }
   void close() override { core_.close(); }
-  Finish run(const Run& run, const Turn& turn) override {
-    return reconcile_(*static_cast<const Key*>(run.key), turn).finish();
+  Finish run(const Run& run, const RunContext& context) override {
+    return reconcile_(*static_cast<const Key*>(run.key), context).finish();
   }
   [[nodiscard]] bool has_news() const override { return !events_.empty(); }
   void tell(std::unique_lock<std::mutex>& lock) override {
@@ -210,7 +209,7 @@ class Controller final : private queue::ReconcileWork {
   engine::EventSink* const sink_;
   queue::EventBuffer events_;
   Core core_;
-  std::function<Reconcile(const Key&, const Turn&)> reconcile_;
+  std::function<Reconcile(const Key&, const RunContext&)> reconcile_;
   queue::ReconcileLoop loop_;  // Last: its threads use the rest.
 };
 

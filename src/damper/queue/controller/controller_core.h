@@ -132,7 +132,7 @@ class ControllerCore {
   }
 
   // The run is over.
-  typename Core::Left finish(Ticket ticket, const Finish& how, Instant now, double draw);
+  typename Core::AfterRun finish(Ticket ticket, const Finish& how, Instant now, double draw);
 
   // REQUIRES: the ticket is out. The reference is good until finish().
   [[nodiscard]] const Key& key(Ticket ticket) const { return queue_.key(ticket); }
@@ -157,8 +157,8 @@ class ControllerCore {
   [[nodiscard]] bool is_idle() const noexcept { return queue_.is_idle(); }
   [[nodiscard]] bool has_ready(Instant now) { return queue_.has_ready(now); }
   [[nodiscard]] Instant next_due() noexcept { return queue_.next_due(); }
-  [[nodiscard]] std::vector<Unfinished> hand_back(bool ready = true) {
-    std::vector<Unfinished> unfinished = queue_.hand_back(ready);
+  [[nodiscard]] std::vector<Unfinished> hand_back() {
+    std::vector<Unfinished> unfinished = queue_.hand_back();
     for (Unfinished& left : unfinished) left.due = std::min(left.due, left.payload.due);
     std::stable_sort(unfinished.begin(), unfinished.end(),
                      [](const Unfinished& a, const Unfinished& b) { return a.due < b.due; });
@@ -170,15 +170,15 @@ class ControllerCore {
 
  private:
   static constexpr int kMostHeld = 64;  // in one next()
-  using Left = typename Core::Left;
+  using AfterRun = typename Core::AfterRun;
 
   static std::string_view default_name(const Key& key, std::string& scratch);
   // The key waits for hand_back(), which says `due`.
-  Left set_aside(Ticket ticket, Instant due, Instant now) {
+  AfterRun set_aside(Ticket ticket, Instant due, Instant now) {
     queue_.payload(ticket).due = due;
     return queue_.done_until(ticket, kLatest, now);
   }
-  Left park(Ticket ticket, const engine::Requeue::Next& next, Instant now);
+  AfterRun park(Ticket ticket, const engine::Requeue::Next& next, Instant now);
   void emit(std::string_view key, const engine::Requeue::Next& next, Instant now);
 
   const ControllerCoreOptions options_;
@@ -192,8 +192,8 @@ class ControllerCore {
 
 template <class Key>
 auto ControllerCore<Key>::finish(Ticket ticket, const Finish& how, Instant now, double draw)
-    -> Left {
-  if (!queue_.is_out(ticket)) return queue_.done(ticket, now);  // Counted there.
+    -> AfterRun {
+  if (!queue_.is_outstanding(ticket)) return queue_.done(ticket, now);  // Counted there.
   ++counts_.finished[static_cast<std::size_t>(how.how)];
   Memory& memory = queue_.payload(ticket);
   const decide::Report report = report_of(how, queue_.is_closed());
@@ -228,15 +228,15 @@ auto ControllerCore<Key>::finish(Ticket ticket, const Finish& how, Instant now, 
 
 template <class Key>
 auto ControllerCore<Key>::park(Ticket ticket, const engine::Requeue::Next& next, Instant now)
-    -> Left {
+    -> AfterRun {
   std::string key;  // Of its own: when it is parked the ticket is not out any more.
   if (sink_ != nullptr) {
     std::string scratch;
     key = name_of_(queue_.key(ticket), scratch);
   }
   queue_.payload(ticket).parked_for = next.verdict;
-  const Left left = queue_.park(ticket, now);
-  if (left == Left::parked) {
+  const AfterRun left = queue_.park(ticket, now);
+  if (left == AfterRun::parked) {
     ++counts_.parked_for[static_cast<std::size_t>(next.verdict)];
     if (sink_ != nullptr) emit(key, next, now);
   }

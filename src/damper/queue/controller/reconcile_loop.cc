@@ -125,9 +125,9 @@ Finish ReconcileLoop::run_guarded(Worker& worker, const ReconcileWork::Run& run)
                           {.retries = options_.owns_retries, .unsent = options_.owns_retries},
                           {.name = options_.name, .attempt = run.attempt});
   try {
-    if (!worker.stop) return work_.run(run, Turn(run.attempt, run.deadline, {}));
+    if (!worker.stop) return work_.run(run, RunContext(run.attempt, run.deadline, {}));
     const StopAt deadline(*worker.stop, run.deadline);
-    return work_.run(run, Turn(run.attempt, run.deadline, worker.stop->get_token()));
+    return work_.run(run, RunContext(run.attempt, run.deadline, worker.stop->get_token()));
   } catch (...) {
     const Lock lock(mutex_);
     ++exceptions_;

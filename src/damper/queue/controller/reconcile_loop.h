@@ -13,7 +13,7 @@
 
 #include "damper/base/instant.h"
 #include "damper/queue/controller/controller_options.h"
-#include "damper/queue/controller/turn.h"
+#include "damper/queue/controller/reconcile.h"
 #include "damper/queue/work_queue/finish.h"
 #include "damper/queue/work_queue/work_queue_options.h"
 
@@ -44,7 +44,7 @@ class ReconcileWork {
   [[nodiscard]] virtual bool has_news() const = 0;  // something for tell()
 
   // Without it, and concurrently. What run() throws counts as its failure.
-  virtual Finish run(const Run& run, const Turn& turn) = 0;
+  virtual Finish run(const Run& run, const RunContext& context) = 0;
   virtual void tell(std::unique_lock<std::mutex>& lock) = 0;  // locked before and after
 
  protected:
