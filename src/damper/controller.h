@@ -1,7 +1,7 @@
 #ifndef DAMPER_CONTROLLER_H_
 #define DAMPER_CONTROLLER_H_
 
-// Everything that a controller needs, and everything that guards a call within it:
+// The headers for a controller and for guarded calls in it:
 //
 //   #include "damper/controller.h"
 //

@@ -397,14 +397,14 @@ TEST(ControllerCore, KeysThatAreNoTextHaveANameToo) {
   EXPECT_EQ(heard.text, "parked 42 1 0 permanent;");
 }
 
-TEST(ControllerCore, OptionsThatCannotBeAreSaidInOneSentence) {
+TEST(ControllerCore, ABadOptionIsNamedWithItsValueAndBound) {
   EXPECT_EQ(find_error(ControllerCoreOptions{}), std::nullopt);
   ControllerCoreOptions options;
   options.queue.capacity = 0;
-  EXPECT_EQ(find_error(options), "queue: capacity must be 1 to 50,000,000 keys");
+  EXPECT_EQ(find_error(options), "queue.capacity is 0; it must be from 1 to 50000000");
   options = {};
   options.retries.max_attempts = -1;
-  EXPECT_EQ(find_error(options), "retries: max_attempts is -1; it must be from 0 to 1000000");
+  EXPECT_EQ(find_error(options), "retries.max_attempts is -1; it must be from 0 to 1000000");
 }
 
 // Invariant (1), over random scripts: every key whose last add was taken has run after it and was

@@ -24,7 +24,7 @@ using namespace std::chrono_literals;
 class Plan final : public ReconcileWork {
  public:
   explicit Plan(ReconcileLoop::Options options) : loop(*this, options) {}
-  ~Plan() { loop.end(0s, false); }
+  ~Plan() { loop.end(0s, ReconcileLoop::Ready::leave); }
 
   // Says nothing to the loop. REQUIRES: the lock.
   void put(std::uint32_t key, Instant due) { due_.emplace_back(due, key); }
@@ -57,8 +57,8 @@ class Plan final : public ReconcileWork {
            std::none_of(due_.begin(), due_.end(), [&](const auto& of) { return of.first <= now; });
   }
   void close() override { closed = true; }
-  [[nodiscard]] bool has_news() const override { return news; }
-  void tell(std::unique_lock<std::mutex>& lock) override {
+  [[nodiscard]] bool has_events() const override { return news; }
+  void dispatch_events(std::unique_lock<std::mutex>& lock) override {
     news = false;
     lock.unlock();
     EXPECT_TRUE(loop.mutex().try_lock());
@@ -178,7 +178,7 @@ TEST(ReconcileLoop, WhatARunThrowsIsItsFailure) {  // Invariant (4).
   plan.put(0, Instant{});
   plan.put(1, Instant{});
   plan.loop.start();
-  plan.loop.end(1min, true);
+  plan.loop.end(1min, ReconcileLoop::Ready::run);
   EXPECT_EQ(plan.finished[0]->how, Finish::How::failed);
   EXPECT_EQ(plan.finished[0]->why, "bug");
   EXPECT_EQ(plan.finished[1]->how, Finish::How::done);
@@ -197,9 +197,9 @@ TEST(ReconcileLoop, ItsEndAsksARunToStopOnceItsTimeIsOver) {  // Invariant (2).
   plan.put(3, Instant{});
   plan.loop.start();
   running.wait();
-  plan.loop.end(1ms, false);
+  plan.loop.end(1ms, ReconcileLoop::Ready::leave);
   EXPECT_EQ(plan.finished[3]->report.outcome, decide::Outcome::cancelled);
-  plan.loop.end(0s, true);  // Again: nothing happens.
+  plan.loop.end(0s, ReconcileLoop::Ready::run);  // Again: nothing happens.
 }
 
 TEST(ReconcileLoop, AStopCallbackRunsWithoutTheLock) {  // Invariant (3).
@@ -216,7 +216,7 @@ TEST(ReconcileLoop, AStopCallbackRunsWithoutTheLock) {  // Invariant (3).
   plan.put(0, Instant{});
   plan.loop.start();
   running.wait();
-  plan.loop.end(0s, false);
+  plan.loop.end(0s, ReconcileLoop::Ready::leave);
   EXPECT_EQ(plan.finished[0]->how, Finish::How::done);
 }
 
@@ -235,7 +235,7 @@ TEST(ReconcileLoop, TimesAreRecorded) {
   plan.function = [&](std::uint32_t, const RunContext&) -> Finish { return {}; };
   plan.put(0, Instant{});
   plan.loop.start();
-  plan.loop.end(1min, true);
+  plan.loop.end(1min, ReconcileLoop::Ready::run);
   EXPECT_EQ(plan.loop.times().works.samples(run::now()), 1);
   EXPECT_EQ(plan.loop.times().waits.samples(run::now()), 1);
   EXPECT_EQ(plan.loop.overruns(), 1u);

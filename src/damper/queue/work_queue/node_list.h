@@ -6,17 +6,17 @@
 
 namespace damper::queue {
 
-// Where an entry of a KeyTable stands in a NodeList: in one at a time.
+// The neighbours of a KeyTable entry in a NodeList. An entry is in at most one list.
 struct Links {
   std::uint32_t previous = 0;
   std::uint32_t next = 0;
 };
 
-// A NodeList is a line of entries of a KeyTable whose values have `Links links`.
+// A NodeList is a doubly linked list of KeyTable entries whose values have `Links links`.
 //
-// Why: what changes lines all the time must not allocate for it, and must leave from the middle.
-// Model: doubly linked by index. The size says where it ends; links past its ends are stale and
-// never followed.
+// Why: an entry moves between lists without an allocation, and is removed from the middle in O(1).
+// Model: linked by index. The size determines the end; links past the ends are stale and never
+// followed.
 // Thread safety: none. Cost: 12 bytes; every method is O(1).
 class NodeList {
  public:
@@ -46,7 +46,7 @@ class NodeList {
     --size_;
   }
 
-  // Calls f(index) for each, from the front; f may remove the one that it is given.
+  // Calls f(index) for each entry from the front; f may remove its argument.
   template <class Table, class F>
   void for_each(Table& table, F&& f) const {
     Index at = front_;

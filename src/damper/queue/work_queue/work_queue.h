@@ -37,8 +37,8 @@ namespace damper::queue {
 // Invariants:
 //   (1) While a key is ready, every sleeper has been notified, up to the number of ready keys.
 //   (2) While a thread sleeps and a key is delayed, a watcher wakes at the key's time.
-//   (3) get() returns once the queue is shut down and no key is ready or will be. A running key that
-//       was added again will be: a thread that holds its lease in get() may wait for itself.
+//   (3) get() returns once the queue is shut down and no key is ready or will be. A running key
+//       that was added again will be: a thread that holds its lease in get() may wait for itself.
 //   (4) Every drain() returns when no key is ready or running (traps Q1, Q3).
 // Thread safety and cost: see WorkQueueBase.
 template <class Key, class Payload = Nothing>

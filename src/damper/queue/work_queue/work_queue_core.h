@@ -333,7 +333,7 @@ auto WorkQueueCore<Key, Payload>::add_new(View key, std::uint32_t hash, const Ad
   std::optional<Key> shed;
   if (table_.size() >= options_.capacity) {
     promote_due(now);
-    victim = find_victim(how.priority.value_or(kUnsaidClass));
+    victim = find_victim(how.priority.value_or(kDefaultClass));
     if (victim == kNone) return refuse();
     shed = table_.key(victim);
   }
@@ -354,7 +354,7 @@ auto WorkQueueCore<Key, Payload>::add_new(View key, std::uint32_t hash, const Ad
     release(victim);
     ++counts_.shed;
   }
-  node.priority = how.priority.value_or(kUnsaidClass);
+  node.priority = how.priority.value_or(kDefaultClass);
   ++counts_.adds;
   const AfterRun left = enqueue(index, due, now, timer);
   return {left == AfterRun::ready ? Added::queued : Added::delayed, std::move(shed)};
@@ -415,7 +415,7 @@ auto WorkQueueCore<Key, Payload>::find_victim(admit::Criticality newcomer) const
     const auto priority = static_cast<admit::Criticality>(c);
     const Index delayed = delayed_.newest(priority);
     if (delayed != kNone) return delayed;
-    const Index ready = lines_.least_missed(priority);
+    const Index ready = lines_.find_victim(priority);
     if (ready != kNone) return ready;
   }
   return kNone;

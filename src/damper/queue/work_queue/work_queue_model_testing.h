@@ -140,14 +140,14 @@ struct WorkQueueModel {
     }
     const bool full = entries.size() >= options.capacity;
     if (full) ripen(now);
-    if (full &&
-        (options.at_limit == AtLimit::refuse || !has_victim(how.priority.value_or(kUnsaidClass)))) {
+    if (full && (options.at_limit == AtLimit::refuse ||
+                 !has_victim(how.priority.value_or(kDefaultClass)))) {
       EXPECT_FALSE(shed.has_value());
       return ++counts.refused, Added::refused;
     }
     EXPECT_EQ(shed.has_value(), full);
     if (full && shed) {
-      EXPECT_TRUE(is_victim(*shed, how.priority.value_or(kUnsaidClass))) << *shed;
+      EXPECT_TRUE(is_victim(*shed, how.priority.value_or(kDefaultClass))) << *shed;
       take_out(*shed);
       ++counts.shed;
     }
@@ -156,7 +156,7 @@ struct WorkQueueModel {
     entry.state = State::delayed;
     entry.due = kNever;
     entry.group = group;
-    entry.priority = how.priority.value_or(kUnsaidClass);
+    entry.priority = how.priority.value_or(kDefaultClass);
     return wait(entry, due, now) == AfterRun::ready ? Added::queued : Added::delayed;
   }
   Added add_again(Entry& entry, Criticality priority, Instant due, Instant now) {
