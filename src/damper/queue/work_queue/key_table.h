@@ -73,6 +73,7 @@ class KeyTable {
 
   // REQUIRES: the key is not in the table; size() < kMost. The value is that of the entry's last
   // use.
+  // always_inline: see NodeList.
   [[gnu::always_inline]] Index insert(KeyView<Key> key, std::uint32_t hash) {
     DAMPER_CHECK(size_ < kMost);
     if ((size_ + 1) * 2 > cells_.size()) rehash(cells_.size() * 2);

@@ -18,6 +18,8 @@ struct Links {
 // Model: linked by index. The size determines the end; links past the ends are stale and never
 // followed.
 // Thread safety: none. Cost: 12 bytes; every method is O(1).
+// [[gnu::always_inline]] in KeyTable, NodeList and ReadyLines saves 10 ns (10 %) of
+// BM_QueueAddGetDone together.
 class NodeList {
  public:
   using Index = std::uint32_t;

@@ -32,6 +32,7 @@ namespace damper::queue {
 //   (4) No group has more than most_running running keys.
 // Thread safety: none.
 // Cost: push, pop, remove: O(1). Groups exist while they have keys. No allocation once warm.
+// [[gnu::always_inline]]: see NodeList.
 //
 // Table is the KeyTable of the keys; its values have links, group, priority and since.
 template <class Table>
