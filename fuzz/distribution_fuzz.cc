@@ -1,5 +1,5 @@
-// Any bytes as a distribution: what is accepted is without error, is written and read back as it
-// was, and gives samples within bounds; what is not gives one bounded, printable sentence.
+// Input: the text of a distribution. A valid one is printed and parsed to an equal one, and its
+// samples are within bounds; the error of an invalid one is a short, printable sentence.
 #include <cstddef>
 #include <cstdint>
 #include <string>

@@ -1,5 +1,5 @@
-// Any bytes as a duration: what is accepted is within bounds and survives being written and read;
-// what is not gives one bounded, printable sentence.
+// Input: the text of a duration. A valid one is within bounds, and is printed and parsed to an
+// equal one; the error of an invalid one is a short, printable sentence.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -18,7 +18,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     DAMPER_CHECK(!parsed.error().empty() && parsed.error().size() < 200);
     for (const char c : parsed.error()) DAMPER_CHECK(c >= ' ' && c <= '~');
   }
-  if (size == sizeof(std::int64_t)) {  // The bytes as a Duration: it has a form, and reads back.
+  if (size == sizeof(std::int64_t)) {  // The bytes as a Duration to print and parse.
     std::int64_t count = 0;
     __builtin_memcpy(&count, data, sizeof count);
     const Duration duration{count};

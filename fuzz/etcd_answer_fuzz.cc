@@ -1,4 +1,4 @@
-// Whatever etcd's gateway answers: read, or refused with a sentence; what was read is bounded.
+// Input: a response of etcd's gateway. The parsed entries are bounded; an error is a sentence.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -23,7 +23,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
   }
   if (const auto bytes = damper::text::find_base64(text)) {
-    DAMPER_CHECK(damper::text::to_base64(*bytes) == text);  // One reading, one writing.
+    DAMPER_CHECK(damper::text::to_base64(*bytes) == text);  // The encoding is unique.
   }
   (void)damper::text::read_json(text);
   return 0;

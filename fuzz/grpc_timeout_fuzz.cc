@@ -1,5 +1,5 @@
-// Any bytes as grpc-timeout, and any 8 bytes as a Duration to write: within bounds, and what is
-// written never says more than remains.
+// Input: a grpc-timeout value; 8 bytes are also a Duration to print. Parsed values are within
+// bounds, and a printed value is never longer than the remaining time.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -30,7 +30,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     DAMPER_CHECK(*remaining >= Duration{0} && *remaining <= kLongest);
     DAMPER_CHECK(size >= 2 && size <= 9);
     check_written(*remaining);
-    // At most eight digits of it were significant, so that nothing is lost on the way back.
+    // A parsed value has at most eight significant digits: it is printed exactly.
     const auto back = schedule::find_grpc_timeout(schedule::format_grpc_timeout(*remaining));
     DAMPER_CHECK(back == remaining);
   }

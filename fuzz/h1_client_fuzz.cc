@@ -1,6 +1,6 @@
-// Any bytes as answers to an HTTP/1.1 client. Whatever they are: the user hears its end once, and
-// the same however the bytes are cut. The first byte says what was asked, the second how the bytes
-// are cut.
+// Input: the responses to an HTTP/1.1 client; the first byte selects the request, the second the
+// size of the reads. The stream is closed exactly once, and the events do not depend on the read
+// size.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -35,10 +35,10 @@ std::string ask(int what, std::string_view bytes, std::size_t cut) {
     take_output(*client);
   }
   client->on_end_of_input(test_time(0));
-  client->abort(CloseReason::draining);  // A tunnel has an end of its own.
+  client->abort(CloseReason::draining);  // Closes a tunnel, which is half-closed.
   DAMPER_CHECK(user.closed == 1);
   DAMPER_CHECK(client->is_over());
-  // A head that never ends may be found wrong early, or not: that depends on the cuts.
+  // The read size determines how early an incomplete head is found invalid.
   if (user.text().starts_with("close(")) return "no answer";
   return user.text() + " " + std::string(name(client->reason()));
 }

@@ -1,7 +1,7 @@
-// Any bytes to an HTTP/1.1 server. Whatever they are: each user hears its end once, the same comes
-// out however the bytes are cut, and every request that our strict reader takes, Beast's parser
-// takes as well and reads as the same: method, target, fields and body. (That Beast takes more is
-// fine.) The first byte says how the bytes are cut.
+// Input: the requests to an HTTP/1.1 server; the first byte selects the size of the reads. Each
+// stream is closed exactly once, the events do not depend on the read size, and Beast's parser
+// accepts every request that our strict one accepts, with the same method, target, fields and body.
+// (Beast may accept more.)
 #include <algorithm>
 #include <boost/beast/http.hpp>
 #include <cstddef>
@@ -21,7 +21,7 @@ namespace {
 using namespace damper::http;
 namespace beast = boost::beast::http;
 
-// Feeds a server that echoes, and says what its users heard.
+// Feeds an echo server and returns the events of its streams.
 std::string serve(std::string_view bytes, std::size_t cut, std::vector<std::string>& bodies) {
   TestEnd end;
   end.when_request = echo;
@@ -39,7 +39,8 @@ std::string serve(std::string_view bytes, std::size_t cut, std::vector<std::stri
   return end.text();
 }
 
-// The head at the front of the bytes, read by both. False: there is none, or it ends HTTP.
+// Parses the head at the start of the bytes with both parsers. False: there is none, or the
+// connection leaves HTTP after it.
 bool compare_head(std::string_view bytes) {
   H1Head ours;
   if (ours.scan_request(bytes, {.max_bytes = 4096, .max_fields = 20}) != H1Head::Result::complete) {
@@ -72,7 +73,7 @@ bool compare_head(std::string_view bytes) {
   return ours.head().method != "CONNECT" && ours.head().upgrade.empty();
 }
 
-// The bodies of the requests, one after the other, read by Beast.
+// Compares the bodies of consecutive requests with those that Beast parses.
 void compare_bodies(std::string_view bytes, const std::vector<std::string>& bodies) {
   for (const std::string& body : bodies) {
     if (!compare_head(bytes)) return;

@@ -1,5 +1,5 @@
-// Any frames to an HTTP/2 client with three requests under way. Whatever they are: each user hears
-// its end once, and what is to be sent is bounded. The first byte says how the bytes are cut.
+// Input: the frames to an HTTP/2 client with three requests in flight; the first byte selects the
+// size of the reads. Each stream is closed exactly once, and the pending output is bounded.
 #include <array>
 #include <cstddef>
 #include <cstdint>

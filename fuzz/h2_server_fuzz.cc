@@ -1,6 +1,6 @@
-// Any frames to an HTTP/2 server, after the preface. Whatever they are: each user hears its end
-// once, what is to be sent is bounded, and each head that is handed out can be written as HTTP/1.1
-// and is read there as the same. The first byte says how the bytes are cut.
+// Input: the frames to an HTTP/2 server after the preface; the first byte selects the size of the
+// reads. Each stream is closed exactly once, the pending output is bounded, and each received head
+// is written as HTTP/1.1 and parsed to an equal one.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -18,7 +18,7 @@ namespace {
 
 using namespace damper::http;
 
-// Passes a head through HTTP/1.1, as a proxy would.
+// Writes and parses a head as HTTP/1.1, as a proxy does.
 void check_head(const Head& head) {
   std::string text;
   DAMPER_CHECK(is_writable_request(head));
@@ -34,7 +34,7 @@ void check_head(const Head& head) {
                find(head.fields, "expect").has_value());
 }
 
-// Answers each request, some of them early, and looks at what it hears.
+// Answers each request, some of them early, and checks the events.
 class User final : public StreamUser {
  public:
   User(Stream& stream, int manner) : stream_(stream), manner_(manner) {}

@@ -1,6 +1,6 @@
-// Feeds arbitrary text to the importers of every system. Whatever the text: no crash and no
-// exception, an error is one line, notes are lines in the order of the file, and what is imported
-// prints as files that load as the same.
+// Input: a file for the importers of every system. No crash and no exception; an error is one line,
+// notes are lines in the order of the file, and the imported policies are printed as files that
+// load as equal ones.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -20,7 +20,7 @@ void check_line(const damper::config::Error& error) {
   DAMPER_CHECK(line.size() < 2000);
 }
 
-// The file with every value said, so that two prints of the same policies are the same text.
+// Prints the file with every value set: equal policies give equal text.
 std::string print_all(damper::policy::PolicyFile file) {
   for (damper::policy::Route& route : file.routes) {
     std::fill(route.origins.begin(), route.origins.end(), damper::policy::Origin::route);

@@ -1,6 +1,5 @@
-// Feeds arbitrary text to the policy loader. Whatever the text: no crash and no exception, an error
-// is one line, what loads prints as a file that loads as the same, and each finding of the linter
-// is one line with a fix.
+// Input: a policy file. No crash and no exception; an error is one line, a valid file is printed as
+// one that loads as equal, and each finding of the linter is one line with a fix.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -25,7 +24,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     DAMPER_CHECK(!finding.why.empty() && !finding.fix.empty());
     DAMPER_CHECK(finding.why.size() < 3000);
   }
-  damper::policy::PolicyFile said = *file;  // As if the file had said every value.
+  damper::policy::PolicyFile said = *file;  // As if the file had set every value.
   for (damper::policy::Route& route : said.routes) {
     std::fill(route.origins.begin(), route.origins.end(), damper::policy::Origin::route);
   }

@@ -1,6 +1,6 @@
-// Feeds arbitrary text to the loader of the proxy's file, alone and with flags, and requests made
-// of the rest to the matcher. Whatever the text: no crash and no exception, an error is one line,
-// what loads prints as a file that loads as the same, and what is found of a request matches it.
+// Input: a proxy file, loaded alone and with flags; its last lines are also a request for the route
+// matcher. No crash and no exception; an error is one line, a valid file is printed as one that
+// loads as equal, and a found route matches its request.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -21,7 +21,7 @@ void check_config(const ProxyConfig& config) {
     DAMPER_CHECK(note.sentence.find('\n') == std::string::npos);
   }
   const std::string printed = print_proxy(config);
-  if (printed.size() > (std::size_t{1} << 20)) return;  // Every value of many routes is long.
+  if (printed.size() > (std::size_t{1} << 20)) return;  // Too long to load again.
   const auto again = damper::proxy::load_proxy(printed, "printed.yaml");
   DAMPER_CHECK(again);
   DAMPER_CHECK(print_proxy(*again) == printed);
@@ -47,7 +47,7 @@ void load(std::string_view text, const Flags& flags, const damper::http::Head& r
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  // A request made of the text's last lines: whatever stands there.
+  // A request made of the last lines of the text.
   const std::string_view last = text.substr(text.rfind('\n') + 1);
   const damper::http::Field field{.name = last, .value = last};
   const damper::http::Head request{

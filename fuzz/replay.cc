@@ -1,5 +1,5 @@
-// Feeds a fuzzer's harness the empty input and every file of the folders that it is given, without
-// libFuzzer: any compiler can replay a corpus, under any sanitizer.
+// Runs a fuzz harness with the empty input and every file of the given folders, without libFuzzer:
+// a corpus can be replayed with any compiler and sanitizer.
 //
 //   retry_after_replay fuzz/corpus/retry_after
 
@@ -28,11 +28,11 @@ std::vector<std::filesystem::path> files_in(const std::filesystem::path& folder)
 }
 
 void replay(const std::filesystem::path& file) {
-  // Named before it is run: when it crashes, the last line says which input did it.
+  // Printed before the run: after a crash the last line is the input.
   std::printf("%s\n", file.c_str());
   std::fflush(stdout);
   std::ifstream in(file, std::ios::binary);
-  // Exactly as large as the input, so that a sanitizer sees a read past its end.
+  // Exactly as large as the input, so that a sanitizer detects a read past its end.
   const std::vector<char> bytes{std::istreambuf_iterator<char>(in), {}};
   const std::vector<std::uint8_t> data(bytes.begin(), bytes.end());
   LLVMFuzzerTestOneInput(data.data(), data.size());

@@ -1,6 +1,6 @@
-// Any bytes as x-request-deadline and x-envoy-expected-rq-timeout-ms: within bounds, a later clock
-// never leaves more time, and what is written never says more than remains.
-// The first eight bytes are the wall time and a Duration to write, the rest is the value.
+// Input: eight bytes of wall time, also a Duration to print, then a value of x-request-deadline and
+// x-envoy-expected-rq-timeout-ms. Parsed values are within bounds, a later clock never leaves more
+// time, and a printed value is never longer than the remaining time.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -27,12 +27,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       const auto later = find_request_deadline(value, now + std::chrono::milliseconds(1));
       DAMPER_CHECK(later && *later <= *remaining);
     }
-    // Whole milliseconds, written as what remains: exact.
+    // Whole milliseconds are printed exactly.
     DAMPER_CHECK(find_request_deadline(format_request_deadline(*remaining), now) == remaining);
   }
   const auto envoy = find_envoy_timeout(value);
   DAMPER_CHECK(!envoy || (*envoy > Duration{0} && *envoy <= kLongest));
-  DAMPER_CHECK(!envoy || remaining);  // A number is a number to both.
+  DAMPER_CHECK(!envoy || remaining);  // Both parsers accept the same numbers.
 
   const Duration left{number};
   const auto back = find_request_deadline(format_request_deadline(left), now);

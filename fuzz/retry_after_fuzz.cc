@@ -1,6 +1,6 @@
-// Any bytes as Retry-After, grpc-retry-pushback-ms and RateLimit-Reset, at two times: never
-// negative, never earlier than the words before, and a later clock never means a longer wait.
-// The first four bytes are the wall time, the rest is the value.
+// Input: four bytes of wall time, then a value of Retry-After, grpc-retry-pushback-ms and
+// RateLimit-Reset. A delay is never negative, a further header never shortens it, and a later clock
+// never lengthens it.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -23,17 +23,18 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto reset = find_rate_limit_reset(value, now);
   DAMPER_CHECK(!wait || *wait >= Duration{0});
   DAMPER_CHECK(!reset || *reset >= Duration{0});
-  DAMPER_CHECK(!reset || wait);  // A number is a number to both.
+  DAMPER_CHECK(!reset || wait);  // Both parsers accept the same numbers.
   DAMPER_CHECK(!reset || *reset <= *wait);
 
   if (const auto date = find_http_date(value, now)) {
-    // Never earlier: waiting so long gets there.
+    // The delay reaches the date.
     DAMPER_CHECK(wait);
     if (*wait != kForever) {
       DAMPER_CHECK(std::chrono::floor<std::chrono::milliseconds>(*wait) >= *date - now);
     }
     const auto later = find_retry_after(value, now + std::chrono::seconds(1));
-    // A year of two digits may move to the next century, but a date never moves closer than time.
+    // A year of two digits may change its century; otherwise a later clock never lengthens the
+    // delay.
     DAMPER_CHECK(later && (*later <= *wait || *later > std::chrono::hours(24 * 365 * 49)));
   }
 

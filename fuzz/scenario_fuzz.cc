@@ -1,5 +1,5 @@
-// Feeds arbitrary text to the scenario loader. Whatever the text: no crash and no exception, an
-// error is one line, and what loads can be played and linted.
+// Input: a scenario file. No crash and no exception; an error is one line, and a valid scenario can
+// be linted.
 #include <cstddef>
 #include <cstdint>
 #include <string>

@@ -1,5 +1,5 @@
-// Any bytes as an order to PUT /switches, and as the state that ctl reads: what is accepted holds
-// its invariants and survives being written and read; what is not gives one bounded sentence.
+// Input: the body of PUT /switches, and a state as `damper ctl` reads it. A valid one is printed
+// and parsed to an equal one; the error of an invalid one is a short sentence.
 #include <cstddef>
 #include <cstdint>
 #include <string>

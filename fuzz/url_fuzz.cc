@@ -1,5 +1,5 @@
-// Any bytes as a URL: what is read and written again is read the same, and nothing that is read has
-// a byte that ends a line or a field.
+// Input: a URL. A valid one is printed and parsed to an equal one, and has no byte that ends a line
+// or a header field.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

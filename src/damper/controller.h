@@ -1,7 +1,7 @@
 #ifndef DAMPER_CONTROLLER_H_
 #define DAMPER_CONTROLLER_H_
 
-// Everything that a controller needs, and everything that guards a call within it:
+// The headers for a controller and for guarded calls in it:
 //
 //   #include "damper/controller.h"
 //
@@ -15,13 +15,12 @@
 #include "damper/queue/controller/controller.h"
 #include "damper/queue/controller/controller_options.h"
 #include "damper/queue/controller/reconcile.h"
-#include "damper/queue/controller/turn.h"
 #include "damper/queue/work_queue/work_queue_options.h"
 
 namespace damper {
 
 // Already here by their own headers: Controller, ControllerOptions, ControllerStats, done,
-// Reconcile, requeue_after, terminal, Turn.
+// Reconcile, requeue_after, terminal, RunContext.
 using admit::Criticality;
 using queue::Added;
 using queue::AddOptions;

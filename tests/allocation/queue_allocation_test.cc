@@ -119,7 +119,7 @@ TEST(QueueAllocation, AMillionDelayedKeysCostLessThan200BytesEachBeyondTheKey) {
     last = queue.next_due();
     const auto taken = queue.get(last);
     ASSERT_TRUE(taken);
-    ASSERT_EQ(queue.done(taken->ticket, last), Core::Left::gone);
+    ASSERT_EQ(queue.done(taken->ticket, last), Core::AfterRun::removed);
   }
 }
 
@@ -178,8 +178,8 @@ TEST(QueueAllocation, WithoutMemoryNothingChangesAndNothingIsLost) {  // Invaria
           press_through(queue, now, [&] { (void)queue.add(queue.key(ticket), {}, now + 1h, now); });
     }
     failed_ends += press_through(queue, now, [&] {
-      ASSERT_TRUE(queue.is_out(ticket));
-      ASSERT_EQ(queue.done_until(ticket, now + 2h, now), Core::Left::delayed);
+      ASSERT_TRUE(queue.is_outstanding(ticket));
+      ASSERT_EQ(queue.done_until(ticket, now + 2h, now), Core::AfterRun::delayed);
     });
   }
   EXPECT_GE(failed_ends, 2);  // When the timers grew.

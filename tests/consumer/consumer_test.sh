@@ -16,11 +16,11 @@ fail() {
 
 echo "== install"
 cmake --install "$build" --prefix "$work/prefix" >"$work/install.log"
-# Moved after it was installed: nothing may remember where it was.
+# Moved after the installation: no file may contain the first path.
 mv "$work/prefix" "$work/moved"
 prefix=$work/moved
 if grep -rIl -e "$build" -e "$work/prefix" "$prefix/lib/cmake" "$prefix"/lib/pkgconfig; then
-  fail "the files above name the place they were built in or installed to first"
+  fail "the files above contain the build or the first installation path"
 fi
 if find "$prefix/include" -name '*_test*' | grep .; then fail "tests were installed"; fi
 
@@ -47,7 +47,7 @@ export PKG_CONFIG_PATH=$prefix/lib/pkgconfig
 [[ $(pkg-config --modversion damper) == "$version" ]] || fail "damper.pc has the wrong version"
 read -ra cflags <<<"$(pkg-config --cflags damper)"
 read -ra libs <<<"$(pkg-config --libs damper)"
-# Not as system headers: a user who asks for warnings gets none from ours.
+# Not as system headers: our headers must compile without warnings.
 "$compiler" -std=c++20 -Wall -Wextra -Wpedantic -Wshadow -Werror "${cflags[@]}" \
   "$here/project/consumer.cc" "${libs[@]}" -o "$work/consumer"
 "$work/consumer" >"$work/pkg-config.out"

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""files_test.py ROOT [--damper BIN]: what packaging/ says, against the tree and the tools.
+"""files_test.py ROOT [--damper BIN]: checks packaging/ against the tree and the tools.
 
-Every metric of the dashboard and of the alerts, with its labels, is one that a proxy shows: one is
-started, asked something and scraped. The alerts have tests, and promtool agrees; units pass
-systemd-analyze; the policies inside of YAML files load.
-A tool that is not there is not asked, but for promtool, which every test machine has.
+A proxy is started, gets some requests and is scraped: every metric of the dashboard and of the
+alerts, with its labels, must be in its page. The alerts have tests that promtool runs; units pass
+systemd-analyze; the policies in YAML files load.
+Checks whose tool is not installed are skipped, except promtool's.
 """
 
 import argparse
@@ -43,7 +43,7 @@ def run(*command, **options):
                           **options)
 
 
-# With all that a policy can leave out, so that every family is there.
+# With all optional features, so that every family is exported.
 EVERYTHING = """
 listeners: { main: { address: "127.0.0.1:0" } }
 clusters: { app: { endpoints: ["http://127.0.0.1:BACKEND"] } }
@@ -58,26 +58,26 @@ routes:
 admin: { address: "127.0.0.1:0" }
 threads: 1
 """
-# What only a proxy with etcd shows, or one that has dropped something: family to labels.
+# Families of a proxy with etcd, or one that has dropped series, with their labels.
 ELSEWHERE = {"damper_control_connected": {},
              "damper_metrics_dropped_series_total": {"family": None}}
-# What Prometheus adds, and what a histogram's buckets have.
+# Labels that Prometheus adds, and that of a histogram's buckets.
 GIVEN = {"instance", "job", "le"}
 
 
-def ask(url):
+def fetch(url):
     try:
         with urllib.request.urlopen(url, timeout=10) as answer:
             return answer.read().decode()
-    except urllib.error.HTTPError as error:  # An answer, too.
+    except urllib.error.HTTPError as error:  # Also a response.
         with error:
             return error.read().decode()
 
 
 def scrape():
-    """The page of a proxy that has been asked more than it can do."""
+    """The metrics page of an overloaded proxy."""
     with (tempfile.NamedTemporaryFile("w", suffix=".yaml") as file,
-          socket.create_server(("127.0.0.1", 0)) as backend):  # It answers nobody.
+          socket.create_server(("127.0.0.1", 0)) as backend):  # It never responds.
         file.write(EVERYTHING.replace("BACKEND", str(backend.getsockname()[1])))
         file.flush()
         with subprocess.Popen([DAMPER, "proxy", "-c", file.name], text=True,
@@ -92,9 +92,9 @@ def scrape():
                         places[place.group(1)] = place.group(2)
                     if len(places) == 2:
                         break
-                with ThreadPoolExecutor(4) as pool:  # One waits, one stands in line.
-                    list(pool.map(ask, 4 * [f"http://{places['listens']}/"]))
-                return ask(f"http://{places['admin']}/metrics")
+                with ThreadPoolExecutor(4) as pool:  # One runs, one is queued.
+                    list(pool.map(fetch, 4 * [f"http://{places['listens']}/"]))
+                return fetch(f"http://{places['admin']}/metrics")
             finally:
                 proxy.kill()
                 proxy.stderr.close()
@@ -119,7 +119,7 @@ def family_of(name, families):
 
 
 def wrong_in(query, families):
-    """What a text of PromQL asks for that no proxy shows, a sentence each."""
+    """The metrics and labels of a PromQL text that no proxy exports, one sentence each."""
     labels_of_all = set(GIVEN)
     for name, matchers in re.findall(r"\b(damper_[a-z0-9_]+)(?:\{([^}]*)\})?", query):
         labels = families.get(family_of(name, families))
@@ -138,7 +138,7 @@ def wrong_in(query, families):
             yield f"nothing has the label {label}: {query}"
 
 
-# Labels whose values are all there: shown at 0, too, or provoked by scrape().
+# Labels whose values are all exported: as 0, or provoked by scrape().
 CLOSED = {"event", "verdict", "state", "switch", "result"}
 
 
@@ -216,7 +216,7 @@ class Packaging(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             for unit in ("damper.service", "damper.socket"):
                 with open(os.path.join(folder, unit), "w", encoding="utf-8") as file:
-                    # It asks whether the program is there, which it is after the installation.
+                    # It checks for the program, which is there after the installation.
                     file.write(read("systemd", unit).replace("/usr/bin/damper", "/bin/true"))
             service = os.path.join(folder, "damper.service")
             said = run("systemd-analyze", "verify", "--man=no", service,

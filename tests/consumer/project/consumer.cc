@@ -1,4 +1,4 @@
-// What a user writes first: a guarded call, from the installed headers and library.
+// A guarded call with the installed headers and library.
 
 #include <damper/damper.h>
 

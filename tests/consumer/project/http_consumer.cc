@@ -1,4 +1,4 @@
-// What a user of the installed damper::http can do: parse nothing, link everything.
+// A minimal user of the installed damper::http: checks that headers and libraries are complete.
 #include <cstdio>
 
 #include "damper/http/codec/message.h"

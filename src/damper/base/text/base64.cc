@@ -59,7 +59,7 @@ std::optional<std::string> find_base64(std::string_view text) {
       out += static_cast<char>(bits >> have & 0xff);
     }
   }
-  if ((bits & ((1U << have) - 1)) != 0) return std::nullopt;  // Bits that nothing says.
+  if ((bits & ((1U << have) - 1)) != 0) return std::nullopt;  // Unused bits.
   return out;
 }
 

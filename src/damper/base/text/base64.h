@@ -7,10 +7,9 @@
 
 namespace damper::text {
 
-// Base64 (RFC 4648, section 4), as etcd's gateway writes keys and values: with padding, without
-// line breaks.
+// Base64 (RFC 4648, section 4) with padding and without line breaks, as in etcd's JSON gateway.
 [[nodiscard]] std::string to_base64(std::string_view bytes);
-// Nothing when it is not that, to the last bit: no text has two readings.
+// nullopt when the text is not exactly what to_base64() writes: unused bits must be 0.
 [[nodiscard]] std::optional<std::string> find_base64(std::string_view text);
 
 }  // namespace damper::text

@@ -26,12 +26,12 @@ std::string y_of(double value, const Chart& chart) {
   return coordinate(kPlotHeight - height_of(value, chart));
 }
 
-// The edge of bucket i of n.
+// The left edge of column i of n.
 std::string x_of(std::size_t i, std::size_t n) {
   return coordinate(kPlotWidth * static_cast<double>(i) / static_cast<double>(n));
 }
 
-// The outline of the values from left to right: H and V steps after a point.
+// The path of a step function from left to right, as H and V commands.
 std::string steps(const std::vector<std::string>& ys, std::size_t first, std::size_t last) {
   std::string path;
   const std::size_t n = ys.size();
@@ -65,7 +65,7 @@ std::string path(const std::string& classes, const std::string& d) {
   return "<path class=\"" + classes + "\" d=\"" + d + "\"/>";
 }
 
-// An area between what lies under it and what it adds to that.
+// An area on top of the areas before it; adds its values to `under`.
 std::string draw_area(const ChartSeries& series, std::vector<double>& under, const Chart& chart) {
   under.resize(std::max(under.size(), series.values.size()), 0);
   const std::vector<std::string> below = ys_of(under, chart);
@@ -106,19 +106,19 @@ std::string draw_shaded(const Chart& chart) {
   return out;
 }
 
-// A number with the chart's unit; milliseconds become seconds when there are many.
+// A number with the chart's unit; 1000 ms and more are written in seconds.
 std::string with_unit(double value, const Chart& chart) {
   if (chart.unit == " ms" && value >= 1000) return for_people(value / 1000) + " s";
   return for_people(value) + html_text(chart.unit);
 }
 
-// The same as short as an axis needs it.
+// The short form for an axis label.
 std::string on_axis(double value, const Chart& chart) {
   if (chart.unit == " ms") return with_unit(value, chart);
   return compact(value) + html_text(chart.unit);
 }
 
-// What the pointer is over: an invisible column whose title has the numbers.
+// Invisible columns whose <title> is shown on hover.
 std::string draw_hovers(const Chart& chart) {
   std::size_t n = 0;
   for (const ChartSeries& series : chart.series) n = std::max(n, series.values.size());

@@ -14,7 +14,7 @@ constexpr std::array<std::string_view, 6> kCodes = {"36", "31", "32", "33", "1",
 
 constexpr std::array<std::string_view, 9> kBlocks = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 
-// By the halves of a block that are of the whole, and of the part.
+// Indexed by the half blocks of the whole, then of the part.
 constexpr std::array<std::array<std::string_view, 3>, 3> kParts = {
     {{" ", " ", " "}, {"░", "▄", "▄"}, {"░", "▓", "█"}}};
 
@@ -35,7 +35,7 @@ std::span<const double> group_at(std::span<const double> values, std::size_t at,
   return values.subspan(at, std::min(group, values.size() - at));
 }
 
-// Half blocks from the bottom; what is not 0 has at least one.
+// The number of half blocks; at least one for a value over 0.
 std::int64_t halves(double value, double top, int rows) {
   const auto count = static_cast<std::int64_t>(std::floor(value * rows * 2 / top + 0.5));
   return value > 0 ? std::max<std::int64_t>(count, 1) : 0;
@@ -77,8 +77,7 @@ std::vector<std::string> draw_parts(std::span<const double> parts, std::span<con
   const auto step = static_cast<std::size_t>(group);
   for (std::size_t i = 0; i < wholes.size(); i += step) {
     const std::int64_t whole = halves(mean_of(group_at(wholes, i, step)), top, rows);
-    const std::int64_t part =
-        std::min(whole, halves(mean_of(group_at(parts, i, step)), top, rows));
+    const std::int64_t part = std::min(whole, halves(mean_of(group_at(parts, i, step)), top, rows));
     for (int row = 0; row < rows; ++row) {
       const std::int64_t below = std::int64_t{2} * (rows - 1 - row);
       const auto in_part = static_cast<std::size_t>(std::clamp<std::int64_t>(part - below, 0, 2));

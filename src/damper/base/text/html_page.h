@@ -8,37 +8,37 @@
 
 namespace damper::text {
 
-// What the pages of reports and maps have in common.
+// The frame and the common elements of HTML reports.
 //
-// Why: one file that can be mailed, opened offline and archived. So: no script, no font, no picture
-// and no style from elsewhere, and a content security policy that forbids them; light or dark as
-// the reader has it; it prints.
+// Why: a report is one file that can be mailed, opened offline and archived. So it has no script
+// and no external font, image or style, and a content security policy that forbids them. It follows
+// the reader's light or dark scheme, and prints.
 // Invariants:
-//   (1) Every text that is not ours goes through html_text() (plain_text.h).
-//   (2) The page refers to nothing outside of itself.
+//   (1) All text parameters are escaped by html_text() (plain_text.h).
+//   (2) The page has no reference to another resource.
 
-// Everything up to the body's first heading, and everything after the last section.
+// The page up to the first section, and after the last one.
 void begin_page(std::ostream& out, std::string_view title, std::string_view about);
 void end_page(std::ostream& out, std::string_view version,
               std::string_view last = "The policy that was simulated is the code that runs.");
 
-// A section with its heading; the note may be empty. It is ended by "</section>\n".
+// Opens a section with a heading; the note may be empty. The caller writes "</section>\n".
 void begin_section(std::ostream& out, std::string_view title, std::string_view note);
 
-// A cell of a table: what it says, and a sentence under it or nothing.
+// A cell of a table, with an optional note below the text.
 struct HtmlCell {
   std::string text;
   std::string note = {};
 };
 
-// A table in which the first row and the first column are headings. It scrolls when it is too wide.
+// A table whose first row and column are headings. A table that is too wide scrolls.
 void print_html_table(std::ostream& out, std::string_view caption,
                       const std::vector<std::vector<HtmlCell>>& rows);
 
-// How to do it again: the command as it stands.
+// The command that reproduces the report.
 void print_command(std::ostream& out, std::string_view command);
 
-// The style sheet, without its tag.
+// The content of the <style> element.
 [[nodiscard]] std::string_view page_style();
 
 }  // namespace damper::text

@@ -7,8 +7,8 @@
 
 namespace damper::text {
 
-// What is wrong with a page of ours, or nothing: a tag that is not closed or closes another one, an
-// attribute without quotes, a stray < or &, a script, a reference to anything outside.
+// The first error of an HTML page, or "": a tag that is not closed or closes another one, an
+// attribute without quotes, a stray < or &, a script, a reference to another resource.
 inline std::string find_html_error(std::string_view html) {
   for (const std::string_view word :
        {"http://", "https://", "<script", "javascript:", "src=", "href=", "@import", "url(",

@@ -8,7 +8,7 @@
 namespace damper::text {
 namespace {
 
-constexpr std::size_t kMostFields = 1000;  // of one object: each name is compared with all.
+constexpr std::size_t kMostFields = 1000;  // of one object: find() is linear.
 
 class Reader {
  public:
@@ -22,7 +22,7 @@ class Reader {
     if (!read_value(value, 0)) return unexpected(why_ + " at byte " + std::to_string(at_ + 1));
     skip_space();
     if (at_ < text_.size()) {
-      return unexpected("there is more after its end at byte " + std::to_string(at_ + 1));
+      return unexpected("unexpected text after the value at byte " + std::to_string(at_ + 1));
     }
     return value;
   }
@@ -42,7 +42,7 @@ class Reader {
     return true;
   }
   bool take_word(std::string_view word) {
-    if (text_.substr(at_, word.size()) != word) return fail("this is no JSON value");
+    if (text_.substr(at_, word.size()) != word) return fail("not a JSON value");
     at_ += word.size();
     return true;
   }
@@ -84,17 +84,17 @@ class Reader {
     do {
       skip_space();
       std::string name;
-      if (next() != '"') return fail("a field's name is expected");
+      if (next() != '"') return fail("expected a field name");
       if (!read_string(name)) return false;
-      if (out.fields.size() == kMostFields) return fail("an object of too many fields");
-      if (out.find(name) != nullptr) return fail("a field is there twice");
+      if (out.fields.size() == kMostFields) return fail("an object with more than 1000 fields");
+      if (out.find(name) != nullptr) return fail("a duplicate field name");
       skip_space();
-      if (!take(':')) return fail("a colon is expected");
+      if (!take(':')) return fail("expected a colon");
       out.fields.emplace_back(std::move(name), JsonValue{});
       if (!read_value(out.fields.back().second, depth + 1)) return false;
       skip_space();
     } while (take(','));
-    return take('}') || fail("a comma or a closing brace is expected");
+    return take('}') || fail("expected a comma or a closing brace");
   }
 
   bool read_array(JsonValue& out, std::size_t depth) {
@@ -107,7 +107,7 @@ class Reader {
       if (!read_value(out.items.back(), depth + 1)) return false;
       skip_space();
     } while (take(','));
-    return take(']') || fail("a comma or a closing bracket is expected");
+    return take(']') || fail("expected a comma or a closing bracket");
   }
 
   bool read_digits() noexcept {
@@ -120,11 +120,11 @@ class Reader {
     const std::size_t from = at_;
     out.kind = JsonValue::Kind::number;
     (void)take('-');
-    if (!take('0') && !read_digits()) return fail("this is no JSON value");
-    if (take('.') && !read_digits()) return fail("a digit is expected");
+    if (!take('0') && !read_digits()) return fail("not a JSON value");
+    if (take('.') && !read_digits()) return fail("expected a digit");
     if (take('e') || take('E')) {
       if (!take('+')) (void)take('-');
-      if (!read_digits()) return fail("a digit is expected");
+      if (!read_digits()) return fail("expected a digit");
     }
     out.text = text_.substr(from, at_ - from);
     return true;
@@ -135,7 +135,7 @@ class Reader {
     const auto [end, error] =
         std::from_chars(digits.data(), digits.data() + digits.size(), out, 16);
     if (digits.size() < 4 || error != std::errc{} || end != digits.data() + 4) {
-      return fail("four hexadecimal digits are expected");
+      return fail("expected four hexadecimal digits");
     }
     at_ += 4;
     return true;
@@ -168,12 +168,12 @@ class Reader {
     if (!take('u')) return fail("an unknown escape");
     std::uint32_t c = 0;
     if (!read_hex(c)) return false;
-    if (c >= 0xdc00 && c < 0xe000) return fail("half a character");
-    if (c >= 0xd800 && c < 0xdc00) {  // The first half of a pair.
+    if (c >= 0xdc00 && c < 0xe000) return fail("an unpaired surrogate");
+    if (c >= 0xd800 && c < 0xdc00) {  // A high surrogate.
       std::uint32_t low = 0;
-      if (!take('\\') || !take('u')) return fail("half a character");
+      if (!take('\\') || !take('u')) return fail("an unpaired surrogate");
       if (!read_hex(low)) return false;
-      if (low < 0xdc00 || low >= 0xe000) return fail("half a character");
+      if (low < 0xdc00 || low >= 0xe000) return fail("an unpaired surrogate");
       c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
     }
     append_utf8(out, c);
@@ -190,12 +190,14 @@ class Reader {
       }
       out += text_.substr(from, at_ - from);
       if (take('"')) break;
-      if (!take('\\')) return fail(at_ < text_.size() ? "a control character" : "it breaks off");
+      if (!take('\\'))
+        return fail(at_ < text_.size() ? "a control character in a string"
+                                       : "an unterminated string");
       if (!read_escape(out)) return false;
     }
     for (std::size_t i = 0; i < out.size();) {
       const std::size_t length = utf8_length(std::string_view(out).substr(i));
-      if (length == 0) return fail("a string that is not UTF-8");
+      if (length == 0) return fail("invalid UTF-8 in a string");
       i += length;
     }
     return true;

@@ -13,43 +13,43 @@
 
 namespace damper::text {
 
-// What a text may make its reader keep.
+// Limits of a JSON text.
 struct JsonLimits {
   std::size_t bytes = std::size_t{64} * 1024;
   std::size_t depth = 16;
-  std::size_t values = 1000;  // those within others included
+  std::size_t values = 1000;  // including nested ones
 };
 
-// A JsonValue is a value that was read.
+// A JsonValue is a parsed JSON value.
 //
-// Model: plain data. A number is the text that it was: who wants it says whether it is a whole one,
-// so that none of 64 bits is rounded. Of two fields of one name the text is refused, so that no two
-// readers can take it for two things.
+// Model: plain data. A number is stored as its text and converted on access, so that 64-bit
+// integers are not rounded. A duplicate field name is an error, so that no two parsers read it
+// differently.
 struct JsonValue {
   enum class Kind : std::uint8_t { null, boolean, number, string, array, object };
 
   Kind kind = Kind::null;
   bool boolean = false;
-  std::string text{};  // of a string, without escapes, in UTF-8; of a number
+  std::string text{};  // string: unescaped UTF-8; number: as written
   std::vector<JsonValue> items{};
   std::vector<std::pair<std::string, JsonValue>> fields{};
 
-  // nullptr: there is none, or this is no object.
+  // nullptr when there is no such field or this is not an object.
   [[nodiscard]] const JsonValue* find(std::string_view name) const noexcept;
-  // Nothing when it is something else.
+  // nullopt for other kinds.
   [[nodiscard]] std::optional<bool> as_boolean() const noexcept;
   [[nodiscard]] std::optional<std::string_view> as_string() const noexcept;
-  // Also of a string of digits, as protobuf's JSON writes 64 bits.
+  // Also for a string of digits, as protobuf's JSON writes 64-bit integers.
   [[nodiscard]] std::optional<std::int64_t> as_integer() const noexcept;
-  // The nearest double; nothing also when it is too large for one.
+  // The nearest double; nullopt also when it is out of range.
   [[nodiscard]] std::optional<double> as_number() const noexcept;
 };
 
-// Reads one JSON value (RFC 8259), strictly, with nothing but space around it; or says in a
-// sentence what is wrong, and at which byte.
+// Parses one JSON value (RFC 8259), strictly, with only white space around it. The error is a
+// sentence with the byte position.
 //
-// Why our own: the few documents that we take are small and hostile, and every bound is here.
-// Cost: time and memory are proportional to the text's length.
+// Why not a library: the documents are few, small and untrusted, and all limits are in one place.
+// Cost: time and memory are linear in the length of the text.
 [[nodiscard]] Expected<JsonValue> read_json(std::string_view text, const JsonLimits& limits = {});
 
 }  // namespace damper::text

@@ -43,10 +43,10 @@ TEST(JsonReader, EscapesBecomeCharacters) {
 }
 
 TEST(JsonReader, WhatIsNotJsonIsRefusedWithItsPlace) {
-  EXPECT_EQ(error_of(""), "this is no JSON value at byte 1");
-  EXPECT_EQ(error_of("{\"a\":1,}"), "a field's name is expected at byte 8");
-  EXPECT_EQ(error_of("{\"a\":1,\"a\":2}"), "a field is there twice at byte 11");
-  EXPECT_EQ(error_of("1 2"), "there is more after its end at byte 3");
+  EXPECT_EQ(error_of(""), "not a JSON value at byte 1");
+  EXPECT_EQ(error_of("{\"a\":1,}"), "expected a field name at byte 8");
+  EXPECT_EQ(error_of("{\"a\":1,\"a\":2}"), "a duplicate field name at byte 11");
+  EXPECT_EQ(error_of("1 2"), "unexpected text after the value at byte 3");
   for (const char* text :
        {"{",           "[",         "[1",          "[1,",         "[1,]",
         "{\"a\"",      "{\"a\":",   "{\"a\":1",    "{a:1}",       "tru",

@@ -9,19 +9,19 @@
 
 namespace damper::text {
 
-// A JsonWriter writes one JSON value, in the order in which it is told, and puts the commas.
+// A JsonWriter writes one JSON value to a stream, in the order of the calls, with the commas.
 //
-// Why: reports and states are large and are written once; a tree of values would only be built to
-// be thrown away.
-// Model: open and close nest; within an object everything has a key, within an array nothing.
-// Numbers are the shortest that read back the same; what is not finite is null. Strings are
-// escaped (observe/utf8.h), and whole, however long.
-// Thread safety: none. Cost: one write for each call.
+// Why: reports and states are large and written once; a tree of values would be built only to be
+// thrown away.
+// Model: open and close nest; every member of an object has a key, no element of an array has one.
+// Numbers are the shortest text that parses to the same value; NaN and infinities are null. Strings
+// are escaped by json_string() (utf8.h) and never cut.
+// Thread safety: none. Cost: one stream write a call.
 class JsonWriter {
  public:
   explicit JsonWriter(std::ostream& out) : out_(out) {}
 
-  // Opens an object or an array; the bracket is '{' or '['. An empty key is none.
+  // Opens an object ('{') or an array ('['). An empty key: no key.
   void open(char bracket, std::string_view key = {});
   void close(char bracket);
 
@@ -35,7 +35,7 @@ class JsonWriter {
   void field(std::string_view key, bool truth) { write(key, truth ? "true" : "false"); }
   void field(std::string_view key, std::nullptr_t) { write(key, "null"); }
 
-  // The same without a key, in an array.
+  // A value without a key, in an array.
   template <typename Value>
   void element(const Value& value) {
     field({}, value);

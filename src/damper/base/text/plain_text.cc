@@ -4,18 +4,14 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <limits>
 
 #include "damper/base/check.h"
-#include "damper/base/text/json_text.h"
 #include "damper/base/text/utf8.h"
 
 namespace damper::text {
 namespace {
 
-constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max() / 2;
-
-// The part of the text before `special`; it and `special` are taken off.
+// Removes the text up to and including `special`, and returns it without `special`.
 std::string_view take_until(std::string_view& text, char special) {
   const std::size_t end = std::min(text.find(special), text.size());
   const std::string_view part = text.substr(0, end);
@@ -35,7 +31,7 @@ std::string printable(std::string_view text, std::size_t most) {
   std::string out;
   while (true) {
     const bool quoted = text.find('"') != std::string_view::npos;
-    append_escaped(out, take_until(text, '"'), kNoLimit);
+    append_escaped(out, take_until(text, '"'), kUncut);
     if (!quoted) break;
     out += '"';
   }
@@ -53,7 +49,7 @@ std::string printable(std::string_view text, std::size_t most) {
 
 std::size_t text_width(std::string_view text) noexcept {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;  // no continuation
+    return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;  // not a continuation byte
   }));
 }
 
@@ -129,13 +125,11 @@ std::string for_programs(double number, std::string_view none) {
   return {text.data(), std::to_chars(text.data(), text.data() + text.size(), number).ptr};
 }
 
-std::string json_string(std::string_view text) { return json_text(text, kNoLimit); }
-
 std::string html_text(std::string_view text) {
   std::string out;
   while (true) {
     const bool last = text.find('\n') == std::string_view::npos;
-    for (const char c : printable(take_until(text, '\n'), kNoLimit)) {
+    for (const char c : printable(take_until(text, '\n'), kUncut)) {
       switch (c) {
         case '&':
           out += "&amp;";

@@ -8,11 +8,11 @@
 
 namespace damper::text {
 
-// Few values for many, so that a day fits a chart: the greatest of each group, or its mean.
+// How a group of values becomes one point of a chart.
 enum class Reduction : std::uint8_t { greatest, mean };
 
-// At most `most` values. All groups but the last have the same size, as small as possible. What is
-// not a number does not count, unless there is nothing else. REQUIRES: most > 0.
+// Reduces the values to at most `most`. All groups but the last have the same, smallest possible,
+// size. NaN is ignored, except in a group of only NaN. REQUIRES: most > 0.
 [[nodiscard]] std::vector<double> reduced(std::span<const double> values, std::size_t most,
                                           Reduction reduction);
 

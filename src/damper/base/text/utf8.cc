@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view kCut = "...";
 
-// The number of a character of at most three bytes; those of four need no escape.
+// The code point of a character of at most three bytes; none of four bytes needs an escape.
 unsigned code_point(std::string_view character) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(character[i]); };
   switch (character.size()) {
@@ -29,7 +29,7 @@ unsigned code_point(std::string_view character) {
 bool is_unsafe(unsigned code) {
   return code < 0x20 || (0x7F <= code && code <= 0x9F) ||  // controls
          code == 0x61C || code == 0x200E || code == 0x200F ||
-         (0x2028 <= code && code <= 0x202E) ||  // separators, and which way the text runs
+         (0x2028 <= code && code <= 0x202E) ||  // line separators, direction marks
          (0x2066 <= code && code <= 0x2069) || code == 0xFEFF;
 }
 
@@ -84,7 +84,7 @@ std::size_t utf8_length(std::string_view text) noexcept {
 void append_escaped(std::string& out, std::string_view text, std::size_t most) {
   DAMPER_CHECK(most >= kCut.size());
   const std::size_t start = out.size();
-  std::size_t cut = start;  // Where "..." would still fit.
+  std::size_t cut = start;  // The last position at which "..." fits.
   while (!text.empty()) {
     const std::size_t length = utf8_length(text);
     const std::string_view character = length == 0 ? kReplacement : text.substr(0, length);
@@ -99,6 +99,12 @@ void append_escaped(std::string& out, std::string_view text, std::size_t most) {
     if (out.size() - start + kCut.size() <= most) cut = out.size();
     text.remove_prefix(std::max<std::size_t>(length, 1));
   }
+}
+
+std::string json_string(std::string_view text) {
+  std::string out = "\"";
+  append_escaped(out, text, kUncut);
+  return out += '"';
 }
 
 }  // namespace damper::text

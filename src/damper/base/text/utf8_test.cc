@@ -77,5 +77,12 @@ TEST(Utf8, AnyBytesGiveCleanTextWithinTheBound) {
   }
 }
 
+TEST(Utf8, AJsonStringIsQuotedEscapedAndNeverCut) {
+  EXPECT_EQ(json_string("db"), "\"db\"");
+  EXPECT_EQ(json_string("a \"b\\c\n\x1b"), R"("a \"b\\c\n\u001b")");
+  EXPECT_EQ(json_string("\xff"), "\"\xEF\xBF\xBD\"");
+  EXPECT_EQ(json_string(std::string(20'000, 'x')).size(), 20'002U);
+}
+
 }  // namespace
 }  // namespace damper::text

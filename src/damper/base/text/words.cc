@@ -19,8 +19,8 @@ std::string escaped(char c) {
   return {'\\', 'x', kHex[byte >> 4U], kHex[byte & 15U]};
 }
 
-// The text with everything that is not printable ASCII escaped, and a backslash before `special`.
-std::string printable(std::string_view text, std::string_view special, std::size_t most) {
+// The text with everything but printable ASCII escaped, and a backslash before `special`.
+std::string to_ascii(std::string_view text, std::string_view special, std::size_t most) {
   std::string out;
   for (const char c : text) {
     std::string shown = c >= ' ' && c <= '~' ? std::string(1, c) : escaped(c);
@@ -34,10 +34,10 @@ std::string printable(std::string_view text, std::string_view special, std::size
 }  // namespace
 
 std::string in_quotes(std::string_view text) {
-  return '"' + printable(text, "\"\\", kMostEchoed) + '"';
+  return '"' + to_ascii(text, "\"\\", kMostEchoed) + '"';
 }
 
-std::string on_one_line(std::string_view text) { return printable(text, "", kMostQuoted); }
+std::string on_one_line(std::string_view text) { return to_ascii(text, "", kMostQuoted); }
 
 std::string joined(std::span<const std::string_view> words) {
   std::string out;

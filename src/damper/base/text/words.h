@@ -7,24 +7,25 @@
 
 namespace damper::text {
 
-// What error sentences about words are made of.
+// Parts of error sentences about words in a file or on a command line.
 
-// The text in double quotes as a sentence can repeat it: printable ASCII and valid on one line,
-// everything else escaped, cut off with "..." after 60 characters.
+// The text in double quotes: printable ASCII, everything else escaped, cut with "..." after 60
+// characters.
 [[nodiscard]] std::string in_quotes(std::string_view text);
 
-// Somebody else's sentence: printable and on one line, cut off with "..." after 200 characters.
+// Another program's message: printable ASCII, everything else escaped, cut with "..." after 200
+// characters.
 [[nodiscard]] std::string on_one_line(std::string_view text);
 
 // "a, b, c"
 [[nodiscard]] std::string joined(std::span<const std::string_view> words);
 
-// How many single-character insertions, deletions and replacements, and swaps of neighbours, lead
-// from one to the other. Only the first 64 bytes of each count.
+// The number of insertions, deletions, replacements and swaps of neighbouring characters that turn
+// `a` into `b` (Damerau-Levenshtein, restricted). Only the first 64 bytes of each are compared.
 [[nodiscard]] int edit_distance(std::string_view a, std::string_view b);
 
-// The known word that was probably meant: the nearest one, unless the edits would change more than
-// half of what was typed; empty when none is near. A tie goes to the first.
+// The known word with the smallest edit distance, the first of several; empty when the distance is
+// more than half of the typed text's length.
 [[nodiscard]] std::string_view nearest(std::string_view typed,
                                        std::span<const std::string_view> known);
 

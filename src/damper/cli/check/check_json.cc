@@ -3,19 +3,19 @@
 
 #include <ostream>
 
-#include "damper/base/text/json_text.h"
+#include "damper/base/text/utf8.h"
 
 namespace damper::cli {
 namespace {
 
-using text::json_text;
+using text::json_string;
 
 void print_finding(std::ostream& out, const policy::Finding& finding) {
-  out << "{\"rule\":" << json_text(name(finding.rule))
-      << ",\"severity\":" << json_text(name(severity_of(finding.rule)))
+  out << "{\"rule\":" << json_string(name(finding.rule))
+      << ",\"severity\":" << json_string(name(severity_of(finding.rule)))
       << ",\"line\":" << finding.place.line << ",\"column\":" << finding.place.column
-      << ",\"route\":" << json_text(finding.route) << ",\"why\":" << json_text(finding.why)
-      << ",\"fix\":" << json_text(finding.fix) << '}';
+      << ",\"route\":" << json_string(finding.route) << ",\"why\":" << json_string(finding.why)
+      << ",\"fix\":" << json_string(finding.fix) << '}';
 }
 
 }  // namespace
@@ -25,7 +25,7 @@ void print_check_json(std::ostream& out, std::span<const CheckedFile> files) {
   out << "{\"files\":[";
   const char* between_files = "";
   for (const CheckedFile& file : files) {
-    out << between_files << "{\"file\":" << json_text(file.name)
+    out << between_files << "{\"file\":" << json_string(file.name)
         << ",\"loads\":" << (file.loads ? "true" : "false") << ",\"findings\":[";
     const char* between = "";
     for (const policy::Finding& finding : file.findings) {

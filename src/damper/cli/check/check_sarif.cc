@@ -3,15 +3,15 @@
 
 #include <ostream>
 
-#include "damper/base/text/json_text.h"
+#include "damper/base/text/utf8.h"
 
 namespace damper::cli {
 namespace {
 
-using text::json_text;
+using text::json_string;
 
 // SARIF's levels are our severities, by the same words.
-std::string level(policy::Severity severity) { return json_text(name(severity)); }
+std::string level(policy::Severity severity) { return json_string(name(severity)); }
 
 // A path as a URI: relative as it was given, or of the scheme file when it is absolute.
 std::string uri(std::string_view path) {
@@ -33,27 +33,27 @@ std::string uri(std::string_view path) {
 
 void print_rule(std::ostream& out, std::size_t index) {
   const policy::RuleText& text = text_of(static_cast<policy::Rule>(index));
-  out << "{\"id\":" << json_text(policy::kRuleNames[index])
-      << ",\"shortDescription\":{\"text\":" << json_text(text.what)
+  out << "{\"id\":" << json_string(policy::kRuleNames[index])
+      << ",\"shortDescription\":{\"text\":" << json_string(text.what)
       << "},\"fullDescription\":{\"text\":"
-      << json_text(std::string(text.what) + ' ' + std::string(text.why))
+      << json_string(std::string(text.what) + ' ' + std::string(text.why))
       << "},\"defaultConfiguration\":{\"level\":" << level(text.severity) << "}}";
 }
 
 void print_result(std::ostream& out, const CheckedFile& file, const policy::Finding& finding) {
-  out << "{\"ruleId\":" << json_text(name(finding.rule))
+  out << "{\"ruleId\":" << json_string(name(finding.rule))
       << ",\"ruleIndex\":" << static_cast<int>(finding.rule)
       << ",\"level\":" << level(severity_of(finding.rule))
-      << ",\"message\":{\"text\":" << json_text(finding.why + ". Fix: " + finding.fix)
+      << ",\"message\":{\"text\":" << json_string(finding.why + ". Fix: " + finding.fix)
       << "},\"locations\":[{\"physicalLocation\":{\"artifactLocation\":{\"uri\":"
-      << json_text(uri(file.name)) << '}';
+      << json_string(uri(file.name)) << '}';
   if (finding.place.line > 0) {
     out << ",\"region\":{\"startLine\":" << finding.place.line
         << ",\"startColumn\":" << finding.place.column << '}';
   }
   out << '}';
   if (!finding.route.empty()) {
-    out << ",\"logicalLocations\":[{\"name\":" << json_text(finding.route)
+    out << ",\"logicalLocations\":[{\"name\":" << json_string(finding.route)
         << ",\"kind\":\"resource\"}]";
   }
   out << "}]}";

@@ -5,6 +5,7 @@
 #include <ostream>
 
 #include "damper/base/text/plain_text.h"
+#include "damper/base/text/utf8.h"
 
 namespace damper::lab {
 namespace {

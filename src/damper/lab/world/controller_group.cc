@@ -95,13 +95,13 @@ std::optional<Duration> ControllerGroup::finish(const Run& run, const decide::Re
   Controller& at = controllers_[run.controller];
   const bool well = report.outcome == decide::Outcome::success;
   const Finish how{.how = well ? Finish::How::done : Finish::How::failed, .report = report};
-  const Core::Core::Left left = at.core.finish(run.ticket, how, now, draw(run.controller));
+  const Core::Core::AfterRun left = at.core.finish(run.ticket, how, now, draw(run.controller));
   --at.running;
   --running_;
   Object& worked_on = object(run.controller, run.object);
-  const bool waits = left == Core::Core::Left::ready || left == Core::Core::Left::delayed;
+  const bool waits = left == Core::Core::AfterRun::ready || left == Core::Core::AfterRun::delayed;
   if (waits) ++waiting_;
-  if (left == Core::Core::Left::parked) {
+  if (left == Core::Core::AfterRun::parked) {
     ++parked_;
     worked_on.is_parked = true;
   }

@@ -20,12 +20,6 @@ namespace {
 
 constexpr std::size_t kMostCopyBytes = 4 * kMostEtcdBytes;  // with escapes
 
-void append_text(std::string& out, std::string_view text) {
-  out += '"';
-  text::append_escaped(out, text, 6 * text.size() + 3);
-  out += '"';
-}
-
 // Whole, and on the disk.
 bool write_all(int fd, std::string_view text) {
   while (!text.empty()) {
@@ -43,16 +37,16 @@ std::string print_fleet(const Fleet& fleet) {
   std::string out = "{\"revision\":" + std::to_string(fleet.revision);
   if (fleet.policy) {
     out += ",\"policy\":";
-    append_text(out, *fleet.policy);
+    out += text::json_string(*fleet.policy);
   }
   out += ",\"switches\":[";
   const char* comma = "";
   for (const auto& [scope, text] : fleet.switches) {
     out += std::exchange(comma, ",");
     out += '[';
-    append_text(out, scope);
+    out += text::json_string(scope);
     out += ',';
-    append_text(out, text);
+    out += text::json_string(text);
     out += ']';
   }
   return out + "]}\n";

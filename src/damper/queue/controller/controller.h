@@ -21,36 +21,34 @@
 #include "damper/queue/controller/controller_options.h"
 #include "damper/queue/controller/reconcile.h"
 #include "damper/queue/controller/reconcile_loop.h"
-#include "damper/queue/controller/turn.h"
 #include "damper/queue/work_queue/event_buffer.h"
 #include "damper/run/clock.h"
 #include "damper/run/dependency.h"
 
 namespace damper {
 
-// A Controller runs a function for each key that somebody adds, on some threads, and again for as
-// long as it fails: what controller-runtime is to Go.
+// A Controller runs a function for each added key on a pool of threads, and retries failed keys:
+// the counterpart of Go's controller-runtime.
 //   damper::Controller<std::string> controller({.workers = 4},
 //       [&](const std::string& key) -> damper::Reconcile { return damper::requeue_after(30s); });
 //   controller.add("deployments/web");
 //
-// Why: a loop over a queue is easy to write and melts in the first outage: every failed key comes
-// back at once, at the same time, for ever. Here the engine decides, as for every guarded call.
+// Why: a plain loop over a queue overloads a dependency in the first outage: all failed keys are
+// retried at once, forever. Here the engine decides about retries, as for every guarded call.
 // Model: a ControllerCore under a mutex, and a ReconcileLoop of threads. The function is called as
-// Reconcile(const Key&) or Reconcile(const Key&, const Turn&), concurrently for different keys. It
-// should make the world as the key says, whatever the event was, and be harmless to repeat.
-// An exception counts as a failure: std::system_error by its code, anything else transient.
-// Guarded calls inside it inherit its deadline, and leave the retrying to the controller unless
-// owns_retries is false.
+// Reconcile(const Key&) or Reconcile(const Key&, const RunContext&), concurrently for different
+// keys. It should establish the key's desired state, whatever the event was, and be idempotent. An
+// exception is a failure: a std::system_error by its code, any other transient. Guarded calls in a
+// run inherit its deadline and do not retry, unless owns_retries is false.
 // Invariants: those of ControllerCore, and
-//   (1) No key runs on two threads at once.
-//   (2) After stop() or drain(), every key that was added has been done, or is in what one of them
-//       returned; what came too late was refused (Added::closed).
-//   (3) Nothing that a run does, but hanging or ending the process, stops the others.
+//   (1) A key never runs on two threads at the same time.
+//   (2) After stop() or drain(), every added key is done, or was returned by one of them; later
+//       adds are refused (Added::closed).
+//   (3) A run cannot stop the others, except by blocking forever or ending the process.
 // Thread safety: all methods may be called concurrently, also from the function; stop, drain and
-// the destructor may not be called from it.
-// Cost: two uncontended locks and two clock reads for a run; with a Turn, a stop source and a timer
-// as well. About 200 KiB, most of it histograms.
+// the destructor must not be called from it.
+// Cost: two uncontended locks and two clock reads a run; with a RunContext also a stop source and a
+// timer. About 200 KiB, most of it histograms.
 template <class Key>
 class Controller final : private queue::ReconcileWork {
   using Core = queue::ControllerCore<Key>;
@@ -60,10 +58,10 @@ class Controller final : private queue::ReconcileWork {
   using AddResult = typename Core::AddResult;
   using Parked = typename Core::Parked;
 
-  // REQUIRES: !find_error(options). Throws std::system_error when there is no thread to be had.
+  // REQUIRES: !find_error(options). Throws std::system_error if no thread can be started.
   template <class Function>
     requires std::is_invocable_r_v<Reconcile, Function&, const Key&> ||
-                 std::is_invocable_r_v<Reconcile, Function&, const Key&, const Turn&>
+                 std::is_invocable_r_v<Reconcile, Function&, const Key&, const RunContext&>
   Controller(const ControllerOptions& options, Function reconcile)
       : name_(options.name),
         sink_(options.sink),
@@ -72,24 +70,24 @@ class Controller final : private queue::ReconcileWork {
         loop_(*this, {.workers = options.workers,
                       .owns_retries = options.owns_retries,
                       .name = &name_,
-                      .wants_stop = kTakesTurn<Function>}) {
-    auto shared = std::make_shared<Function>(std::move(reconcile));  // It may only be movable.
-    reconcile_ = [shared](const Key& key, const Turn& turn) -> Reconcile {
-      if constexpr (kTakesTurn<Function>) {
-        return std::invoke(*shared, key, turn);
+                      .wants_stop = kTakesContext<Function>}) {
+    auto shared = std::make_shared<Function>(std::move(reconcile));  // It may be move-only.
+    reconcile_ = [shared](const Key& key, const RunContext& context) -> Reconcile {
+      if constexpr (kTakesContext<Function>) {
+        return std::invoke(*shared, key, context);
       } else {
         return std::invoke(*shared, key);
       }
     };
     loop_.start();
   }
-  // As stop(): what is under way is asked to stop and waited for. What is unfinished is gone.
+  // As stop(): requests a stop of the runs and waits for them. Unfinished keys are discarded.
   ~Controller() { (void)stop(); }
   Controller(const Controller&) = delete;
   Controller& operator=(const Controller&) = delete;
 
-  // The key is to run, now or after the delay. Never waits. A key that waits already, for its turn
-  // or for its backoff, runs once; one that is parked runs anew.
+  // Adds the key, to run now or after `delay`. Does not block. A key that is ready or in its
+  // backoff runs once; a parked key runs without its past failures.
   AddResult add(View key, const queue::AddOptions& how = {}) {
     return add_after(key, Duration{0}, how);
   }
@@ -102,12 +100,12 @@ class Controller final : private queue::ReconcileWork {
     return result;
   }
 
-  // Those that were given up, the longest first, at most `most`.
+  // At most `most` keys that were given up, longest parked first.
   [[nodiscard]] std::vector<Parked> parked(std::size_t most = SIZE_MAX) {
     const std::lock_guard lock(loop_.mutex());
     return core_.parked(most);
   }
-  // Lets a parked key run, anew; false when it is not parked. The other one: how many there were.
+  // Queues a parked key without its past failures; false when it is not parked.
   bool revive(View key) {
     const std::lock_guard lock(loop_.mutex());
     const Instant now = run::now();
@@ -115,6 +113,7 @@ class Controller final : private queue::ReconcileWork {
     if (revived) loop_.on_added(now, now);
     return revived;
   }
+  // Revives all parked keys and returns their number.
   std::size_t revive_all() {
     const std::lock_guard lock(loop_.mutex());
     const Instant now = run::now();
@@ -126,27 +125,27 @@ class Controller final : private queue::ReconcileWork {
   // A key that is not done.
   struct Unfinished {
     Key key;
-    Instant due;             // when it should have run; in the past if it was ready
-    std::uint32_t failures;  // in a row
+    Instant due;             // of its next run; in the past if it was ready
+    std::uint32_t failures;  // consecutive
     Verdict parked_for;      // none: it was not parked
-    std::string why;         // of its last failure
+    std::string why;         // the last failure's reason
   };
-  // No more adds, and no more runs. What is under way may finish within `grace`; then its Turn asks
-  // it to stop, and it is waited for: a function that never returns is never left. Returns all that
-  // is unfinished, by time; the second time nothing.
+  // Refuses adds and starts no more runs. Current runs may finish within `grace`; then their
+  // RunContext::stop() is set. Blocks until every run has returned. Returns all unfinished keys
+  // ordered by `due`; a second call returns none.
   [[nodiscard]] std::vector<Unfinished> stop(Duration grace = Duration{0}) {
-    loop_.end(grace, false);
+    loop_.end(grace, queue::ReconcileLoop::Ready::leave);
     return hand_back();
   }
-  // No more adds; runs what is ready, and what becomes so meanwhile, until nothing is, or the time
-  // is over; then as stop(). What waits for its time is returned.
+  // Refuses adds and runs keys until none is ready, or until `timeout`; then as stop(). Delayed
+  // keys are returned.
   [[nodiscard]] std::vector<Unfinished> drain(Duration timeout) {
-    loop_.end(timeout, true);
+    loop_.end(timeout, queue::ReconcileLoop::Ready::run);
     return hand_back();
   }
 
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
-  // Retries off: failed keys are held, first runs go on. Those of the process are above.
+  // Switch::retries holds failed keys; first runs continue. The parent is damper::switches().
   [[nodiscard]] admit::Switches& switches() noexcept { return core_.requeue().switches(); }
   [[nodiscard]] admit::RetryBudget& budget() noexcept { return core_.requeue().budget(); }
   [[nodiscard]] ControllerStats stats() {
@@ -164,8 +163,8 @@ class Controller final : private queue::ReconcileWork {
   using Finish = queue::Finish;
   using Ticket = queue::Ticket;
   template <class Function>
-  static constexpr bool kTakesTurn =
-      std::is_invocable_r_v<Reconcile, Function&, const Key&, const Turn&>;
+  static constexpr bool kTakesContext =
+      std::is_invocable_r_v<Reconcile, Function&, const Key&, const RunContext&>;
 
   static queue::ControllerCoreOptions checked(const ControllerOptions& options) {
     DAMPER_CHECK(!find_error(options));
@@ -185,14 +184,14 @@ class Controller final : private queue::ReconcileWork {
   bool has_ready(Instant now) override { return core_.has_ready(now); }
   [[nodiscard]] bool is_idle() const override { return core_.is_idle(); }
   void close() override { core_.close(); }
-  Finish run(const Run& run, const Turn& turn) override {
-    return reconcile_(*static_cast<const Key*>(run.key), turn).finish();
+  Finish run(const Run& run, const RunContext& context) override {
+    return reconcile_(*static_cast<const Key*>(run.key), context).finish();
   }
-  [[nodiscard]] bool has_news() const override { return !events_.empty(); }
-  void tell(std::unique_lock<std::mutex>& lock) override {
+  [[nodiscard]] bool has_events() const override { return !events_.empty(); }
+  void dispatch_events(std::unique_lock<std::mutex>& lock) override {
     auto events = events_.take();
     lock.unlock();
-    queue::tell(*sink_, std::move(events));
+    queue::dispatch(*sink_, std::move(events));
     lock.lock();
   }
 
@@ -210,7 +209,7 @@ class Controller final : private queue::ReconcileWork {
   engine::EventSink* const sink_;
   queue::EventBuffer events_;
   Core core_;
-  std::function<Reconcile(const Key&, const Turn&)> reconcile_;
+  std::function<Reconcile(const Key&, const RunContext&)> reconcile_;
   queue::ReconcileLoop loop_;  // Last: its threads use the rest.
 };
 

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "damper/base/bounds.h"
 #include "damper/base/check.h"
 #include "damper/base/instant.h"
 #include "damper/base/random.h"
@@ -27,48 +28,50 @@ namespace damper::queue {
 struct ControllerCoreOptions {
   WorkQueueOptions queue{};
   engine::RequeuePolicy retries{};
-  // At once, and at most half of the queue's capacity; one more waits for about its longest
-  // backoff.
+  // Limit of parked keys, at most half of the queue's capacity. A key beyond it is retried after
+  // about the longest backoff instead.
   std::size_t most_parked = 100'000;
 };
-[[nodiscard]] std::optional<std::string> find_error(const ControllerCoreOptions& options);
+[[nodiscard]] inline std::optional<std::string> find_error(const ControllerCoreOptions& options) {
+  return BoundsCheck()
+      .part("queue", find_error(options.queue))
+      .part("retries", engine::find_error(options.retries))
+      .error();
+}
 
-// The last moment for which something can wait: at kNever nothing would ever happen.
+// The latest due time: a key that is due at kNever would never run.
 inline constexpr Instant kLatest = kNever - Duration{1};
 
-// When a key runs again that should have been parked: after half of the longest backoff or more.
-[[nodiscard]] Instant wait_instead_of_parking(const schedule::BackoffOptions& backoff, Instant now,
-                                              double draw) noexcept;
-
-// What a controller has counted, beside what its queue has.
+// The counters of a controller, in addition to QueueStats.
 struct ControllerCounts {
   std::array<std::uint64_t, kFinishNames.size()> finished{};     // by Finish::How
-  std::array<std::uint64_t, kVerdictNames.size()> parked_for{};  // ever, by why
-  std::uint64_t not_parked = 0;                                  // since most_parked were
+  std::array<std::uint64_t, kVerdictNames.size()> parked_for{};  // total, by reason
+  std::uint64_t not_parked = 0;                                  // retried because of most_parked
 };
 
-// What a controller keeps with a key.
+// The payload of a key in a controller's queue.
 struct KeyMemory {
   engine::KeyRecord record;
   Verdict parked_for = Verdict::none;
-  std::string why;       // of the last failure, if it was said; at most kLongestWhy bytes
-  Instant due = kNever;  // of one that is not to run again, since the queue is closed
+  std::string why;       // the last failure's reason, at most kLongestWhy bytes
+  Instant due = kNever;  // of a key that is not run again because the queue is closed
 };
 
-// A ControllerCore is a work queue whose runs may fail: which key runs next, and what becomes of it
-// then. Time is an argument: Controller (controller.h) brings threads, the lab virtual time.
+// A ControllerCore is a work queue whose runs may fail: it selects the key to run next and decides
+// after each run whether the key is retried. Time is an argument: Controller (controller.h) adds
+// threads, the lab adds virtual time.
 //
-// Model: a WorkQueueCore, in which each key carries its engine::KeyRecord, and a Requeue, which
-// decides. next() takes a key from the queue and asks the Requeue; a key that is held goes back to
-// wait. finish() tells the Requeue how the run went and does what it says.
+// Model: a WorkQueueCore, in which the payload of each key is its engine::KeyRecord, and a Requeue,
+// which decides. next() takes a key from the queue and consults the Requeue; a held key is delayed
+// again. finish() reports the result to the Requeue and acts on its decision.
 // Invariants: those of WorkQueueCore and Requeue, and
-//   (1) A key that fails is in the queue until it succeeds or is given up, and then it is parked:
-//       it is never lost. With most_parked of them it waits on, and is not parked until it fails
-//       again.
-//   (2) An event for a parked key runs it, anew: nothing of its past counts. One that came during
-//       its last run does too, and it is not parked. One for a key that waits in its backoff runs
-//       it early, if the budget allows; never before the server said.
-// Thread safety: none. Cost: as the parts'.
+//   (1) A failing key is never lost: it stays in the queue until it succeeds or is parked. While
+//       most_parked keys are parked it is retried instead, and may be parked after its next
+//       failure.
+//   (2) An add of a parked key runs it, without its past failures. So does an add during the run
+//       after which it would be parked. An add of a key in its backoff runs it early, if the budget
+//       allows, but never before the server's Retry-After.
+// Thread safety: none. Cost: that of its parts.
 template <class Key>
 class ControllerCore {
  public:
@@ -79,10 +82,10 @@ class ControllerCore {
   using Unfinished = typename Core::Unfinished;
   static constexpr std::size_t kLongestWhy = 256;
 
-  // The key's name in the log. The view is read at once.
+  // The key's name in events. The view may refer to `scratch`.
   using NameOf = std::string_view (*)(const Key&, std::string& scratch);
 
-  // REQUIRES: !find_error(options). Parents and sink outlive it.
+  // REQUIRES: !find_error(options). Parents and sink must outlive this object.
   explicit ControllerCore(const ControllerCoreOptions& options,
                           engine::DependencyParents parents = {}, engine::EventSink* sink = nullptr,
                           NameOf name_of = default_name)
@@ -101,16 +104,17 @@ class ControllerCore {
 
   struct Run {
     Ticket ticket;
-    std::uint32_t attempt;  // from 1: how often it has run since it was well
-    Duration waited;        // ready, until now
+    std::uint32_t attempt;  // runs since the last success, this one included: from 1
+    Duration waited;        // time in state ready
     Instant deadline;
   };
   struct Next {
     std::optional<Run> run;
-    Instant wake = kNever;      // without a run: when to ask again, unless something is added
-    bool rate_limited = false;  // without a run: a key is ready, and `rate` makes it wait
+    Instant wake = kNever;      // without a run: when to call next() again, at the latest
+    bool rate_limited = false;  // without a run: a key is ready but waits for `rate`
   };
-  // What runs now. Asked again at `wake`, and after every add, revive and finish. 0 <= draw < 1.
+  // The key to run now. Call it again at `wake`, and after every add, revive and finish.
+  // 0 <= draw < 1.
   [[nodiscard]] Next next(Instant now, double draw) {
     for (int looked = 0; looked < kMostHeld; ++looked) {
       const Duration wait = requeue_.rate_wait(now);
@@ -128,13 +132,13 @@ class ControllerCore {
       (void)queue_.done_until(taken->ticket, std::min(admission.until, kLatest), now);
       draw = another_draw(draw);
     }
-    return {std::nullopt, now};  // So many were held: let others in between.
+    return {std::nullopt, now};  // kMostHeld keys were held: return so that others get the lock.
   }
 
-  // The run is over.
-  typename Core::Left finish(Ticket ticket, const Finish& how, Instant now, double draw);
+  // Ends the run with its result.
+  typename Core::AfterRun finish(Ticket ticket, const Finish& how, Instant now, double draw);
 
-  // REQUIRES: the ticket is out. The reference is good until finish().
+  // REQUIRES: the ticket is outstanding. The reference is valid until finish().
   [[nodiscard]] const Key& key(Ticket ticket) const { return queue_.key(ticket); }
 
   struct Parked {
@@ -144,11 +148,11 @@ class ControllerCore {
     Instant since;
     std::string why;
   };
-  // The longest parked first, at most `most`.
+  // At most `most` parked keys, longest parked first.
   [[nodiscard]] std::vector<Parked> parked(std::size_t most = SIZE_MAX);
-  // Lets a parked key run, anew; false when it is not parked.
+  // Queues a parked key without its past failures; false when it is not parked.
   bool revive(View key, Instant now) { return queue_.revive(key, now); }
-  // Lets all of them, and says how many they were.
+  // Revives all parked keys and returns their number.
   std::size_t revive_all(Instant now);
 
   // See WorkQueueCore.
@@ -157,8 +161,8 @@ class ControllerCore {
   [[nodiscard]] bool is_idle() const noexcept { return queue_.is_idle(); }
   [[nodiscard]] bool has_ready(Instant now) { return queue_.has_ready(now); }
   [[nodiscard]] Instant next_due() noexcept { return queue_.next_due(); }
-  [[nodiscard]] std::vector<Unfinished> hand_back(bool ready = true) {
-    std::vector<Unfinished> unfinished = queue_.hand_back(ready);
+  [[nodiscard]] std::vector<Unfinished> hand_back() {
+    std::vector<Unfinished> unfinished = queue_.hand_back();
     for (Unfinished& left : unfinished) left.due = std::min(left.due, left.payload.due);
     std::stable_sort(unfinished.begin(), unfinished.end(),
                      [](const Unfinished& a, const Unfinished& b) { return a.due < b.due; });
@@ -170,15 +174,15 @@ class ControllerCore {
 
  private:
   static constexpr int kMostHeld = 64;  // in one next()
-  using Left = typename Core::Left;
+  using AfterRun = typename Core::AfterRun;
 
   static std::string_view default_name(const Key& key, std::string& scratch);
-  // The key waits for hand_back(), which says `due`.
-  Left set_aside(Ticket ticket, Instant due, Instant now) {
+  // Keeps the key for hand_back(), which returns it with `due`.
+  AfterRun keep_unfinished(Ticket ticket, Instant due, Instant now) {
     queue_.payload(ticket).due = due;
     return queue_.done_until(ticket, kLatest, now);
   }
-  Left park(Ticket ticket, const engine::Requeue::Next& next, Instant now);
+  AfterRun park(Ticket ticket, const engine::Requeue::Next& next, Instant now);
   void emit(std::string_view key, const engine::Requeue::Next& next, Instant now);
 
   const ControllerCoreOptions options_;
@@ -192,17 +196,19 @@ class ControllerCore {
 
 template <class Key>
 auto ControllerCore<Key>::finish(Ticket ticket, const Finish& how, Instant now, double draw)
-    -> Left {
-  if (!queue_.is_out(ticket)) return queue_.done(ticket, now);  // Counted there.
+    -> AfterRun {
+  if (!queue_.is_outstanding(ticket)) return queue_.done(ticket, now);  // Counts it.
   ++counts_.finished[static_cast<std::size_t>(how.how)];
   Memory& memory = queue_.payload(ticket);
   const decide::Report report = report_of(how, queue_.is_closed());
   engine::Requeue::Next next = requeue_.on_outcome(memory.record, report, now, draw);
   if (next.what == engine::Requeue::What::park &&
-      queue_.parked_size() >= most_parked_) {  // Not lost, nor forgotten: it waits long.
+      queue_.parked_size() >= most_parked_) {  // Retried after half of the longest backoff or more.
     ++counts_.not_parked;
-    memory.record.retry_at = std::max(wait_instead_of_parking(options_.retries.backoff, now, draw),
-                                      memory.record.not_before);
+    const Duration cap = options_.retries.backoff.cap;
+    const Duration wait = schedule::Backoff().next(
+        {.jitter = schedule::Jitter::equal, .base = cap, .cap = cap}, 0, draw);
+    memory.record.retry_at = std::max(damper::add(now, wait), memory.record.not_before);
     next = {.what = engine::Requeue::What::wait, .due = memory.record.retry_at};
   }
   if (report.outcome != decide::Outcome::success && report.outcome != decide::Outcome::cancelled) {
@@ -213,30 +219,31 @@ auto ControllerCore<Key>::finish(Ticket ticket, const Finish& how, Instant now, 
     std::string scratch;
     emit(name_of_(queue_.key(ticket), scratch), next, now);
   }
-  // Closed, what did not run or asked to run again is handed back. To run it until the end comes
-  // would never empty the queue.
+  // After close(), a cancelled or requeued key is handed back: running it again would never empty
+  // the queue.
   const bool closed = queue_.is_closed();
-  if (closed && report.outcome == decide::Outcome::cancelled) return set_aside(ticket, now, now);
+  if (closed && report.outcome == decide::Outcome::cancelled)
+    return keep_unfinished(ticket, now, now);
   if (next.what == engine::Requeue::What::wait) {
     return queue_.done_until(ticket, std::min(next.due, kLatest), now);
   }
   memory = {};
   if (how.how == Finish::How::done) return queue_.done(ticket, now);
   const Instant due = std::min(damper::add(now, how.after), kLatest);
-  return closed ? set_aside(ticket, due, now) : queue_.done_until(ticket, due, now);
+  return closed ? keep_unfinished(ticket, due, now) : queue_.done_until(ticket, due, now);
 }
 
 template <class Key>
 auto ControllerCore<Key>::park(Ticket ticket, const engine::Requeue::Next& next, Instant now)
-    -> Left {
-  std::string key;  // Of its own: when it is parked the ticket is not out any more.
+    -> AfterRun {
+  std::string key;  // A copy: park() ends the validity of the ticket.
   if (sink_ != nullptr) {
     std::string scratch;
     key = name_of_(queue_.key(ticket), scratch);
   }
   queue_.payload(ticket).parked_for = next.verdict;
-  const Left left = queue_.park(ticket, now);
-  if (left == Left::parked) {
+  const AfterRun left = queue_.park(ticket, now);
+  if (left == AfterRun::parked) {
     ++counts_.parked_for[static_cast<std::size_t>(next.verdict)];
     if (sink_ != nullptr) emit(key, next, now);
   }
@@ -278,7 +285,7 @@ auto ControllerCore<Key>::parked(std::size_t most) -> std::vector<Parked> {
   return parked;
 }
 
-// Strings and numbers have a name of their own; others are told apart by their hash.
+// Strings and integers are their own name; other keys are identified by their hash.
 template <class Key>
 std::string_view ControllerCore<Key>::default_name(const Key& key, std::string& scratch) {
   if constexpr (std::convertible_to<const Key&, std::string_view>) {

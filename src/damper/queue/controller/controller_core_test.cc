@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 using decide::Outcome;
 using How = Finish::How;
 using Core = ControllerCore<std::string>;
-using Left = Core::Core::Left;
+using AfterRun = Core::Core::AfterRun;
 
 constexpr Instant kStart{1000s};
 
@@ -45,7 +45,7 @@ Core::Run next(Core& core, Instant now = kStart) {
   return found.run.value_or(Core::Run{});
 }
 // Runs the next key, which ends at once.
-Left run(Core& core, const Finish& how, Instant now = kStart) {
+AfterRun run(Core& core, const Finish& how, Instant now = kStart) {
   return core.finish(next(core, now).ticket, how, now, 0.5);
 }
 // When to ask again, as there is nothing to run now.
@@ -64,7 +64,7 @@ TEST(ControllerCore, AKeyRunsAndIsGone) {
   EXPECT_EQ(run.attempt, 1u);
   EXPECT_EQ(run.waited, 3ms);
   EXPECT_EQ(run.deadline, kStart + 3ms + 30s);
-  EXPECT_EQ(core.finish(run.ticket, kDone, kStart + 4ms, 0.5), Left::gone);
+  EXPECT_EQ(core.finish(run.ticket, kDone, kStart + 4ms, 0.5), AfterRun::removed);
   EXPECT_TRUE(core.is_idle());
   EXPECT_EQ(core.counts().finished, (std::array<std::uint64_t, 4>{1, 0, 0, 0}));
 }
@@ -76,11 +76,11 @@ TEST(ControllerCore, AFailureComesBackAfterItsBackoffUntilItIsWell) {
   for (std::uint32_t attempt = 1; attempt <= 5; ++attempt) {
     const Core::Run run = next(core, now);
     EXPECT_EQ(run.attempt, attempt);
-    EXPECT_EQ(core.finish(run.ticket, kFailed, now, 0.5), Left::delayed);
+    EXPECT_EQ(core.finish(run.ticket, kFailed, now, 0.5), AfterRun::delayed);
     EXPECT_EQ(wake(core, now), now + 5ms * (1 << attempt));  // 10, 20, 40, ... ms.
     now = wake(core, now);
   }
-  EXPECT_EQ(run(core, kDone, now), Left::gone);
+  EXPECT_EQ(run(core, kDone, now), AfterRun::removed);
   (void)add(core, "a", now);
   EXPECT_EQ(next(core, now).attempt, 1u);
 }
@@ -88,12 +88,12 @@ TEST(ControllerCore, AFailureComesBackAfterItsBackoffUntilItIsWell) {
 TEST(ControllerCore, RequeueAfterForgetsFirstAndThenWaits) {
   Core core(plain());
   (void)add(core, "a");
-  EXPECT_EQ(run(core, kFailed), Left::delayed);
-  EXPECT_EQ(run(core, requeue(30s), kStart + 10ms), Left::delayed);
+  EXPECT_EQ(run(core, kFailed), AfterRun::delayed);
+  EXPECT_EQ(run(core, requeue(30s), kStart + 10ms), AfterRun::delayed);
   EXPECT_EQ(wake(core, kStart + 10ms), kStart + 10ms + 30s);
   const Core::Run again = next(core, kStart + 10ms + 30s);
   EXPECT_EQ(again.attempt, 1u);
-  EXPECT_EQ(core.finish(again.ticket, requeue(-5s), kStart + 31s, 0.5), Left::ready);
+  EXPECT_EQ(core.finish(again.ticket, requeue(-5s), kStart + 31s, 0.5), AfterRun::ready);
 }
 
 TEST(ControllerCore, RequeueAfterAndAnAddMeanwhileAreOneRunAtTheEarlierTime) {
@@ -101,15 +101,15 @@ TEST(ControllerCore, RequeueAfterAndAnAddMeanwhileAreOneRunAtTheEarlierTime) {
   (void)add(core, "a");
   const Core::Run first = next(core);
   EXPECT_EQ(core.add("a", {}, kStart + 5s, kStart).added, Added::marked);
-  EXPECT_EQ(core.finish(first.ticket, requeue(30s), kStart + 1s, 0.5), Left::delayed);
+  EXPECT_EQ(core.finish(first.ticket, requeue(30s), kStart + 1s, 0.5), AfterRun::delayed);
   EXPECT_EQ(wake(core, kStart + 1s), kStart + 5s);
-  EXPECT_EQ(run(core, kDone, kStart + 5s), Left::gone);
+  EXPECT_EQ(run(core, kDone, kStart + 5s), AfterRun::removed);
 }
 
 TEST(ControllerCore, ATerminalFailureIsParkedWithItsReason) {
   Core core(plain());
   (void)add(core, "a");
-  EXPECT_EQ(run(core, kTerminal, kStart + 1s), Left::parked);
+  EXPECT_EQ(run(core, kTerminal, kStart + 1s), AfterRun::parked);
   EXPECT_EQ(wake(core, kStart + 1s), kNever);
   const auto parked = core.parked();
   ASSERT_EQ(parked.size(), 1u);
@@ -128,9 +128,9 @@ TEST(ControllerCore, TrapQ11_ABrokenKeyIsParkedAndCountedAndListedTheLongestFirs
   Instant now = kStart;
   for (const char* key : {"a", "b"}) {
     (void)add(core, key, now);
-    EXPECT_EQ(run(core, kFailed, now), Left::delayed);
-    EXPECT_EQ(run(core, kFailed, now + 10ms), Left::delayed);
-    EXPECT_EQ(run(core, kFailed, now + 30ms), Left::parked);
+    EXPECT_EQ(run(core, kFailed, now), AfterRun::delayed);
+    EXPECT_EQ(run(core, kFailed, now + 10ms), AfterRun::delayed);
+    EXPECT_EQ(run(core, kFailed, now + 30ms), AfterRun::parked);
     now += 1s;
   }
   EXPECT_EQ(core.stats(now).parked, 2u);
@@ -146,7 +146,7 @@ TEST(ControllerCore, AnAddAndAReviveRunAParkedKeyAnew) {  // Invariant (2).
   Core core(plain());
   for (const char* key : {"a", "b", "c"}) {
     (void)add(core, key);
-    EXPECT_EQ(run(core, kTerminal), Left::parked);
+    EXPECT_EQ(run(core, kTerminal), AfterRun::parked);
   }
   EXPECT_EQ(add(core, "a"), Added::queued);
   EXPECT_EQ(next(core).attempt, 1u);
@@ -164,7 +164,7 @@ TEST(ControllerCore, AnEventDuringItsLastRunRunsAKeyAnewInsteadOfParkingIt) {  /
   (void)add(core, "a");
   const Core::Run run = next(core);
   EXPECT_EQ(add(core, "a"), Added::marked);
-  EXPECT_EQ(core.finish(run.ticket, kTerminal, kStart, 0.5), Left::ready);
+  EXPECT_EQ(core.finish(run.ticket, kTerminal, kStart, 0.5), AfterRun::ready);
   EXPECT_EQ(core.counts().parked_for[static_cast<std::size_t>(Verdict::permanent)], 0u);
   EXPECT_EQ(next(core).attempt, 1u);
 }
@@ -176,7 +176,7 @@ TEST(ControllerCore, AnEventRunsAWaitingKeyEarlyIfTheBudgetAllows) {  // Invaria
   Core core(options);
   for (const char* key : {"a", "b"}) {
     (void)add(core, key);
-    EXPECT_EQ(run(core, kFailed), Left::delayed);
+    EXPECT_EQ(run(core, kFailed), AfterRun::delayed);
   }
   EXPECT_EQ(add(core, "a", kStart + 1s), Added::merged);
   EXPECT_EQ(next(core, kStart + 1s).attempt, 2u);
@@ -190,7 +190,7 @@ TEST(ControllerCore, AnEventNeverRunsAKeyBeforeTheServerSaid) {  // Invariant (2
   (void)add(core, "a");
   Finish told = kFailed;
   told.report.retry_after = 30s;
-  EXPECT_EQ(run(core, told), Left::delayed);
+  EXPECT_EQ(run(core, told), AfterRun::delayed);
   EXPECT_EQ(wake(core), kStart + 30s + 10ms);
   (void)add(core, "a", kStart + 1s);
   EXPECT_EQ(wake(core, kStart + 1s), kStart + 30s + 10ms);
@@ -201,12 +201,12 @@ TEST(ControllerCore, AServerThatSaysNeverLosesNoKey) {  // Invariant (1).
   (void)add(core, "a");
   Finish never = kFailed;
   never.report.retry_after = kForever;
-  EXPECT_EQ(run(core, never), Left::delayed);
+  EXPECT_EQ(run(core, never), AfterRun::delayed);
   (void)add(core, "a", kStart + 1s);  // Held, and still there.
   EXPECT_EQ(wake(core, kStart + 1s), kLatest);
   EXPECT_EQ(core.stats(kStart + 1s).delayed, 1u);
   (void)add(core, "b");
-  EXPECT_EQ(run(core, requeue(kForever)), Left::delayed);
+  EXPECT_EQ(run(core, requeue(kForever)), AfterRun::delayed);
   EXPECT_EQ(core.add("c", {}, kNever, kStart).added, Added::delayed);
   EXPECT_EQ(core.hand_back().size(), 3u);
 }
@@ -216,16 +216,16 @@ TEST(ControllerCore, MoreThanMostParkedWaitLongAndAreNotLost) {  // Invariant (1
   options.most_parked = 1;
   Core core(options);
   (void)add(core, "a");
-  EXPECT_EQ(run(core, kTerminal), Left::parked);
+  EXPECT_EQ(run(core, kTerminal), AfterRun::parked);
   (void)add(core, "b");
-  EXPECT_EQ(run(core, kTerminal), Left::delayed);
+  EXPECT_EQ(run(core, kTerminal), AfterRun::delayed);
   EXPECT_EQ(wake(core), kStart + 75s);  // Between half of 100 s and all of it, by the draw.
   EXPECT_EQ(core.counts().not_parked, 1u);
   EXPECT_TRUE(core.revive("a", kStart));
-  EXPECT_EQ(run(core, kDone), Left::gone);
+  EXPECT_EQ(run(core, kDone), AfterRun::removed);
   const Core::Run again = next(core, kStart + 75s);
   EXPECT_EQ(again.attempt, 2u);
-  EXPECT_EQ(core.finish(again.ticket, kTerminal, kStart + 75s, 0.5), Left::parked);
+  EXPECT_EQ(core.finish(again.ticket, kTerminal, kStart + 75s, 0.5), AfterRun::parked);
   EXPECT_EQ(core.parked()[0].failures, 2u);
 }
 
@@ -237,7 +237,7 @@ TEST(ControllerCore, AKeyThatCouldNotBeParkedStillObeysTheServer) {
   (void)add(core, "a");
   Finish told = kFailed;
   told.report.retry_after = 1h;
-  EXPECT_EQ(run(core, told), Left::delayed);
+  EXPECT_EQ(run(core, told), AfterRun::delayed);
   EXPECT_EQ(wake(core), kStart + 1h);
   (void)add(core, "a", kStart + 1s);
   EXPECT_EQ(wake(core, kStart + 1s), kStart + 1h);
@@ -248,7 +248,7 @@ TEST(ControllerCore, TheRateIsWaitedForOnlyWhileAKeyIsReady) {
   options.retries.rate = {.rate_per_second = 10, .burst = 1};
   Core core(options);
   (void)add(core, "a");
-  EXPECT_EQ(run(core, kDone), Left::gone);
+  EXPECT_EQ(run(core, kDone), AfterRun::removed);
   EXPECT_EQ(wake(core), kNever);  // Nothing to wait for.
   (void)add(core, "b");
   const auto limited = core.next(kStart, 0.5);
@@ -262,7 +262,7 @@ TEST(ControllerCore, OneQuestionHoldsSoManyKeysAndNoMore) {
   Core core(plain());
   for (int i = 0; i < 100; ++i) {
     (void)add(core, std::to_string(i));
-    EXPECT_EQ(run(core, kFailed), Left::delayed);
+    EXPECT_EQ(run(core, kFailed), AfterRun::delayed);
   }
   core.requeue().switches().set(admit::Switch::retries, {.off = true});
   const Instant now = kStart + 1s;
@@ -275,7 +275,7 @@ TEST(ControllerCore, OneQuestionHoldsSoManyKeysAndNoMore) {
 TEST(ControllerCore, TheKillSwitchHoldsWhatWaitsAndHealthyKeysGoOn) {
   Core core(plain());
   (void)add(core, "failing");
-  EXPECT_EQ(run(core, kFailed), Left::delayed);
+  EXPECT_EQ(run(core, kFailed), AfterRun::delayed);
   core.requeue().switches().set(admit::Switch::retries, {.off = true});
   (void)add(core, "healthy", kStart + 1s);
   EXPECT_EQ(core.key(next(core, kStart + 1s).ticket), "healthy");
@@ -288,12 +288,12 @@ TEST(ControllerCore, ACancelledRunIsHandedBackWhenItStopsAndIsATimeoutBefore) {
   const Finish cancelled{.how = How::failed, .report = {.outcome = Outcome::cancelled}};
   Core core(plain());
   (void)add(core, "a");
-  EXPECT_EQ(run(core, cancelled), Left::delayed);  // Not at once, for ever.
+  EXPECT_EQ(run(core, cancelled), AfterRun::delayed);  // Not at once, for ever.
   const Core::Run last = next(core, kStart + 10ms);
   EXPECT_EQ(last.attempt, 2u);
   core.close();
   EXPECT_EQ(add(core, "b"), Added::closed);
-  EXPECT_EQ(core.finish(last.ticket, cancelled, kStart + 20ms, 0.5), Left::delayed);
+  EXPECT_EQ(core.finish(last.ticket, cancelled, kStart + 20ms, 0.5), AfterRun::delayed);
   EXPECT_FALSE(core.next(kStart + 1h, 0.5).run);  // A drain does not run it again and again.
   const auto unfinished = core.hand_back();
   ASSERT_EQ(unfinished.size(), 1u);
@@ -309,8 +309,8 @@ TEST(ControllerCore, WhatAsksToRunAgainAfterTheCloseIsHandedBack) {
   const Core::Run later = next(core);
   const Core::Run soon = next(core);
   core.close();
-  EXPECT_EQ(core.finish(soon.ticket, requeue(0s), kStart, 0.5), Left::delayed);
-  EXPECT_EQ(core.finish(later.ticket, requeue(1min), kStart, 0.5), Left::delayed);
+  EXPECT_EQ(core.finish(soon.ticket, requeue(0s), kStart, 0.5), AfterRun::delayed);
+  EXPECT_EQ(core.finish(later.ticket, requeue(1min), kStart, 0.5), AfterRun::delayed);
   EXPECT_FALSE(core.next(kStart + 1h, 0.5).run);
   EXPECT_TRUE(core.is_idle());
   const auto unfinished = core.hand_back();
@@ -325,9 +325,9 @@ TEST(ControllerCore, ParkedKeysFillAtMostHalfOfTheQueue) {
   options.queue.capacity = 4;
   Core core(options);
   for (const char* key : {"a", "b", "c"}) (void)add(core, key);
-  EXPECT_EQ(run(core, kTerminal), Left::parked);
-  EXPECT_EQ(run(core, kTerminal), Left::parked);
-  EXPECT_EQ(run(core, kTerminal), Left::delayed);  // It waits long instead.
+  EXPECT_EQ(run(core, kTerminal), AfterRun::parked);
+  EXPECT_EQ(run(core, kTerminal), AfterRun::parked);
+  EXPECT_EQ(run(core, kTerminal), AfterRun::delayed);  // It waits long instead.
   EXPECT_EQ(core.counts().not_parked, 1u);
   EXPECT_EQ(add(core, "d"), Added::queued);
 }
@@ -336,8 +336,8 @@ TEST(ControllerCore, AStaleTicketChangesNothing) {  // Trap Q2.
   Core core(plain());
   (void)add(core, "a");
   const Core::Run run = next(core);
-  EXPECT_EQ(core.finish(run.ticket, kDone, kStart, 0.5), Left::gone);
-  EXPECT_EQ(core.finish(run.ticket, kTerminal, kStart, 0.5), Left::stale);
+  EXPECT_EQ(core.finish(run.ticket, kDone, kStart, 0.5), AfterRun::removed);
+  EXPECT_EQ(core.finish(run.ticket, kTerminal, kStart, 0.5), AfterRun::stale);
   EXPECT_EQ(core.stats(kStart).spurious_done, 1u);
   EXPECT_EQ(core.counts().finished, (std::array<std::uint64_t, 4>{1, 0, 0, 0}));
 }
@@ -347,7 +347,7 @@ TEST(ControllerCore, AReasonIsCut) {
   (void)add(core, "a");
   Finish long_story = kTerminal;
   long_story.why = std::string(255, 'x') + "\xC3\xA9";
-  EXPECT_EQ(run(core, long_story), Left::parked);
+  EXPECT_EQ(run(core, long_story), AfterRun::parked);
   EXPECT_EQ(core.parked()[0].why, std::string(255, 'x'));
 }
 
@@ -397,14 +397,14 @@ TEST(ControllerCore, KeysThatAreNoTextHaveANameToo) {
   EXPECT_EQ(heard.text, "parked 42 1 0 permanent;");
 }
 
-TEST(ControllerCore, OptionsThatCannotBeAreSaidInOneSentence) {
+TEST(ControllerCore, ABadOptionIsNamedWithItsValueAndBound) {
   EXPECT_EQ(find_error(ControllerCoreOptions{}), std::nullopt);
   ControllerCoreOptions options;
   options.queue.capacity = 0;
-  EXPECT_EQ(find_error(options), "queue: capacity must be 1 to 50,000,000 keys");
+  EXPECT_EQ(find_error(options), "queue.capacity is 0; it must be from 1 to 50000000");
   options = {};
   options.retries.max_attempts = -1;
-  EXPECT_EQ(find_error(options), "retries: max_attempts is -1; it must be from 0 to 1000000");
+  EXPECT_EQ(find_error(options), "retries.max_attempts is -1; it must be from 0 to 1000000");
 }
 
 // Invariant (1), over random scripts: every key whose last add was taken has run after it and was
@@ -450,8 +450,8 @@ TEST(ControllerCore, NoKeyIsEverLost) {
                                 .report = {.outcome = Outcome::overload,
                                            .retry_after = below(2) == 0 ? kForever : 2s}}};
         const Finish& how = ways[below(5)];
-        const Left left = core.finish(run.ticket, how, now, random.draw());
-        if (left == Left::gone) {
+        const AfterRun left = core.finish(run.ticket, how, now, random.draw());
+        if (left == AfterRun::removed) {
           ASSERT_EQ(how.how, How::done) << "seed " << seed;
           owed.erase(key);
         }
@@ -465,7 +465,7 @@ TEST(ControllerCore, NoKeyIsEverLost) {
     core.close();
     const Finish cancelled{.how = How::failed, .report = {.outcome = Outcome::cancelled}};
     for (const auto& [key, run] : out) {
-      ASSERT_NE(core.finish(run.ticket, cancelled, now, 0.5), Left::gone) << "seed " << seed;
+      ASSERT_NE(core.finish(run.ticket, cancelled, now, 0.5), AfterRun::removed) << "seed " << seed;
     }
     std::set<std::string> back;
     for (const auto& unfinished : core.hand_back()) back.insert(unfinished.key);

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "damper/admit/retry_budget.h"
+#include "damper/base/bounds.h"
 #include "damper/base/histogram.h"
 #include "damper/engine/event.h"
 #include "damper/engine/requeue.h"
@@ -15,25 +16,23 @@
 
 namespace damper {
 
-// What can be configured about a Controller. The defaults are safe; see RequeuePolicy for those of
-// `retries`.
+// The options of a Controller. The defaults are safe; see RequeuePolicy for those of `retries`.
 struct ControllerOptions {
+  static constexpr Range<int> kWorkers{1, 1000};
+
   std::string name = "controller";  // in metrics
-  int workers = 1;                  // threads; 1 to 1000
-  queue::WorkQueueOptions queue{};  // its bounds, priorities and groups
+  int workers = 1;                  // threads
+  queue::WorkQueueOptions queue{};  // bounds, priorities and groups
   engine::RequeuePolicy retries{};  // backoff, attempts, budget, rate, deadline
-  // At once, and at most half of the queue's capacity; one more waits for about its longest
-  // backoff.
+  // Limit of parked keys, at most half of the queue's capacity. A key beyond it is retried after
+  // about the longest backoff instead.
   std::size_t most_parked = 100'000;
-  bool owns_retries = true;                     // guarded calls in a run do not retry on their own
-  engine::EventSink* sink = nullptr;            // hears of transitions; outlives the controller
-  admit::RetryBudget* parent_budget = nullptr;  // the process's, if there is one; outlives it
+  bool owns_retries = true;                     // guarded calls in a run do not retry themselves
+  engine::EventSink* sink = nullptr;            // receives transitions; outlives the controller
+  admit::RetryBudget* parent_budget = nullptr;  // of the process, if any; outlives the controller
 };
 
-// One sentence on what is wrong with the options; nothing when they are valid.
-[[nodiscard]] std::optional<std::string> find_error(const ControllerOptions& options);
-
-// What a controller has counted and what it holds, at one moment.
+// The state and the counters of a controller at one moment.
 struct ControllerStats {
   queue::QueueStats queue;
   queue::ControllerCounts runs;
@@ -45,16 +44,26 @@ struct ControllerStats {
 
 namespace queue {
 
-[[nodiscard]] ControllerCoreOptions core_options(const ControllerOptions& options);
+[[nodiscard]] inline ControllerCoreOptions core_options(const ControllerOptions& options) {
+  return {.queue = options.queue, .retries = options.retries, .most_parked = options.most_parked};
+}
 
-// Where a controller's times are kept, for metrics.
+// The histograms of a controller.
 struct ControllerTimes {
-  Histogram waits;       // of keys, from ready to under way
+  Histogram waits;       // of keys, from ready to running
   Histogram works;       // of runs
-  Histogram rate_waits;  // of runs: how long `rate` kept a worker from a key that was ready
+  Histogram rate_waits;  // of runs: time that a ready key waited for `rate`
 };
 
 }  // namespace queue
+
+// One sentence about the first invalid option; nullopt when all are valid.
+[[nodiscard]] inline std::optional<std::string> find_error(const ControllerOptions& options) {
+  BoundsCheck check;
+  check.field("workers", options.workers, options.kWorkers);
+  if (auto error = check.error()) return error;
+  return queue::find_error(queue::core_options(options));
+}
 }  // namespace damper
 
 #endif  // DAMPER_QUEUE_CONTROLLER_CONTROLLER_OPTIONS_H_

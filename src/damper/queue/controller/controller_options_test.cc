@@ -5,15 +5,16 @@
 namespace damper {
 namespace {
 
-TEST(ControllerOptions, WhatCannotBeIsSaidInOneSentence) {
+TEST(ControllerOptions, ABadOptionIsNamedWithItsValueAndBound) {
   EXPECT_EQ(find_error(ControllerOptions{}), std::nullopt);
   EXPECT_EQ(find_error(ControllerOptions{.workers = 1000}), std::nullopt);
-  EXPECT_EQ(find_error(ControllerOptions{.workers = 0}), "workers must be 1 to 1000");
-  EXPECT_EQ(find_error(ControllerOptions{.workers = 1001}), "workers must be 1 to 1000");
+  EXPECT_EQ(find_error(ControllerOptions{.workers = 0}), "workers is 0; it must be from 1 to 1000");
+  EXPECT_EQ(find_error(ControllerOptions{.workers = 1001}),
+            "workers is 1001; it must be from 1 to 1000");
   EXPECT_EQ(find_error(ControllerOptions{.queue = {.capacity = 0}}),
-            "queue: capacity must be 1 to 50,000,000 keys");
+            "queue.capacity is 0; it must be from 1 to 50000000");
   EXPECT_EQ(find_error(ControllerOptions{.retries = {.max_attempts = -1}}),
-            "retries: max_attempts is -1; it must be from 0 to 1000000");
+            "retries.max_attempts is -1; it must be from 0 to 1000000");
 }
 
 TEST(ControllerOptions, ReachTheCore) {

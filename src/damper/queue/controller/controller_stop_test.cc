@@ -25,10 +25,10 @@ TEST(ControllerStop, WhatIsUnderWayMayFinishWithinItsGrace) {
   std::latch running(1);
   std::latch go(1);
   std::atomic<bool> finished = false;
-  Controller<std::string> controller(quick(), [&](const std::string&, const Turn& turn) {
+  Controller<std::string> controller(quick(), [&](const std::string&, const RunContext& context) {
     running.count_down();
     go.wait();
-    EXPECT_FALSE(turn.stop().stop_requested());
+    EXPECT_FALSE(context.stop().stop_requested());
     finished = true;
     return done();
   });
@@ -48,9 +48,9 @@ TEST(ControllerStop, WhatIsUnderWayMayFinishWithinItsGrace) {
 
 TEST(ControllerStop, AfterItsGraceItIsAskedToStopAndHandedBack) {
   std::latch running(1);
-  Controller<std::string> controller(quick(), [&](const std::string&, const Turn& turn) {
+  Controller<std::string> controller(quick(), [&](const std::string&, const RunContext& context) {
     running.count_down();
-    wait_for(turn.stop());
+    wait_for(context.stop());
     return Reconcile(failed(Outcome::cancelled));
   });
   controller.add("a");
@@ -113,9 +113,9 @@ TEST(ControllerStop, ADrainRunsWhatIsReadyAndWhatIsAddedBySomethingUnderWay) {  
 
 TEST(ControllerStop, ADrainThatTakesTooLongHandsBackTheRest) {
   std::latch running(1);
-  Controller<int> controller(quick(), [&](const int& key, const Turn& turn) {
+  Controller<int> controller(quick(), [&](const int& key, const RunContext& context) {
     running.count_down();
-    wait_for(turn.stop());
+    wait_for(context.stop());
     return key == 0 ? done() : Reconcile(failed(Outcome::cancelled));
   });
   controller.add(0);
@@ -171,9 +171,9 @@ TEST(ControllerStop, TheDestructorStops) {
   std::latch running(1);
   std::atomic<bool> ended = false;
   {
-    Controller<int> controller(quick(), [&](const int&, const Turn& turn) {
+    Controller<int> controller(quick(), [&](const int&, const RunContext& context) {
       running.count_down();
-      wait_for(turn.stop());
+      wait_for(context.stop());
       ended = true;
       return done();
     });
@@ -195,15 +195,15 @@ TEST(ControllerStop, LosesNothing) {
     std::array<std::atomic<int>, kKeys> wanted{};
     std::array<std::atomic<int>, kKeys> done_for{};
     Controller<std::size_t> controller(
-        options, [&](const std::size_t& key, const Turn& turn) -> Reconcile {
+        options, [&](const std::size_t& key, const RunContext& context) -> Reconcile {
           const int saw = wanted[key];
-          switch ((static_cast<std::size_t>(saw) * 31 + key + turn.attempt()) % 7) {
+          switch ((static_cast<std::size_t>(saw) * 31 + key + context.attempt()) % 7) {
             case 0:
               return failed(Outcome::transient);
             case 1:
               return terminal("no");
             case 2:
-              return requeue_after(turn.attempt() % 2 == 0 ? 1us : 1h);
+              return requeue_after(context.attempt() % 2 == 0 ? 1us : 1h);
             case 3:
               throw std::runtime_error("bug");
             default:

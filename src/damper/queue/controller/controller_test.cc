@@ -44,8 +44,8 @@ TEST(Controller, RunsWhatIsAdded) {
 TEST(Controller, AFailedKeyRunsAgainUntilItIsWellAndIsToldWhichAttemptItIs) {
   std::vector<std::uint32_t> attempts;
   std::latch well(1);
-  Controller<std::string> controller(quick(), [&](const std::string&, const Turn& turn) {
-    attempts.push_back(turn.attempt());
+  Controller<std::string> controller(quick(), [&](const std::string&, const RunContext& context) {
+    attempts.push_back(context.attempt());
     if (attempts.size() < 4) return Reconcile(failed(Outcome::transient));
     well.count_down();
     return done();
@@ -150,9 +150,9 @@ TEST(Controller, AnExceptionIsAFailureAndTheWorkerGoesOn) {  // Invariant (3).
 TEST(Controller, AParkedKeyIsListedAndRunsAnewWhenRevivedOrAdded) {  // Trap Q11.
   std::atomic<bool> broken = true;
   std::atomic<int> well = 0;
-  Controller<std::string> controller(quick(2), [&](const std::string&, const Turn& turn) {
+  Controller<std::string> controller(quick(2), [&](const std::string&, const RunContext& context) {
     if (broken) return terminal("no such template");
-    EXPECT_EQ(turn.attempt(), 1u);
+    EXPECT_EQ(context.attempt(), 1u);
     ++well;
     return done();
   });
@@ -174,9 +174,9 @@ TEST(Controller, ItsDeadlineAsksARunToStopAndAnOverrunIsCounted) {
   ControllerOptions options = quick();
   options.retries.timeout = 20ms;
   options.retries.max_attempts = 2;
-  Controller<std::string> controller(options, [&](const std::string&, const Turn& turn) {
-    wait_for(turn.stop());
-    EXPECT_GE(run::now(), turn.deadline());
+  Controller<std::string> controller(options, [&](const std::string&, const RunContext& context) {
+    wait_for(context.stop());
+    EXPECT_GE(run::now(), context.deadline());
     return Reconcile(failed(Outcome::cancelled));
   });
   controller.add("slow");
@@ -195,11 +195,11 @@ TEST(Controller, AGuardedCallInsideInheritsTheDeadlineAndLeavesRetryingToTheCont
     options.retries.max_attempts = 1;
     std::optional<std::uint32_t> attempts;
     std::string why;
-    Controller<std::string> controller(options, [&](const std::string&, const Turn& turn) {
-      EXPECT_EQ(run::Scope::deadline().at(), turn.deadline());
+    Controller<std::string> controller(options, [&](const std::string&, const RunContext& context) {
+      EXPECT_EQ(run::Scope::deadline().at(), context.deadline());
       EXPECT_EQ(run::Scope::retry_owner(), owns_retries ? options.name : "");
       const auto result = call(api, {.idempotent = true}, [&](const Attempt& attempt) {
-        EXPECT_LE(attempt.deadline(), turn.deadline());
+        EXPECT_LE(attempt.deadline(), context.deadline());
         return Outcome::transient;
       });
       attempts = result.attempts();
@@ -217,8 +217,8 @@ TEST(Controller, TheKillSwitchHoldsWhatFailedAndFirstRunsGoOn) {  // Trap K1.
   for (const bool whole_process : {false, true}) {
     std::atomic<int> retries = 0;
     std::atomic<int> firsts = 0;
-    Controller<int> controller(quick(2), [&](const int& key, const Turn& turn) {
-      ++(turn.attempt() == 1 ? firsts : retries);
+    Controller<int> controller(quick(2), [&](const int& key, const RunContext& context) {
+      ++(context.attempt() == 1 ? firsts : retries);
       return key == 0 ? Reconcile(failed(Outcome::transient)) : done();
     });
     admit::Switches& scope = whole_process ? damper::switches() : controller.switches();
@@ -242,8 +242,8 @@ TEST(Controller, TwoControllersDoNotDisturbEachOtherButShareTheProcesssBudget) {
   ControllerOptions options = quick();
   options.parent_budget = &process;
   std::atomic<int> retries = 0;
-  const auto fails = [&](const int&, const Turn& turn) -> Reconcile {
-    if (turn.attempt() > 1) ++retries;
+  const auto fails = [&](const int&, const RunContext& context) -> Reconcile {
+    if (context.attempt() > 1) ++retries;
     return failed(Outcome::transient);
   };
   Controller<int> one(options, fails);

@@ -18,7 +18,7 @@ std::string text_of(const std::exception_ptr& exception) {
   } catch (const std::exception& error) {
     return error.what();
   } catch (...) {
-    return "an exception that is no std::exception";
+    return "an exception that is not a std::exception";
   }
 }
 
@@ -29,7 +29,7 @@ std::string text_of(const Failure& failure) {
   return std::string(decide::name(failure.report.outcome));
 }
 
-// Of a call that no attempt came back from: as its verdict says.
+// The outcome for a call that made no attempt.
 Outcome outcome_of(Verdict verdict) {
   switch (verdict) {
     case Verdict::permanent:
@@ -93,7 +93,7 @@ Reconcile failed_by_exception() {
     throw;
   } catch (const std::system_error& error) {
     failure.report = failed(error.code()).error.report;
-  } catch (...) {  // A bug, or a moment's trouble: the cap on attempts tells them apart.
+  } catch (...) {  // Transient: max_attempts stops the retries if it is a bug.
   }
   return unexpected(std::move(failure));
 }

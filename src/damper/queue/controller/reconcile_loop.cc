@@ -14,14 +14,15 @@
 namespace damper::queue {
 namespace {
 
-// Which loop this thread works for.
+// The loop of this worker thread.
 thread_local const ReconcileLoop* this_threads_loop = nullptr;
 
-// Asks a run to stop when its deadline comes.
+// Requests the stop of a run at its deadline.
 class StopAt final : public run::HelperPool::Task {
  public:
   StopAt(std::stop_source source, Instant at) : source_(std::move(source)) {
-    (void)run::HelperPool::of_process().schedule(*this, at);  // Without it, it is only counted.
+    (void)run::HelperPool::of_process().schedule(*this,
+                                                 at);  // If it fails, the overrun is only counted.
   }
   ~StopAt() override { run::HelperPool::of_process().cancel(*this); }
   void run(bool /*may_block*/) noexcept override { source_.request_stop(); }
@@ -51,7 +52,7 @@ void ReconcileLoop::start() {
     } catch (const std::system_error&) {
       workers_.pop_back();
       if (workers_.empty()) throw;
-      return;  // With those that there are.
+      return;  // Continue with fewer workers.
     }
   }
 }
@@ -64,28 +65,28 @@ void ReconcileLoop::work(Worker& worker) {
     const ReconcileWork::Next next = work_.next(now, run::draw());
     note_rate(next.rate_limited, now);
     if (next.run) {
-      leave(next.wake, now);
+      delegate(next.wake, now);
       run(worker, *next.run, now, lock);
       continue;
     }
-    if (draining_) over_.notify_all();  // What was ready may just have been held.
+    if (draining_) over_.notify_all();  // The last ready key may have been held.
     if (next.wake > now) {
       wait(next.wake, now, lock);
-    } else {  // So many were held: let others in between.
+    } else {  // Many keys were held: let other threads take the lock.
       lock.unlock();
       lock.lock();
     }
   }
 }
 
-// This worker has a key. The others see to what is ready, and to the time.
-void ReconcileLoop::leave(Instant wake, Instant now) {
+// This worker has a key: lets another one run the next ready key, or watch the time.
+void ReconcileLoop::delegate(Instant wake, Instant now) {
   if (idle_ == 0 && !watching_) return;
-  if (watching_ && wake < watched_until_) watched_.notify_one();
-  if (!watching_ || work_.has_ready(now)) call_one();
+  if (watching_ && wake < watched_until_) watcher_line_.notify_one();
+  if (!watching_ || work_.has_ready(now)) notify_one();
 }
 
-// How long the rate keeps a key from a worker: from the first time that one was refused.
+// Records the time from the first key that had to wait for the rate limit to the next run.
 void ReconcileLoop::note_rate(bool limited, Instant now) {
   if (limited == rate_limited_since_.has_value()) return;
   if (limited) {
@@ -101,7 +102,7 @@ void ReconcileLoop::run(Worker& worker, const ReconcileWork::Run& run, Instant s
   ++running_;
   if (options_.wants_stop) {
     worker.stop.emplace();
-    if (asked_) worker.stop->request_stop();
+    if (stop_requested_) worker.stop->request_stop();
   }
   lock.unlock();
   times_.waits.record(run.waited, started);
@@ -113,9 +114,9 @@ void ReconcileLoop::run(Worker& worker, const ReconcileWork::Run& run, Instant s
   if (now > run.deadline) ++overruns_;
   work_.finish(run.ticket, how, now, run::draw());
   --running_;
-  if (work_.has_news()) {
-    if (work_.has_ready(now)) call_one();  // The sink may take its time.
-    work_.tell(lock);
+  if (work_.has_events()) {
+    if (work_.has_ready(now)) notify_one();  // The sink may be slow.
+    work_.dispatch_events(lock);
   }
   if ((ending_ || draining_) && is_over()) over_.notify_all();
 }
@@ -125,9 +126,9 @@ Finish ReconcileLoop::run_guarded(Worker& worker, const ReconcileWork::Run& run)
                           {.retries = options_.owns_retries, .unsent = options_.owns_retries},
                           {.name = options_.name, .attempt = run.attempt});
   try {
-    if (!worker.stop) return work_.run(run, Turn(run.attempt, run.deadline, {}));
+    if (!worker.stop) return work_.run(run, RunContext(run.attempt, run.deadline, {}));
     const StopAt deadline(*worker.stop, run.deadline);
-    return work_.run(run, Turn(run.attempt, run.deadline, worker.stop->get_token()));
+    return work_.run(run, RunContext(run.attempt, run.deadline, worker.stop->get_token()));
   } catch (...) {
     const Lock lock(mutex_);
     ++exceptions_;
@@ -137,55 +138,51 @@ Finish ReconcileLoop::run_guarded(Worker& worker, const ReconcileWork::Run& run)
 
 void ReconcileLoop::wait(Instant wake, Instant now, Lock& lock) {
   if (watching_) {
-    if (wake < watched_until_) watched_.notify_one();  // Who watches looks again.
+    if (wake < watched_until_) watcher_line_.notify_one();  // The watcher recomputes its wake time.
     ++idle_;
-    called_.wait(lock);
+    idle_line_.wait(lock);
     --idle_;
     return;
   }
   watching_ = true;
   watched_until_ = wake;
   constexpr Duration kLongestSleep = std::chrono::hours(1);
-  (void)watched_.wait_until(lock, run::steady_time(std::min(wake, add(now, kLongestSleep))));
+  (void)watcher_line_.wait_until(lock, run::steady_time(std::min(wake, add(now, kLongestSleep))));
   watching_ = false;
 }
 
-void ReconcileLoop::call_one() {
+void ReconcileLoop::notify_one() {
   if (idle_ > 0) {
-    called_.notify_one();
+    idle_line_.notify_one();
   } else if (watching_) {
-    watched_.notify_one();
+    watcher_line_.notify_one();
   }
 }
 
-void ReconcileLoop::call_all() {
-  called_.notify_all();
-  watched_.notify_all();
+void ReconcileLoop::notify_all() {
+  idle_line_.notify_all();
+  watcher_line_.notify_all();
   over_.notify_all();
 }
 
 void ReconcileLoop::on_added(Instant due, Instant now) {
   if (due <= now) {
-    call_one();
+    notify_one();
   } else if (!watching_) {
-    called_.notify_one();
+    idle_line_.notify_one();
   } else if (due < watched_until_) {
-    watched_.notify_one();
+    watcher_line_.notify_one();
   }
 }
 
-void ReconcileLoop::end(Duration within, bool run_ready) {
-  DAMPER_CHECK(this_threads_loop != this);  // It would wait for itself.
-  const Instant until = add(run::now(), within);
+void ReconcileLoop::end(Duration grace, Ready ready) {
+  DAMPER_CHECK(this_threads_loop != this);  // A run would wait for itself.
+  const Instant until = add(run::now(), grace);
   {
     Lock lock(mutex_);
     work_.close();
-    if (run_ready) {
-      draining_ = true;
-    } else {
-      ending_ = true;
-    }
-    call_all();
+    (ready == Ready::run ? draining_ : ending_) = true;
+    notify_all();
     while (!is_over()) {
       const Instant now = run::now();
       if (now >= until) break;
@@ -193,18 +190,18 @@ void ReconcileLoop::end(Duration within, bool run_ready) {
       (void)over_.wait_until(lock, run::steady_time(std::min(until, add(now, kLongestSleep))));
     }
     ending_ = true;
-    call_all();
-    ask_to_stop(lock);
+    notify_all();
+    request_stop(lock);
   }
-  const std::lock_guard joining(joining_);  // Of several who end it, one joins and all wait.
+  const std::lock_guard joining(joining_);  // Of several callers one joins and all wait.
   for (Worker& worker : workers_) {
     if (worker.thread.joinable()) worker.thread.join();
   }
 }
 
-// The callbacks are the user's code, so the lock is not held for them.
-void ReconcileLoop::ask_to_stop(Lock& lock) {
-  asked_ = true;
+// Releases the lock: stop callbacks are user code.
+void ReconcileLoop::request_stop(Lock& lock) {
+  stop_requested_ = true;
   std::vector<std::stop_source> sources;
   for (const Worker& worker : workers_) {
     if (worker.stop) sources.push_back(*worker.stop);

@@ -13,95 +13,96 @@
 
 #include "damper/base/instant.h"
 #include "damper/queue/controller/controller_options.h"
-#include "damper/queue/controller/turn.h"
+#include "damper/queue/controller/reconcile.h"
 #include "damper/queue/work_queue/finish.h"
 #include "damper/queue/work_queue/work_queue_options.h"
 
 namespace damper::queue {
 
-// What a ReconcileLoop works on: a ControllerCore and a function, whatever their Key.
+// A ReconcileWork is a ControllerCore and a reconcile function, without the type of Key.
 class ReconcileWork {
  public:
   struct Run {
     Ticket ticket;
-    const void* key = nullptr;  // stays put until finish()
+    const void* key = nullptr;  // valid until finish()
     std::uint32_t attempt = 1;
     Duration waited{0};
     Instant deadline = kNever;
   };
   struct Next {
     std::optional<Run> run{};
-    Instant wake = kNever;  // when to ask again; with a run: when the next delayed key is due
+    Instant wake = kNever;  // when to call next() again; with a run: the next due time
     bool rate_limited = false;
   };
 
-  // Under the loop's lock.
+  // Called under the loop's lock.
   virtual Next next(Instant now, double draw) = 0;
   virtual void finish(Ticket ticket, const Finish& how, Instant now, double draw) = 0;
   virtual bool has_ready(Instant now) = 0;
   [[nodiscard]] virtual bool is_idle() const = 0;
   virtual void close() = 0;
-  [[nodiscard]] virtual bool has_news() const = 0;  // something for tell()
+  [[nodiscard]] virtual bool has_events() const = 0;
 
-  // Without it, and concurrently. What run() throws counts as its failure.
-  virtual Finish run(const Run& run, const Turn& turn) = 0;
-  virtual void tell(std::unique_lock<std::mutex>& lock) = 0;  // locked before and after
+  // Called without the lock, concurrently. An exception is a failure of the run.
+  virtual Finish run(const Run& run, const RunContext& context) = 0;
+  // Called with the lock, which it releases while it calls the sink.
+  virtual void dispatch_events(std::unique_lock<std::mutex>& lock) = 0;
 
  protected:
   ~ReconcileWork() = default;
 };
 
-// A ReconcileLoop is a pool of threads that take keys, run them and say how it went: the part of a
-// Controller that does not depend on its Key.
+// A ReconcileLoop is the thread pool of a Controller: the part that does not depend on its Key.
 //
-// Why: a queue with one condition variable wakes all its workers for each key, or the wrong one
-// when a time comes.
-// Model: all that ReconcileWork says is done under one mutex. Of the workers that have nothing to
-// do, one watches the time, and the others wait to be called. Who takes a key calls another one if
-// more is ready, or if nobody watches. A run is inside a run::Scope, so that guarded calls in it
-// inherit its deadline and do not retry on their own. Its stop token, if it wants one, is fired at
-// its deadline by a task of the process's HelperPool, and when the loop ends.
+// Why: with one condition variable, each key wakes all workers, or a due time wakes the wrong one.
+// Model: all calls of ReconcileWork except run() are made under one mutex. One idle worker, the
+// watcher, sleeps until the next wake time, the others until they are notified. A worker that takes
+// a key notifies another if more keys are ready or there is no watcher. A run is inside a
+// run::Scope, so that guarded calls in it inherit its deadline and do not retry. Its stop token, if
+// the function takes one, is set at its deadline by a task of the process's HelperPool, and by
+// end().
 // Invariants:
-//   (1) While something is ready and may run, not all workers sleep.
-//   (2) When end() returns, no run is under way and none will be.
-//   (3) No code of the user, a stop callback or a sink, runs under the mutex.
-//   (4) What a run throws ends neither its worker nor the process.
-// Thread safety: all methods may be called concurrently; end() not from within a run.
+//   (1) While a key may run, not all workers sleep.
+//   (2) When end() returns, no run is active and none will start.
+//   (3) No user code (stop callback, sink) runs under the mutex.
+//   (4) An exception of a run ends neither its worker nor the process.
+// Thread safety: all methods may be called concurrently, except end() from a run.
 class ReconcileLoop {
  public:
   struct Options {
     int workers = 1;
     bool owns_retries = true;
-    const std::string* name = nullptr;  // whose retries they are, below; outlives the loop
-    bool wants_stop = false;            // the function looks at its stop token
+    const std::string* name = nullptr;  // the retries' owner for nested calls; outlives the loop
+    bool wants_stop = false;            // the function takes a stop token
   };
-  // The work outlives it.
+  // The work must outlive the loop.
   ReconcileLoop(ReconcileWork& work, const Options& options);
   ~ReconcileLoop();  // REQUIRES: end() has returned, or start() was never called.
   ReconcileLoop(const ReconcileLoop&) = delete;
   ReconcileLoop& operator=(const ReconcileLoop&) = delete;
 
-  // Throws std::system_error when the system gives no thread at all.
+  // Throws std::system_error if no thread can be started.
   void start();
 
-  // What everything that ReconcileWork does is under.
+  // Guards all of ReconcileWork except run().
   [[nodiscard]] std::mutex& mutex() noexcept { return mutex_; }
-  // Something was added, for `due`. REQUIRES: the lock.
+  // A key was added for `due`. REQUIRES: the lock is held.
   void on_added(Instant due, Instant now);
 
-  // No more adds. What is under way, and with run_ready also what is ready, has so long; then it is
-  // asked to stop, and waited for.
-  void end(Duration within, bool run_ready);
+  enum class Ready : std::uint8_t { leave, run };
+  // Refuses adds, and gives current runs (with Ready::run also ready keys) `grace` to finish; then
+  // sets their stop tokens. Blocks until they have returned.
+  void end(Duration grace, Ready ready);
 
   [[nodiscard]] const ControllerTimes& times() const noexcept { return times_; }
-  // REQUIRES: the lock.
+  // REQUIRES: the lock is held.
   [[nodiscard]] int workers() const noexcept { return static_cast<int>(workers_.size()); }
   [[nodiscard]] std::uint64_t overruns() const noexcept { return overruns_; }
   [[nodiscard]] std::uint64_t exceptions() const noexcept { return exceptions_; }
 
  private:
   struct Worker {
-    std::optional<std::stop_source> stop;  // of its run
+    std::optional<std::stop_source> stop;  // of the current run
     std::thread thread;
   };
   using Lock = std::unique_lock<std::mutex>;
@@ -109,29 +110,29 @@ class ReconcileLoop {
   void work(Worker& worker);
   void run(Worker& worker, const ReconcileWork::Run& run, Instant started, Lock& lock);
   [[nodiscard]] Finish run_guarded(Worker& worker, const ReconcileWork::Run& run);
-  void leave(Instant wake, Instant now);
+  void delegate(Instant wake, Instant now);
   void note_rate(bool limited, Instant now);
   void wait(Instant wake, Instant now, Lock& lock);
-  void call_one();
-  void call_all();
+  void notify_one();
+  void notify_all();
   [[nodiscard]] bool is_over() const { return running_ == 0 && (ending_ || work_.is_idle()); }
-  void ask_to_stop(Lock& lock);
+  void request_stop(Lock& lock);
 
   ReconcileWork& work_;
   const Options options_;
   ControllerTimes times_;
   std::mutex mutex_;
-  std::condition_variable called_;   // those who wait to be called
-  std::condition_variable watched_;  // the one that watches the time
-  std::condition_variable over_;     // those who end it
-  std::deque<Worker> workers_;       // They stay put.
-  std::size_t idle_ = 0;             // wait to be called
+  std::condition_variable idle_line_;     // idle workers except the watcher
+  std::condition_variable watcher_line_;  // the watcher
+  std::condition_variable over_;          // threads in end()
+  std::deque<Worker> workers_;            // stable addresses
+  std::size_t idle_ = 0;                  // workers that wait on idle_line_
   bool watching_ = false;
   Instant watched_until_ = kNever;
   int running_ = 0;
-  bool draining_ = false;  // somebody waits for it to be idle
+  bool draining_ = false;  // a thread in end() waits for is_idle()
   bool ending_ = false;    // no more runs
-  bool asked_ = false;     // what is under way has been asked to stop
+  bool stop_requested_ = false;
   std::optional<Instant> rate_limited_since_;
   std::uint64_t overruns_ = 0;
   std::uint64_t exceptions_ = 0;

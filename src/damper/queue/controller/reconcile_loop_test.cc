@@ -24,7 +24,7 @@ using namespace std::chrono_literals;
 class Plan final : public ReconcileWork {
  public:
   explicit Plan(ReconcileLoop::Options options) : loop(*this, options) {}
-  ~Plan() { loop.end(0s, false); }
+  ~Plan() { loop.end(0s, ReconcileLoop::Ready::leave); }
 
   // Says nothing to the loop. REQUIRES: the lock.
   void put(std::uint32_t key, Instant due) { due_.emplace_back(due, key); }
@@ -57,8 +57,8 @@ class Plan final : public ReconcileWork {
            std::none_of(due_.begin(), due_.end(), [&](const auto& of) { return of.first <= now; });
   }
   void close() override { closed = true; }
-  [[nodiscard]] bool has_news() const override { return news; }
-  void tell(std::unique_lock<std::mutex>& lock) override {
+  [[nodiscard]] bool has_events() const override { return news; }
+  void dispatch_events(std::unique_lock<std::mutex>& lock) override {
     news = false;
     lock.unlock();
     EXPECT_TRUE(loop.mutex().try_lock());
@@ -66,9 +66,11 @@ class Plan final : public ReconcileWork {
     told.count_down();
     lock.lock();
   }
-  Finish run(const Run& run, const Turn& turn) override { return function(run.ticket.index, turn); }
+  Finish run(const Run& run, const RunContext& context) override {
+    return function(run.ticket.index, context);
+  }
 
-  std::function<Finish(std::uint32_t key, const Turn& turn)> function;
+  std::function<Finish(std::uint32_t key, const RunContext& context)> function;
   std::array<std::optional<Finish>, 8> finished{};
   Instant deadline = kNever;
   bool closed = false;
@@ -87,8 +89,8 @@ TEST(ReconcileLoop, AKeyRunsAtItsTime) {
   Plan plan({.workers = 3});
   std::latch ran(1);
   Instant at{};
-  plan.function = [&](std::uint32_t, const Turn& turn) -> Finish {
-    EXPECT_EQ(turn.attempt(), 6u);
+  plan.function = [&](std::uint32_t, const RunContext& context) -> Finish {
+    EXPECT_EQ(context.attempt(), 6u);
     at = run::now();
     ran.count_down();
     return {};
@@ -112,7 +114,7 @@ TEST(ReconcileLoop, WhoTakesAKeyLeavesTheTimeToAnother) {
   for (int round = 0; round < 20; ++round) {
     Plan plan({.workers = 2});
     std::latch second(1);
-    plan.function = [&](std::uint32_t key, const Turn&) -> Finish {
+    plan.function = [&](std::uint32_t key, const RunContext&) -> Finish {
       if (key == 0) second.wait();  // Until the other one has run, on another thread.
       if (key == 1) second.count_down();
       return {};
@@ -132,7 +134,7 @@ TEST(ReconcileLoop, WhoTakesAKeyLeavesTheTimeToAnother) {
 TEST(ReconcileLoop, AllWorkersAreCalledOneAfterTheOther) {  // Invariant (1).
   Plan plan({.workers = 4});
   std::latch together(4);
-  plan.function = [&](std::uint32_t, const Turn&) -> Finish {
+  plan.function = [&](std::uint32_t, const RunContext&) -> Finish {
     together.arrive_and_wait();  // Only if all four run at once.
     return {};
   };
@@ -152,12 +154,12 @@ TEST(ReconcileLoop, ARunIsInsideAScopeThatOwnsTheRetriesIfItShould) {
     Plan plan({.workers = 1, .owns_retries = owns, .name = &name});
     plan.deadline = run::now() + 1h;
     std::latch ran(1);
-    plan.function = [&](std::uint32_t, const Turn& turn) -> Finish {
+    plan.function = [&](std::uint32_t, const RunContext& context) -> Finish {
       EXPECT_EQ(run::Scope::owned_above(), owns);
       EXPECT_EQ(run::Scope::retry_owner(), owns ? "invoices" : "");
       EXPECT_EQ(run::Scope::unsent_owned_above(), owns);
       EXPECT_EQ(run::Scope::deadline().at(), plan.deadline);
-      EXPECT_FALSE(turn.stop().stop_possible());  // Nobody wants it, nobody pays for it.
+      EXPECT_FALSE(context.stop().stop_possible());  // Nobody wants it, nobody pays for it.
       ran.count_down();
       return {};
     };
@@ -169,14 +171,14 @@ TEST(ReconcileLoop, ARunIsInsideAScopeThatOwnsTheRetriesIfItShould) {
 
 TEST(ReconcileLoop, WhatARunThrowsIsItsFailure) {  // Invariant (4).
   Plan plan({.workers = 1});
-  plan.function = [&](std::uint32_t key, const Turn&) -> Finish {
+  plan.function = [&](std::uint32_t key, const RunContext&) -> Finish {
     if (key == 0) throw std::runtime_error("bug");
     return {};
   };
   plan.put(0, Instant{});
   plan.put(1, Instant{});
   plan.loop.start();
-  plan.loop.end(1min, true);
+  plan.loop.end(1min, ReconcileLoop::Ready::run);
   EXPECT_EQ(plan.finished[0]->how, Finish::How::failed);
   EXPECT_EQ(plan.finished[0]->why, "bug");
   EXPECT_EQ(plan.finished[1]->how, Finish::How::done);
@@ -187,40 +189,40 @@ TEST(ReconcileLoop, WhatARunThrowsIsItsFailure) {  // Invariant (4).
 TEST(ReconcileLoop, ItsEndAsksARunToStopOnceItsTimeIsOver) {  // Invariant (2).
   Plan plan({.workers = 2, .wants_stop = true});
   std::latch running(1);
-  plan.function = [&](std::uint32_t, const Turn& turn) -> Finish {
+  plan.function = [&](std::uint32_t, const RunContext& context) -> Finish {
     running.count_down();
-    wait_for(turn.stop());
+    wait_for(context.stop());
     return {.how = Finish::How::failed, .report = {.outcome = decide::Outcome::cancelled}};
   };
   plan.put(3, Instant{});
   plan.loop.start();
   running.wait();
-  plan.loop.end(1ms, false);
+  plan.loop.end(1ms, ReconcileLoop::Ready::leave);
   EXPECT_EQ(plan.finished[3]->report.outcome, decide::Outcome::cancelled);
-  plan.loop.end(0s, true);  // Again: nothing happens.
+  plan.loop.end(0s, ReconcileLoop::Ready::run);  // Again: nothing happens.
 }
 
 TEST(ReconcileLoop, AStopCallbackRunsWithoutTheLock) {  // Invariant (3).
   Plan plan({.workers = 1, .wants_stop = true});
   std::latch running(1);
-  plan.function = [&](std::uint32_t, const Turn& turn) -> Finish {
-    const std::stop_callback callback(turn.stop(), [&] {
+  plan.function = [&](std::uint32_t, const RunContext& context) -> Finish {
+    const std::stop_callback callback(context.stop(), [&] {
       const std::lock_guard lock(plan.loop.mutex());  // Would wait for ever.
     });
     running.count_down();
-    wait_for(turn.stop());
+    wait_for(context.stop());
     return {};
   };
   plan.put(0, Instant{});
   plan.loop.start();
   running.wait();
-  plan.loop.end(0s, false);
+  plan.loop.end(0s, ReconcileLoop::Ready::leave);
   EXPECT_EQ(plan.finished[0]->how, Finish::How::done);
 }
 
 TEST(ReconcileLoop, NewsAreToldWithoutTheLock) {  // Invariant (3).
   Plan plan({.workers = 1});
-  plan.function = [&](std::uint32_t, const Turn&) -> Finish { return {}; };
+  plan.function = [&](std::uint32_t, const RunContext&) -> Finish { return {}; };
   plan.news = true;
   plan.put(0, Instant{});
   plan.loop.start();
@@ -230,10 +232,10 @@ TEST(ReconcileLoop, NewsAreToldWithoutTheLock) {  // Invariant (3).
 TEST(ReconcileLoop, TimesAreRecorded) {
   Plan plan({.workers = 1});
   plan.deadline = Instant{};
-  plan.function = [&](std::uint32_t, const Turn&) -> Finish { return {}; };
+  plan.function = [&](std::uint32_t, const RunContext&) -> Finish { return {}; };
   plan.put(0, Instant{});
   plan.loop.start();
-  plan.loop.end(1min, true);
+  plan.loop.end(1min, ReconcileLoop::Ready::run);
   EXPECT_EQ(plan.loop.times().works.samples(run::now()), 1);
   EXPECT_EQ(plan.loop.times().waits.samples(run::now()), 1);
   EXPECT_EQ(plan.loop.overruns(), 1u);

@@ -95,7 +95,7 @@ TEST(Reconcile, AnExceptionIsTransientAndASystemErrorGoesByItsCode) {
       Outcome::permanent);
   const Finish odd = thrown(42);
   EXPECT_EQ(odd.report.outcome, Outcome::transient);
-  EXPECT_EQ(odd.why, "an exception that is no std::exception");
+  EXPECT_EQ(odd.why, "an exception that is not a std::exception");
 }
 
 }  // namespace

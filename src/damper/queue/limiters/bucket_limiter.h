@@ -6,48 +6,53 @@
 #include <string>
 
 #include "damper/admit/token_bucket.h"
+#include "damper/base/bounds.h"
 #include "damper/base/check.h"
 #include "damper/base/instant.h"
 #include "damper/queue/limiters/rate_limiter.h"
-#include "damper/queue/work_queue/waits.h"
 #include "damper/schedule/backoff.h"
 
 namespace damper::queue {
 
-// What becomes of a key for which the bucket has no token within the reserve.
+// The treatment of a key for which the bucket has no token within `most_ahead`.
 enum class Excess : std::uint8_t {
-  refuse,    // It is given no time; whoever asked decides what to do with it.
-  coalesce,  // It comes after the reserve, with all others beyond it, and takes no token.
+  refuse,    // when() returns nullopt; the caller decides.
+  coalesce,  // The key runs after `most_ahead`, with all others beyond it, and takes no token.
 };
 
 // The defaults of rate and burst are those of client-go.
 struct BucketOptions {
-  double rate_per_second = 10;  // 0.001 to 100,000,000
-  std::int32_t burst = 100;     // 1 to 1,000,000
-  // How far ahead tokens are promised; over 0, at most 30 days. What is promised is waited out even
-  // if the dependency is well again by then: a minute is how long an outage may be felt after its
-  // end. At 10/s those are 600 keys, beside the burst.
+  static constexpr Range<Duration> kMostAhead{Duration{1}, kLongest};
+
+  double rate_per_second = 10;  // see admit::TokenBucketOptions
+  std::int32_t burst = 100;     // see admit::TokenBucketOptions
+  // How far ahead tokens are reserved. A reserved delay is waited out even if the dependency
+  // recovers earlier, so this bounds how long an outage has an effect after its end. At 10/s one
+  // minute is 600 keys, in addition to the burst.
   Duration most_ahead = std::chrono::seconds(60);
-  Excess excess = Excess::coalesce;  // client-go refuses no key
+  Excess excess = Excess::coalesce;  // as client-go, which refuses no key
 };
 
-[[nodiscard]] std::optional<std::string> find_error(const BucketOptions& options);
+[[nodiscard]] inline std::optional<std::string> find_error(const BucketOptions& options) {
+  if (auto error = admit::find_error({options.rate_per_second, options.burst})) return error;
+  return BoundsCheck().field("most_ahead", options.most_ahead, options.kMostAhead).error();
+}
 
-// A BucketLimiter bounds how many failed keys a second run again, whichever they are.
+// A BucketLimiter bounds the rate at which failed keys run again, over all keys.
 //
-// Why: a delay for each key bounds no sum: ten thousand keys that fail for the first time run again
-// at once. client-go's reserves tokens without end: after 36,000 failures the next key waits an
-// hour, also for a dependency that has been well for 59 minutes (trap Q5).
-// Model: a key reserves a token of a TokenBucket and waits for it, at most `most_ahead`. Without
-// one it is refused, or coalesced: it waits most_ahead and, spread by full jitter, up to as long
-// again. Reserved times need no jitter: they are one interval apart. The wait counts from when the
-// server said, if it said: what is shifted keeps its distances, and so the rate.
+// Why: a delay for each key does not bound their sum: ten thousand keys that fail for the first
+// time run again at once. client-go's bucket reserves tokens without a bound: after 36,000 failures
+// the next key waits an hour, even if the dependency recovered 59 minutes ago (trap Q5). Model: a
+// key reserves a token of a TokenBucket and waits for it, at most `most_ahead`. Without a token it
+// is refused, or coalesced: it waits most_ahead plus U[0, most_ahead). Reserved times need no
+// jitter: they are one interval apart. The delay counts from Report::retry_after if the server sent
+// it; shifted times keep their distances, and so the rate.
 // Invariants: (1) and (2) of RateLimiter;
-//   (3) Without a word of the server, a wait is at most most_ahead, or under twice that for what
-//       is coalesced; with it, at most so much more.
-//   (4) What is refused or coalesced takes no token.
+//   (3) Without retry_after, a delay is at most most_ahead, or less than twice that if coalesced;
+//       with it, at most as much longer than retry_after.
+//   (4) A refused or coalesced key takes no token.
 // Thread safety: none.
-// Cost: TokenBucket's. It keeps nothing of single keys.
+// Cost: that of TokenBucket. No state for single keys.
 template <class Key>
 class BucketLimiter final : public RateLimiter<Key> {
  public:
@@ -60,7 +65,7 @@ class BucketLimiter final : public RateLimiter<Key> {
   [[nodiscard]] std::optional<Duration> when(KeyView<Key> /*key*/, const decide::Report& why,
                                              Instant now, double draw) override {
     if (const auto wait = bucket_.reserve(now, options_.most_ahead)) {
-      return after(why.retry_after, *wait);
+      return wait_after(why.retry_after, *wait);
     }
     if (options_.excess == Excess::refuse) {
       ++stats_.refused;
@@ -68,7 +73,7 @@ class BucketLimiter final : public RateLimiter<Key> {
     }
     ++stats_.coalesced;
     const Duration beyond = spread(options_.most_ahead, schedule::Jitter::full, draw);
-    return after(why.retry_after, options_.most_ahead + beyond);
+    return wait_after(why.retry_after, options_.most_ahead + beyond);
   }
   void forget(KeyView<Key> /*key*/) noexcept override {}
   [[nodiscard]] std::uint32_t failures(KeyView<Key> /*key*/) const override { return 0; }

@@ -8,55 +8,65 @@
 #include <optional>
 #include <string>
 
+#include "damper/base/bounds.h"
 #include "damper/base/check.h"
 #include "damper/base/instant.h"
 #include "damper/decide/outcome.h"
 #include "damper/queue/limiters/rate_limiter.h"
 #include "damper/queue/work_queue/key_table.h"
 #include "damper/queue/work_queue/node_list.h"
-#include "damper/queue/work_queue/waits.h"
 #include "damper/schedule/backoff.h"
 
 namespace damper::queue {
 
 struct FailureTableOptions {
-  std::size_t capacity = 100'000;                 // keys; 1 to 10,000,000
-  Duration forget_after = std::chrono::hours(1);  // over 0, at most 30 days
+  static constexpr Range<std::size_t> kCapacity{1, 10'000'000};
+  static constexpr Range<Duration> kForgetAfter{Duration{1}, kLongest};
+
+  std::size_t capacity = 100'000;  // keys
+  Duration forget_after = std::chrono::hours(1);
 };
 
-[[nodiscard]] std::optional<std::string> find_error(const FailureTableOptions& options);
+// `longest_delay` is the longest delay of the limiter that uses the table.
+[[nodiscard]] inline std::optional<std::string> find_error(const FailureTableOptions& options,
+                                                           Duration longest_delay = Duration{1}) {
+  return BoundsCheck()
+      .field("capacity", options.capacity, options.kCapacity)
+      .field("forget_after", options.forget_after, options.kForgetAfter)
+      .field("forget_after", options.forget_after, {longest_delay, kLongest})
+      .error();
+}
 
-// What is remembered of one failing key.
+// The state of one failing key.
 struct FailingKey {
   Links links{};
-  std::uint32_t failures = 0;           // in a row, saturating
+  std::uint32_t failures = 0;           // consecutive, saturating
   Instant last{};                       // failure
-  Instant not_before = Instant::min();  // the latest time that the server named
-  schedule::Backoff backoff{};          // what decorrelated jitter drew last
+  Instant not_before = Instant::min();  // the latest time set by a Retry-After
+  schedule::Backoff backoff{};          // the last draw, for decorrelated jitter
 
-  // How long the key waits whose own delay is `delay`: it counts from when the server said. A
-  // later failure without a word from the server does not undo an earlier one's.
+  // `delay` counted from the server's time. A later failure without retry_after does not cancel
+  // that of an earlier one.
   [[nodiscard]] Duration wait(const decide::Report& why, Instant now, Duration delay) const {
-    return after(std::max(why.retry_after, between(now, not_before)), delay);
+    return wait_after(std::max(why.retry_after, between(now, not_before)), delay);
   }
 };
 
-// A FailureTable remembers which keys fail, how often in a row, and when the server wants them.
+// A FailureTable stores the consecutive failures of keys and the server's Retry-After times.
 //
-// Why: client-go's map of failures loses a key only by forget(); keys that are deleted while they
-// fail stay in it for ever (trap Q6).
-// Model: a KeyTable, and a line through it by last failure. When it is full, the key at the front
-// of the line, quiet for longest, makes room: most likely nobody asks for it any more. A key that
-// has been quiet for longer than forget_after counts as forgotten; that is seen when somebody asks
-// for it, so nothing runs in the background. Quiet is counted from the last failure or, when it is
-// later, from the time that the server named.
+// Why: client-go's map of failures removes a key only in forget(); keys that are deleted while they
+// fail stay in it forever (trap Q6).
+// Model: a KeyTable and a list of its keys in order of their last failure. A new key in a full
+// table evicts the key with the oldest last failure. A key without a failure for forget_after
+// counts as forgotten; this is checked on access, so there is no background work. The time counts
+// from the last failure or from not_before, whichever is later.
 // Invariants:
-//   (1) At most `capacity` keys are remembered.
-//   (2) Only the key that has been quiet for longest makes room, and only for a new one.
-//   (3) A forgotten key fails as if for the first time.
+//   (1) At most `capacity` keys are stored.
+//   (2) Only the key with the oldest last failure is evicted, and only for a new key.
+//   (3) The next failure of a forgotten key counts as its first.
 // Thread safety: none.
-// Cost: one probe of the table for each method; 40 bytes a key beside KeyTable's own.
-// No allocation once it has been as full.
+// Cost: one table lookup for each method; 40 bytes a key in addition to KeyTable's. No allocation
+// below the largest size so far.
 template <class Key>
 class FailureTable {
  public:
@@ -67,7 +77,7 @@ class FailureTable {
     DAMPER_CHECK(!find_error(options));
   }
 
-  // The key failed once more. The reference is good until the next call.
+  // Counts a failure. The reference is valid until the next call.
   FailingKey& on_failure(View key, const decide::Report& why, Instant now) {
     latest_ = std::max(latest_, now);
     FailingKey& failing = table_.value(renew(key, now));
@@ -85,7 +95,7 @@ class FailureTable {
     if (index != Table::kNone) erase(index);
   }
 
-  // How often it failed in a row. What it knows of the time is the last failure of any key.
+  // The consecutive failures as of the last failure of any key.
   [[nodiscard]] std::uint32_t failures(View key) const {
     const Index index = table_.find(key);
     if (index == Table::kNone || is_forgotten(table_.value(index), latest_)) return 0;
@@ -101,7 +111,7 @@ class FailureTable {
   using Table = KeyTable<Key, FailingKey>;
   using Index = typename Table::Index;
 
-  // The key's entry, at the end of the line; a new one if it has none or was forgotten.
+  // Moves the key's entry to the end of the list; a new entry if it has none or was forgotten.
   Index renew(View key, Instant now) {
     const std::uint32_t hash = Table::hash(key);
     Index index = table_.find(key, hash);
@@ -116,7 +126,7 @@ class FailureTable {
     line_.push_back(table_, index);
     return index;
   }
-  // Nothing is lost with a key that was as good as forgotten: it is not counted.
+  // Does not count the eviction of a key that was forgotten already.
   void evict(Instant now) noexcept {
     const Index oldest = line_.front();
     if (!is_forgotten(table_.value(oldest), now)) ++evicted_;
@@ -132,7 +142,7 @@ class FailureTable {
 
   const FailureTableOptions options_;
   Table table_;
-  NodeList line_;  // by last failure, the newest at the back
+  NodeList line_;  // by last failure, newest at the back
   Instant latest_ = Instant::min();
   std::uint64_t evicted_ = 0;
 };

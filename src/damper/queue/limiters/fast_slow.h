@@ -5,34 +5,43 @@
 #include <optional>
 #include <string>
 
+#include "damper/base/bounds.h"
 #include "damper/base/check.h"
 #include "damper/base/instant.h"
 #include "damper/queue/limiters/failure_table.h"
 #include "damper/queue/limiters/rate_limiter.h"
-#include "damper/queue/work_queue/waits.h"
 #include "damper/schedule/backoff.h"
 
 namespace damper::queue {
 
 struct FastSlowOptions {
-  Duration fast = std::chrono::milliseconds(5);      // over 0, at most 30 days
-  Duration slow = std::chrono::seconds(10);          // fast to 30 days
-  std::uint32_t fast_failures = 5;                   // 0: slow from the first
+  static constexpr Range<Duration> kFast{Duration{1}, kLongest};
+
+  Duration fast = std::chrono::milliseconds(5);
+  Duration slow = std::chrono::seconds(10);          // fast to kLongest
+  std::uint32_t fast_failures = 5;                   // 0: `slow` from the first failure on
   schedule::Jitter jitter = schedule::Jitter::full;  // not decorrelated
-  FailureTableOptions remembered{};                  // forget_after is at least `slow`
+  FailureTableOptions remembered{};                  // forget_after >= slow
 };
 
-[[nodiscard]] std::optional<std::string> find_error(const FastSlowOptions& options);
+[[nodiscard]] inline std::optional<std::string> find_error(const FastSlowOptions& options) {
+  return BoundsCheck()
+      .field("fast", options.fast, options.kFast)
+      .field("slow", options.slow, {options.fast, kLongest})
+      .require(can_spread(options.jitter), "jitter is decorrelated; it must be none, full or equal")
+      .part("remembered", find_error(options.remembered, options.slow))
+      .error();
+}
 
-// A FastSlow lets a key run again soon a few times, and then seldom.
+// A FastSlow uses a short delay for the first failures of a key, and a long one afterwards.
 //
-// Why: for keys that fail because something else is not there yet, which comes soon or not at all.
-// Where the cause is load, a delay that grows (per_key_limiter.h) is better.
-// Model: the first `fast_failures` in a row wait `fast`, the others `slow`, each spread by the
-// jitter. The wait counts from now or from the latest time that the server named for this key.
+// Why: for keys that fail because a prerequisite is missing, which appears soon or not at all. If
+// the cause is load, a growing delay (per_key_limiter.h) is better.
+// Model: the first `fast_failures` consecutive failures have the delay `fast`, the others `slow`,
+// both with jitter. The delay counts from now or from the key's latest Retry-After time.
 // Invariants: (1) and (2) of RateLimiter.
 // Thread safety: none.
-// Cost: one probe of a table. Memory: FailureTable's.
+// Cost: one table lookup. Memory: that of FailureTable.
 template <class Key>
 class FastSlow final : public RateLimiter<Key> {
  public:

@@ -14,15 +14,6 @@
 namespace damper::queue {
 namespace {
 
-using schedule::Jitter;
-using std::chrono::microseconds;
-using std::chrono::milliseconds;
-using std::chrono::minutes;
-using std::chrono::seconds;
-using testing::kFailed;
-using testing::kStart;
-using testing::told;
-
 using Waits = std::vector<std::optional<Duration>>;
 
 // The waits of as many failures of a key, at once.
@@ -125,7 +116,7 @@ TEST(Limiters, TheDefaultLimiterIsBothJittered) {
 }
 
 TEST(Limiters, AMaxOfTakesWhateverIsALimiter) {
-  const auto limiter = max_of<int>(std::make_unique<testing::Fixed>(seconds(1)),
+  const auto limiter = max_of<int>(std::make_unique<Fixed>(seconds(1)),
                                    with_max_wait<int>(default_limiter<int>(), minutes(1)));
   EXPECT_EQ(limiter->when(1, kFailed, kStart, 0), seconds(1));
   EXPECT_EQ(limiter->failures(1), 1u);

@@ -8,17 +8,24 @@
 #include "damper/decide/outcome.h"
 #include "damper/queue/limiters/rate_limiter.h"
 
-namespace damper::queue::testing {
+namespace damper::queue {
+
+using schedule::Jitter;
+using std::chrono::hours;
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
 
 inline constexpr Instant kStart{std::chrono::hours(24)};
 
-// A failure of which the server said nothing, and one with a Retry-After.
+// A failure without a Retry-After, and one with it.
 inline constexpr decide::Report kFailed{.outcome = decide::Outcome::transient};
 constexpr decide::Report told(Duration retry_after) {
   return {.outcome = decide::Outcome::overload, .retry_after = retry_after};
 }
 
-// A limiter whose answer is set by hand, and which counts its calls.
+// A limiter with a fixed delay that counts its calls.
 class Fixed final : public RateLimiter<int> {
  public:
   explicit Fixed(std::optional<Duration> answer, std::uint32_t failures = 0)
@@ -42,6 +49,6 @@ class Fixed final : public RateLimiter<int> {
   const std::uint32_t failures_;
 };
 
-}  // namespace damper::queue::testing
+}  // namespace damper::queue
 
 #endif  // DAMPER_QUEUE_LIMITERS_LIMITERS_TESTING_H_

@@ -14,21 +14,21 @@
 
 namespace damper::queue {
 
-// A MaxOf asks several limiters, and the longest wait wins.
+// A MaxOf returns the longest delay of several limiters.
 //
-// Why: a delay for each key and a bucket for all bound different things; both are to hold.
-// Model: every limiter is asked, each time, so that all of them count the failure and consume what
-// they would alone. One that refuses refuses for all. All are given the same draw: the longest of
-// their waits is spread as one of them is.
-// Invariants: (1) and (2) of RateLimiter, for its limiters have them;
-//   (3) No limiter's answer depends on which others are there.
+// Why: a delay for each key and a bucket for all keys bound different things; both should hold.
+// Model: every limiter is called each time, so that all of them count the failure and take their
+// tokens. If one refuses, MaxOf refuses. All get the same draw, so that the longest of the delays
+// has the distribution of one of them.
+// Invariants: (1) and (2) of RateLimiter, since its limiters have them;
+//   (3) No limiter's result depends on the others.
 // Thread safety: none.
 template <class Key>
 class MaxOf final : public RateLimiter<Key> {
  public:
   using Limiter = std::unique_ptr<RateLimiter<Key>>;
 
-  // REQUIRES: there is one at least, and none is null.
+  // REQUIRES: at least one limiter, none is null.
   explicit MaxOf(std::vector<Limiter> limiters) : limiters_(std::move(limiters)) {
     DAMPER_CHECK(!limiters_.empty());
     for (const Limiter& limiter : limiters_) DAMPER_CHECK(limiter != nullptr);
@@ -46,7 +46,7 @@ class MaxOf final : public RateLimiter<Key> {
   void forget(KeyView<Key> key) noexcept override {
     for (const Limiter& limiter : limiters_) limiter->forget(key);
   }
-  // The most that any of them knows of.
+  // The maximum over all limiters.
   [[nodiscard]] std::uint32_t failures(KeyView<Key> key) const override {
     std::uint32_t most = 0;
     for (const Limiter& limiter : limiters_) most = std::max(most, limiter->failures(key));

@@ -12,11 +12,6 @@
 namespace damper::queue {
 namespace {
 
-using std::chrono::seconds;
-using testing::Fixed;
-using testing::kFailed;
-using testing::kStart;
-
 // A MaxOf of these, which can still be looked at.
 struct Three {
   Three(std::optional<Duration> a, std::optional<Duration> b, std::optional<Duration> c) {

@@ -12,15 +12,6 @@
 namespace damper::queue {
 namespace {
 
-using schedule::Jitter;
-using std::chrono::hours;
-using std::chrono::minutes;
-using std::chrono::seconds;
-using testing::Fixed;
-using testing::kFailed;
-using testing::kStart;
-using testing::told;
-
 // What comes out when `wait` goes in, with a bound of a minute.
 std::optional<Duration> bounded(std::optional<Duration> wait, const decide::Report& why,
                                 double draw = 0, Jitter jitter = Jitter::none) {

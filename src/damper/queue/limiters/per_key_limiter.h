@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "damper/base/bounds.h"
 #include "damper/base/check.h"
 #include "damper/base/instant.h"
 #include "damper/queue/limiters/failure_table.h"
@@ -13,29 +14,31 @@
 
 namespace damper::queue {
 
-// The defaults are those of client-go, but for the jitter.
+// The defaults are those of client-go, except for the jitter.
 struct PerKeyOptions {
   schedule::Jitter jitter = schedule::Jitter::full;
-  Duration base = std::chrono::milliseconds(5);  // over 0, at most 30 days
-  Duration cap = std::chrono::seconds(1000);     // base to 30 days
-  // forget_after is at least the cap: a key that waits that long and fails again fails in a row.
+  Duration base = std::chrono::milliseconds(5);  // base and cap: see schedule::BackoffOptions
+  Duration cap = std::chrono::seconds(1000);
+  // forget_after >= cap: a failure after the longest delay still counts as consecutive.
   FailureTableOptions remembered{};
 };
 
-[[nodiscard]] std::optional<std::string> find_error(const PerKeyOptions& options);
+[[nodiscard]] inline std::optional<std::string> find_error(const PerKeyOptions& options) {
+  if (auto error = schedule::find_error({options.jitter, options.base, options.cap})) return error;
+  return BoundsCheck().part("remembered", find_error(options.remembered, options.cap)).error();
+}
 
-// A PerKeyLimiter lets a key wait for longer the more often it has failed in a row.
+// A PerKeyLimiter is an exponential backoff for each key.
 //
-// Why: the key that is broken for good should cost less and less, and the others should not wait
-// for it. client-go's has no jitter: keys that failed together come back together, each time (trap
-// Q7); and its memory has no bound (trap Q6).
+// Why: a permanently broken key should cost less and less, and should not delay other keys.
+// client-go's has no jitter, so keys that failed together run together each time (trap Q7), and its
+// memory is unbounded (trap Q6).
 // Model: the delay of failure n (from 1) is that of retry n - 1 in schedule::Backoff: base *
-// 2^(n-1) up to the cap, jittered. It counts from now or from the latest time that the server
-// named for this key.
+// 2^(n-1) up to the cap, with jitter. It counts from now or from the key's latest Retry-After time.
 // Invariants: (1) and (2) of RateLimiter;
-//   (3) Without a word of the server, the wait is at most the cap; with it, at most the cap more.
+//   (3) Without retry_after, the delay is at most the cap; with it, at most the cap longer.
 // Thread safety: none.
-// Cost: one probe of a table. Memory: FailureTable's.
+// Cost: one table lookup. Memory: that of FailureTable.
 template <class Key>
 class PerKeyLimiter final : public RateLimiter<Key> {
  public:

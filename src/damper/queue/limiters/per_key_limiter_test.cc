@@ -14,15 +14,6 @@
 namespace damper::queue {
 namespace {
 
-using schedule::Jitter;
-using std::chrono::hours;
-using std::chrono::microseconds;
-using std::chrono::milliseconds;
-using std::chrono::seconds;
-using testing::kFailed;
-using testing::kStart;
-using testing::told;
-
 TEST(PerKeyLimiter, FullJitterSpreadsFromZeroToTheCeiling) {
   for (const auto& [draw, first, second] :
        {std::tuple{0.0, Duration(0), Duration(0)},
@@ -142,10 +133,10 @@ TEST(PerKeyLimiter, BadOptionsAreNamedWithTheirBound) {
   EXPECT_EQ(find_error(PerKeyOptions{.base = seconds(1001)}),
             "cap is 1000s; it must be from 1001s to 720h");
   EXPECT_EQ(find_error(PerKeyOptions{.remembered = {.capacity = 0}}),
-            "capacity must be 1 to 10,000,000 keys");
+            "remembered.capacity is 0; it must be from 1 to 10000000");
   EXPECT_EQ(find_error(PerKeyOptions{.cap = hours(1)}), std::nullopt);
-  EXPECT_EQ(find_error(PerKeyOptions{.cap = hours(1) + Duration(1)}),
-            "forget_after must be at least the cap, or a key is forgotten while it waits");
+  EXPECT_EQ(find_error(PerKeyOptions{.cap = hours(2)}),
+            "remembered.forget_after is 1h; it must be from 2h to 720h");
   EXPECT_DEATH({ PerKeyLimiter<int> limiter({.base = Duration(0)}); }, "check failed");
 }
 

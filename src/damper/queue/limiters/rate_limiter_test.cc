@@ -15,13 +15,6 @@
 namespace damper::queue {
 namespace {
 
-using schedule::Jitter;
-using std::chrono::hours;
-using std::chrono::seconds;
-using testing::kFailed;
-using testing::kStart;
-using testing::told;
-
 constexpr std::size_t kCapacity = 50;  // of each part that remembers
 
 Duration up_to(Random& random, Duration most) {  // Short ones as often as long ones.
@@ -129,7 +122,7 @@ TEST(RateLimiter, OneThatKeepsAndCountsNothingNeedsNoStats) {
    public:
     std::optional<Duration> when(const int& /*key*/, const decide::Report& why, Instant /*now*/,
                                  double /*draw*/) override {
-      return after(why.retry_after, seconds(1));
+      return wait_after(why.retry_after, seconds(1));
     }
     void forget(const int& /*key*/) noexcept override {}
     [[nodiscard]] std::uint32_t failures(const int& /*key*/) const override { return 0; }
@@ -137,6 +130,39 @@ TEST(RateLimiter, OneThatKeepsAndCountsNothingNeedsNoStats) {
   Constant limiter;
   EXPECT_EQ(limiter.when(1, told(seconds(5)), kStart, 0), seconds(6));
   EXPECT_EQ(limiter.stats(), LimiterStats{});
+}
+
+TEST(RateLimiter, WaitAfterCountsFromRetryAfter) {
+  EXPECT_EQ(wait_after(seconds(30), seconds(2)), seconds(32));
+  EXPECT_EQ(wait_after(seconds(30), Duration(0)), seconds(30));
+  EXPECT_EQ(wait_after(Duration(0), seconds(2)), seconds(2));
+}
+
+TEST(RateLimiter, AMissingOrNegativeRetryAfterAddsNothing) {
+  EXPECT_EQ(wait_after(decide::Report::kUnsaid, seconds(2)), seconds(2));
+  EXPECT_EQ(wait_after(seconds(-5), seconds(2)), seconds(2));
+}
+
+TEST(RateLimiter, WaitAfterSaturates) {
+  EXPECT_EQ(wait_after(kForever, seconds(2)), kForever);
+  EXPECT_EQ(wait_after(seconds(2), kForever), kForever);
+  EXPECT_EQ(wait_after(hours(24 * 30), kLongest), hours(24 * 60));
+}
+
+TEST(RateLimiter, SpreadUsesTheJitterOfBackoff) {
+  EXPECT_EQ(spread(seconds(10), Jitter::none, 0.5), seconds(10));
+  EXPECT_EQ(spread(seconds(10), Jitter::full, 0), Duration(0));
+  EXPECT_EQ(spread(seconds(10), Jitter::full, 0.5), seconds(5));
+  EXPECT_EQ(spread(seconds(10), Jitter::full, kLargestDraw), seconds(10) - Duration(1));
+  EXPECT_EQ(spread(seconds(10), Jitter::equal, 0), seconds(5));
+  EXPECT_EQ(spread(seconds(10), Jitter::equal, 0.5), Duration(7'500'000'000));
+  EXPECT_EQ(spread(seconds(10), Jitter::equal, kLargestDraw), seconds(10) - Duration(1));
+  EXPECT_EQ(spread(kLongest, Jitter::full, kLargestDraw), kLongest - Duration(1));
+}
+
+TEST(RateLimiter, DecorrelatedJitterCannotSpreadOneLength) {
+  EXPECT_TRUE(can_spread(Jitter::none) && can_spread(Jitter::full) && can_spread(Jitter::equal));
+  EXPECT_FALSE(can_spread(Jitter::decorrelated));
 }
 
 }  // namespace

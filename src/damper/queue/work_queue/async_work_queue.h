@@ -26,42 +26,42 @@
 #include "damper/base/check.h"
 #include "damper/base/instant.h"
 #include "damper/queue/limiters/rate_limiter.h"
+#include "damper/queue/work_queue/work_queue_base.h"
 #include "damper/queue/work_queue/work_queue_core.h"
 #include "damper/queue/work_queue/work_queue_options.h"
-#include "damper/queue/work_queue/work_queue_shell.h"
 
 namespace damper::queue {
 
-// An AsyncWorkQueue is a WorkQueueCore for Boost.Asio: a get is an asynchronous operation.
+// An AsyncWorkQueue is a WorkQueueCore for Boost.Asio: get is an asynchronous operation.
 //
 //   while (auto item = co_await queue.async_get(asio::use_awaitable)) co_await work_on(item.key());
 //
-// Why: see WorkQueueCore. Keys, leases, delays, limiter and shut_down are those of WorkQueue; here
-// nobody blocks, and nothing but Boost's headers is needed beside damper::damper.
-// Model: a get that finds nothing stands in line with its handler, first come, first served. One
-// timer is set for the next delayed key while somebody stands there.
+// Why: see WorkQueueCore. Keys, leases, delays, limiter and shut_down are as in WorkQueue, without
+// blocking. Needs only Boost's headers besides damper::damper.
+// Model: a get without a ready key is queued with its handler, first in, first out. While a get is
+// queued, one timer is set for the next delayed key.
 // Invariants:
-//   (1) No handler is called inside of a call to the queue, nor under its lock: each is posted to
-//       its own executor, or to the queue's.
-//   (2) A get ends with a key; with an empty lease once the queue is shut down and no key is ready
-//       or will be; with error::operation_aborted when it is cancelled (through its cancellation
-//       slot: all types of cancellation), or when the queue goes; with error::no_buffer_space, at
-//       once, when max_waiting stand in line.
-//   (3) A get that was cancelled takes no key. If a key came first, the key is what it ends with.
-// Thread safety: all methods may be called concurrently, but the destructor. A get's cancellation
-// is emitted, as usual, where its handler runs. A handler that was posted may hold a lease: let the
-// context run until it has ended before the queue goes.
-// Cost: as WorkQueueShell; a get that waits has one node of a list and its handler.
+//   (1) No handler is called inside a call to the queue or under its lock: each is posted to its
+//       associated executor, which defaults to the queue's.
+//   (2) A get completes with a key; with an empty lease once the queue is shut down and no key is
+//       ready or will be; with error::operation_aborted when it is cancelled (by any type of
+//       cancellation) or the queue is destroyed; with error::no_buffer_space, immediately, when
+//       max_waiting gets are queued.
+//   (3) A cancelled get takes no key. A get that has a key before its cancellation keeps it.
+// Thread safety: all methods may be called concurrently, except the destructor. As usual, emit a
+// cancellation where the handler runs. A posted handler may hold a lease: run the context until it
+// has completed before the queue is destroyed.
+// Cost: as WorkQueueBase; a queued get is one list node and its handler.
 template <class Key, class Payload = Nothing>
-class AsyncWorkQueue : public WorkQueueShell<Key, Payload, AsyncWorkQueue<Key, Payload>> {
-  using Shell = WorkQueueShell<Key, Payload, AsyncWorkQueue>;
+class AsyncWorkQueue : public WorkQueueBase<Key, Payload, AsyncWorkQueue<Key, Payload>> {
+  using Base = WorkQueueBase<Key, Payload, AsyncWorkQueue>;
   using Error = boost::system::error_code;
 
  public:
-  using typename Shell::AddResult;
-  using typename Shell::Lease;
-  using typename Shell::Unfinished;
-  using typename Shell::View;
+  using typename Base::AddResult;
+  using typename Base::Lease;
+  using typename Base::Unfinished;
+  using typename Base::View;
   using Signature = void(boost::system::error_code, Lease);
 
   static constexpr std::size_t kMaxWaiting = 10'000;
@@ -71,27 +71,28 @@ class AsyncWorkQueue : public WorkQueueShell<Key, Payload, AsyncWorkQueue<Key, P
                           const WorkQueueOptions& options = {},
                           std::unique_ptr<RateLimiter<Key>> limiter = nullptr,
                           std::size_t max_waiting = kMaxWaiting, Times times = Times::coarse)
-      : Shell(options, std::move(limiter), times),
+      : Base(options, std::move(limiter), times),
         executor_(std::move(executor)),
         max_waiting_(max_waiting),
         timer_(executor_) {}
   ~AsyncWorkQueue() {
     {
-      const std::lock_guard lock(door_->mutex);  // Nobody comes in by it from here on.
-      door_->queue = nullptr;
+      const std::lock_guard lock(
+          link_->mutex);  // No timer or cancellation reaches the queue from here on.
+      link_->queue = nullptr;
     }
     for (Waiter& waiter : waiters_) waiter.error = boost::asio::error::operation_aborted;
     wake(std::move(waiters_));
   }
 
-  // Takes the next key, or waits for one: handler(error, Lease).
+  // Completes with the next key: handler(error, Lease).
   template <boost::asio::completion_token_for<Signature> Token>
   auto async_get(Token&& token) {
     return boost::asio::async_initiate<Token, Signature>(
         [this](auto handler) { start(Handler(std::move(handler))); }, token);
   }
 
-  // How many gets stand in line.
+  // The number of queued gets.
   [[nodiscard]] std::size_t waiting() const {
     const std::unique_lock lock = this->hold();
     return waiters_.size();
@@ -101,15 +102,15 @@ class AsyncWorkQueue : public WorkQueueShell<Key, Payload, AsyncWorkQueue<Key, P
   }
 
  private:
-  friend Shell;
-  using Shell::core;
+  friend Base;
+  using Base::core;
   using Handler = boost::asio::any_completion_handler<Signature>;
 
-  // A get that stands in line, and what it ends with.
+  // A queued get, and its result.
   struct Waiter {
     std::uint64_t number;
     Handler handler;
-    // Both know that there is work to come: their contexts run on.
+    // Both track outstanding work: their contexts keep running.
     boost::asio::any_io_executor queues;
     boost::asio::any_completion_executor handlers;
     Error error{};
@@ -117,9 +118,9 @@ class AsyncWorkQueue : public WorkQueueShell<Key, Payload, AsyncWorkQueue<Key, P
   };
   using Waiters = std::list<Waiter>;
 
-  // What a timer or a cancellation holds of the queue: it may be gone when they come.
-  struct Door {
-    explicit Door(AsyncWorkQueue* owner) : queue(owner) {}
+  // The queue as timers and cancellations reach it: nullptr after its destruction.
+  struct Link {
+    explicit Link(AsyncWorkQueue* owner) : queue(owner) {}
     std::mutex mutex;
     AsyncWorkQueue* queue;
   };
@@ -134,14 +135,14 @@ class AsyncWorkQueue : public WorkQueueShell<Key, Payload, AsyncWorkQueue<Key, P
                        .handlers = boost::asio::prefer(handlers, kTracked)});
     Waiter& waiter = waiters.front();
     auto slot = boost::asio::get_associated_cancellation_slot(waiter.handler);
-    const Instant now = this->glance();
+    const Instant now = this->read_clock();
     std::unique_lock lock = this->hold();
     if (waiters_.empty()) this->take(waiter.lease, now);
     if (!waiter.lease && !core().is_over()) {
       if (waiters_.size() < max_waiting_) {
         waiter.number = ++number_;
-        // Its slot is its own until it is posted, which needs the lock.
-        if (slot.is_connected()) slot.assign(Cancellation{door_, waiter.number});
+        // The slot is unused until the handler is posted, which needs the lock.
+        if (slot.is_connected()) slot.assign(Cancellation{link_, waiter.number});
         waiters_.splice(waiters_.end(), waiters);
       } else {
         waiter.error = boost::asio::error::no_buffer_space;
@@ -153,12 +154,12 @@ class AsyncWorkQueue : public WorkQueueShell<Key, Payload, AsyncWorkQueue<Key, P
   }
 
   struct Cancellation {
-    std::shared_ptr<Door> door;
+    std::shared_ptr<Link> link;
     std::uint64_t number;
     void operator()(boost::asio::cancellation_type type) const {
       if (type == boost::asio::cancellation_type::none) return;
-      const std::lock_guard lock(door->mutex);
-      if (door->queue != nullptr) door->queue->cancel(number);
+      const std::lock_guard lock(link->mutex);
+      if (link->queue != nullptr) link->queue->cancel(number);
     }
   };
   void cancel(std::uint64_t number) {
@@ -175,13 +176,13 @@ class AsyncWorkQueue : public WorkQueueShell<Key, Payload, AsyncWorkQueue<Key, P
     wake(std::move(cancelled));
   }
 
-  // Those who have something to end with. REQUIRES: the lock is held.
+  // Removes the gets that have a result. REQUIRES: the lock is held.
   [[nodiscard]] Waiters find_wake() {
     Waiters woken;
     if (waiters_.empty()) [[likely]]
       return woken;
     while (!waiters_.empty()) {
-      this->take(waiters_.front().lease, this->glance());
+      this->take(waiters_.front().lease, this->read_clock());
       if (!waiters_.front().lease) break;
       woken.splice(woken.end(), waiters_, waiters_.begin());
     }
@@ -189,7 +190,7 @@ class AsyncWorkQueue : public WorkQueueShell<Key, Payload, AsyncWorkQueue<Key, P
     set_timer();
     return woken;
   }
-  // REQUIRES: it is not.
+  // Posts the handlers. REQUIRES: the lock is not held.
   void wake(Waiters woken) {
     for (Waiter& waiter : woken) {
       this->on_taken(waiter.lease);
@@ -199,7 +200,7 @@ class AsyncWorkQueue : public WorkQueueShell<Key, Payload, AsyncWorkQueue<Key, P
                                                            std::move(waiter.lease)}));
     }
   }
-  // Calls a handler after its slot was freed.
+  // Clears the cancellation slot, then calls the handler.
   struct Completion {
     Handler handler;
     Error error;
@@ -212,8 +213,7 @@ class AsyncWorkQueue : public WorkQueueShell<Key, Payload, AsyncWorkQueue<Key, P
     }
   };
 
-  // Somebody stands in line: the timer is set for the next delayed key. Nobody: it is not set.
-  // REQUIRES: the lock is held.
+  // Sets the timer for the next delayed key while a get is queued. REQUIRES: the lock is held.
   void set_timer() {
     const Instant due = waiters_.empty() ? kNever : this->next_due();
     if (due == timer_due_) return;
@@ -223,10 +223,10 @@ class AsyncWorkQueue : public WorkQueueShell<Key, Payload, AsyncWorkQueue<Key, P
       return;
     }
     (void)timer_.expires_at(run::steady_time(due));
-    timer_.async_wait([door = door_](Error error) {
+    timer_.async_wait([link = link_](Error error) {
       if (error) return;
-      const std::lock_guard lock(door->mutex);
-      if (door->queue != nullptr) door->queue->on_timer();
+      const std::lock_guard lock(link->mutex);
+      if (link->queue != nullptr) link->queue->on_timer();
     });
   }
   void on_timer() {
@@ -235,8 +235,8 @@ class AsyncWorkQueue : public WorkQueueShell<Key, Payload, AsyncWorkQueue<Key, P
 
   const boost::asio::any_io_executor executor_;
   const std::size_t max_waiting_;
-  const std::shared_ptr<Door> door_ = std::make_shared<Door>(this);
-  // All below is under the lock.
+  const std::shared_ptr<Link> link_ = std::make_shared<Link>(this);
+  // Guarded by the lock:
   Waiters waiters_;
   std::uint64_t number_ = 0;
   boost::asio::steady_timer timer_;

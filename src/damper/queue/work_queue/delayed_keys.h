@@ -12,18 +12,19 @@
 
 namespace damper::queue {
 
-// DelayedKeys are the keys that wait for their time: whose has come.
+// DelayedKeys are the keys of a work queue that wait for their due time.
 //
-// Why: an EventQueue knows the times; but who makes room in a full queue is asked by class.
-// Model: a timer for each key, and for who asks by class a list of the keys of each criticality:
-// to leave the middle of a list costs two cache misses. A key that is due at kNever has no timer:
-// it waits until somebody takes it out. Invariants:
-//   (1) pop gives each key once, none before its time, in order of time; of one time in the order
-//       of schedule().
-//   (2) Only schedule() may throw, and it has changed nothing then: so a caller can take a timer
-//       before it takes a key from where it is.
+// Why: an EventQueue orders keys by time; a full queue sheds them by criticality.
+// Model: a timer for each key and, with `by_class`, a list of the keys of each criticality
+// (optional because a removal from the middle of a list costs two cache misses). A key that is due
+// at kNever has no timer: it stays until it is removed.
+// Invariants:
+//   (1) pop() returns each key once, not before its time, in order of time; keys with equal times
+//       in the order of schedule().
+//   (2) Only schedule() may throw, without an effect: a caller can schedule before it removes the
+//       key from its current list.
 // Thread safety: none.
-// Cost: EventQueue's; everything else is O(1).
+// Cost: that of EventQueue; everything else is O(1).
 //
 // Table is the KeyTable of the keys; its values have links, priority, due and timer.
 template <class Table>
@@ -33,27 +34,27 @@ class DelayedKeys {
   using Timer = timer::EventQueue::Timer;
   static constexpr Index kNone = Table::kNone;
 
-  // by_class: newest() will be asked.
+  // by_class: newest() may be called.
   explicit DelayedKeys(bool by_class) : by_class_(by_class) {}
 
-  // For a push that follows at once.
+  // The timer for a push() that follows.
   [[nodiscard]] Timer schedule(Index key, Instant due) {
     return timers_.schedule(due, {.kind = 0, .subject = key, .detail = 0});
   }
 
-  // The key waits until its `due`; its `timer` says so. REQUIRES: it is in no list.
+  // Adds a key whose `due` and `timer` are set. REQUIRES: it is in no list.
   void push(Table& table, Index key) noexcept {
     if (by_class_) list(table, key).push_back(table, key);
     ++size_;
   }
 
-  // The key waits no more. REQUIRES: it does.
+  // REQUIRES: the key is here.
   void remove(Table& table, Index key) noexcept {
     (void)timers_.cancel(table.value(key).timer);
     unlink(table, key);
   }
 
-  // A key whose time has come, which waits no more; kNone when there is none.
+  // Removes and returns a key that is due; kNone when there is none.
   [[nodiscard]] Index pop(Table& table, Instant now) noexcept {
     if (size_ == 0) return kNone;
     const auto due = timers_.pop(now);
@@ -62,7 +63,7 @@ class DelayedKeys {
     return due->event.subject;
   }
 
-  // The key has another class from now on. REQUIRES: it waits.
+  // Changes the class of the key. REQUIRES: the key is here.
   void set_priority(Table& table, Index key, admit::Criticality priority) noexcept {
     if (by_class_) list(table, key).remove(table, key);
     table.value(key).priority = priority;
@@ -70,11 +71,10 @@ class DelayedKeys {
   }
 
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
-  // When the next one is due; kNever when none is.
+  // The earliest due time; kNever when there is none.
   [[nodiscard]] Instant next_due() noexcept { return timers_.next(); }
 
-  // Of the keys of this class, the one that came last; kNone when there is none. REQUIRES:
-  // by_class.
+  // The key of this class that was added last; kNone when there is none. REQUIRES: by_class.
   [[nodiscard]] Index newest(admit::Criticality priority) const noexcept {
     const NodeList& keys = lists_[static_cast<std::size_t>(priority)];
     return keys.empty() ? kNone : keys.back();

@@ -8,8 +8,8 @@
 
 namespace damper::queue {
 
-// An EventBuffer keeps events, with the text that they refer to, until they can be passed on: a
-// sink is the user's code, and must not run under a lock.
+// An EventBuffer stores events, with the text that they refer to, until they can be dispatched: a
+// sink is the user's code and must not run under a lock.
 // Thread safety: none.
 class EventBuffer final : public engine::EventSink {
  public:
@@ -22,15 +22,15 @@ class EventBuffer final : public engine::EventSink {
   void on_event(const engine::Event& event) noexcept override;
 
   [[nodiscard]] bool empty() const noexcept { return kept_.empty(); }
-  // What has come since the last time.
+  // Removes and returns the stored events.
   [[nodiscard]] std::vector<Kept> take() noexcept;
 
  private:
   std::vector<Kept> kept_;
 };
 
-// Tells the sink, in order.
-void tell(engine::EventSink& sink, std::vector<EventBuffer::Kept> events) noexcept;
+// Calls the sink for each event, in order.
+void dispatch(engine::EventSink& sink, std::vector<EventBuffer::Kept> events) noexcept;
 
 }  // namespace damper::queue
 

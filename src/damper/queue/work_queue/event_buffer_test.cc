@@ -23,7 +23,7 @@ TEST(EventBuffer, KeepsTheTextUntilItIsPassedOnOnce) {
   }
   EXPECT_FALSE(buffer.empty());
   Heard heard;
-  tell(heard, buffer.take());
+  dispatch(heard, buffer.take());
   EXPECT_EQ(heard.text, "deployments/web-with-a-name-that-is-long/permanent/3;b//1;");
   EXPECT_TRUE(buffer.empty());
   EXPECT_TRUE(buffer.take().empty());

@@ -1,43 +1,43 @@
 #ifndef DAMPER_QUEUE_WORK_QUEUE_FINISH_H_
 #define DAMPER_QUEUE_WORK_QUEUE_FINISH_H_
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
+#include "damper/base/enum_names.h"
 #include "damper/base/instant.h"
 #include "damper/decide/outcome.h"
 
 namespace damper::queue {
 
-// How one run of a key went.
+// The result of one run of a key.
 struct Finish {
   enum class How : std::uint8_t {
-    done,      // it is as it should be: forget its failures
-    requeue,   // the same, and run it again after `after`
-    failed,    // as the report says
-    terminal,  // it failed, and running it again cannot help
+    done,      // success: clear the key's failures
+    requeue,   // success, and run the key again after `after`
+    failed,    // see `report`
+    terminal,  // failure that no retry can mend
   };
   How how = How::done;
   Duration after{0};        // requeue
   decide::Report report{};  // failed
-  std::string why{};        // failed, terminal: for people
+  std::string why{};        // failed, terminal: shown to operators
 };
 
-inline constexpr std::array<std::string_view, 4> kFinishNames = {"done", "requeue", "failed",
-                                                                 "terminal"};
+inline constexpr EnumNames<Finish::How::terminal> kFinishNames = {"done", "requeue", "failed",
+                                                                  "terminal"};
 [[nodiscard]] constexpr std::string_view name(Finish::How how) noexcept {
-  return kFinishNames[static_cast<std::size_t>(how)];
+  return kFinishNames[how];
 }
 
-// What the retry logic hears of it. Who calls a success a failure gets a permanent one. A run that
-// was cancelled counts as not run only while the controller stops; otherwise its own deadline did
-// it, and it timed out: a key that always says so would else run for ever, and at once.
+// The report for the retry logic. A `failed` with Outcome::success is permanent. A cancelled run
+// counts as not run only while the controller stops; otherwise its own deadline cancelled it, and
+// it is a timeout: else a key that always returns cancelled would be run again at once, forever.
 [[nodiscard]] decide::Report report_of(const Finish& finish, bool stopping) noexcept;
 
-// The text, or as much of its beginning as fits, cut between characters of UTF-8.
+// The text, cut to at most `most` bytes between two UTF-8 characters.
 [[nodiscard]] std::string_view shortened(std::string_view text, std::size_t most) noexcept;
 
 }  // namespace damper::queue

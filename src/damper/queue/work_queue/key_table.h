@@ -14,9 +14,8 @@
 
 namespace damper::queue {
 
-// How a key is looked up, stored and hashed. A std::string is looked up by a string_view, so that
-// to ask for one makes none. For keys of your own, std::hash and == are enough; a key is made from
-// nothing and assigned to.
+// The parameter type and hash of a key. A std::string is looked up by a string_view, without a
+// temporary string. A user's key type needs std::hash, ==, a default constructor and assignment.
 template <class Key>
 struct KeyTraits {
   using View = const Key&;
@@ -30,23 +29,23 @@ struct KeyTraits<std::string> {
 template <class Key>
 using KeyView = typename KeyTraits<Key>::View;
 
-// A KeyTable<Key, Value> holds a value for each of some keys, at places that do not move.
+// A KeyTable<Key, Value> is a hash map whose entries do not move.
 //
-// Why: a worker reads the key that it works on while others add theirs, so an entry may not move;
-// and a queue takes keys in and out all the time, so that must not allocate. Maps of nodes do for
-// each key; flat maps move their entries.
-// Model: entries in chunks that are never given back, the free ones in a list; beside them a table
-// of (hash, entry) with linear probing, where a removal moves the followers back (Knuth 6.4,
-// algorithm R) instead of leaving a tombstone. Half of it at most is used. The hash is kept in the
-// entry, so that removing needs no key.
+// Why: a worker reads its key while other threads add keys, so entries must not move; and keys are
+// inserted and erased all the time, so that must not allocate. Node-based maps allocate for each
+// key; flat maps move their entries.
+// Model: entries in chunks that are never freed, with a free list; an index of (hash, entry) cells
+// with linear probing, where a removal moves the following cells back (Knuth 6.4, algorithm R)
+// instead of leaving a tombstone. At most half of the cells are used. The entry stores its hash, so
+// that erase() does not hash the key.
 // Invariants:
-//   (1) An Index and the references to its key and value are good from insert to erase.
-//   (2) What was freed last is used first, and keeps its key's memory: a table that was once as
-//       large allocates nothing (for strings: none that is longer than those before it).
+//   (1) An Index and the references to its key and value are valid from insert to erase.
+//   (2) The entry freed last is reused first and keeps its key's memory: no allocation below the
+//       largest size so far (for strings: below the longest key of the entry).
 // Thread safety: none.
-// Cost: find, insert, erase: one probe of a few cells, one comparison of keys; keys whose std::hash
-// is the same are all looked at. When the table
-// doubles, one insert costs as much as all cells. Memory: 16 to 32 bytes for each key beside entry.
+// Cost: find, insert, erase: a few cells and one comparison of keys; all keys with an equal
+// std::hash are compared. The insert that doubles the index visits all cells. Memory: 16 to 32
+// bytes a key in addition to the entry.
 template <class Key, class Value>
 class KeyTable {
  public:
@@ -56,13 +55,13 @@ class KeyTable {
 
   KeyTable() : cells_(kFewest) {}
 
-  // The key's hash, for the functions below.
+  // The hash parameter of the functions below.
   [[nodiscard]] static std::uint32_t hash(KeyView<Key> key) {
     const auto wide = static_cast<std::uint64_t>(KeyTraits<Key>::hash(key));
     return static_cast<std::uint32_t>((wide ^ wide >> 32) * 0x9e37'79b9'7f4a'7c15U >> 32);
   }
 
-  // kNone when the key is not here.
+  // kNone when the key is not in the table.
   [[nodiscard]] Index find(KeyView<Key> key, std::uint32_t hash) const {
     for (std::size_t at = home(hash);; at = next(at)) {
       const Cell cell = cells_[at];
@@ -72,14 +71,16 @@ class KeyTable {
   }
   [[nodiscard]] Index find(KeyView<Key> key) const { return find(key, hash(key)); }
 
-  // REQUIRES: the key is not here; size() < kMost. The value is as it was left, or as made.
+  // REQUIRES: the key is not in the table; size() < kMost. The value is that of the entry's last
+  // use.
+  // always_inline: see NodeList.
   [[gnu::always_inline]] Index insert(KeyView<Key> key, std::uint32_t hash) {
     DAMPER_CHECK(size_ < kMost);
     if ((size_ + 1) * 2 > cells_.size()) rehash(cells_.size() * 2);
     if (free_ == kNone) grow();
     const Index index = free_;
     Entry& added = entry(index);
-    added.key = key;  // May throw; nothing has changed then.
+    added.key = key;  // May throw: nothing has changed.
     free_ = added.hash;
     added.hash = hash;
     ++size_;
@@ -111,7 +112,7 @@ class KeyTable {
   [[nodiscard]] const Value& value(Index index) const noexcept { return entry(index).value; }
 
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
-  // How many entries there is memory for; an Index is below it.
+  // The number of allocated entries: an Index is less.
   [[nodiscard]] std::size_t entries() const noexcept { return chunks_.size() * kChunk; }
 
  private:
@@ -122,7 +123,7 @@ class KeyTable {
   struct Entry {
     Key key{};
     Value value{};
-    std::uint32_t hash = 0;  // of a free entry: the next free one
+    std::uint32_t hash = 0;  // of a free entry: the next free entry
   };
   static constexpr std::size_t kChunk = 256;
   static constexpr std::size_t kFewest = 64;

@@ -19,7 +19,7 @@ using observe::Labels;
 
 double in_seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
 
-// The samples of one queue, under one vocabulary.
+// Writes the samples of one queue with its label.
 class Page {
  public:
   Page(Exposition& out, std::string_view label, std::string_view name)
@@ -54,30 +54,31 @@ class Page {
 void write_queue(Page page, const QueueReading& reading) {
   const QueueStats& stats = reading.stats;
   page.gauge("damper_queue_depth", "Keys that wait for a worker.", stats.ready);
-  page.gauge("damper_queue_delayed", "Keys that wait for their time.", stats.delayed);
-  page.gauge("damper_queue_running", "Keys that are under way.", stats.running);
-  page.gauge("damper_queue_parked", "Keys that were given up and wait for somebody to ask.",
+  page.gauge("damper_queue_delayed", "Keys that wait for their due time.", stats.delayed);
+  page.gauge("damper_queue_running", "Keys that are running.", stats.running);
+  page.gauge("damper_queue_parked", "Keys that were given up; they run if added again or revived.",
              stats.parked);
   page.gauge("damper_queue_groups", "Groups that have a key in the queue.", stats.groups);
   page.gauge("damper_queue_capacity", "Keys that the queue may hold.", stats.capacity);
-  page.gauge("damper_queue_age_seconds", "How long the key that waits longest has been ready.",
+  page.gauge("damper_queue_age_seconds", "Time in state ready of the key that has waited longest.",
              in_seconds(stats.oldest_ready));
-  page.counter("damper_queue_adds_total", "Adds that put a key in line, now or later.", stats.adds);
-  page.counter("damper_queue_merged_total", "Adds of a key that waited already.", stats.merged);
-  page.counter("damper_queue_marked_total", "Adds of a key that was under way.", stats.marked);
-  page.counter("damper_queue_refused_total", "Adds that were refused: the queue was full.",
+  page.counter("damper_queue_adds_total", "Adds of new or parked keys.", stats.adds);
+  page.counter("damper_queue_merged_total", "Adds of keys that were waiting already.",
+               stats.merged);
+  page.counter("damper_queue_marked_total", "Adds of keys that were running.", stats.marked);
+  page.counter("damper_queue_refused_total", "Adds that were refused because the queue was full.",
                stats.refused);
-  page.counter("damper_queue_shed_total", "Keys that made room for more important ones.",
-               stats.shed);
-  page.counter("damper_queue_closed_total", "Adds that came after the queue was closed.",
-               stats.closed);
-  page.counter("damper_queue_spurious_done_total", "Keys said to be done that were not under way.",
+  page.counter("damper_queue_shed_total",
+               "Keys that were removed to make room for more important ones.", stats.shed);
+  page.counter("damper_queue_closed_total", "Adds after the queue was closed.", stats.closed);
+  page.counter("damper_queue_spurious_done_total", "Done calls for keys that were not running.",
                stats.spurious_done);
-  page.histogram("damper_queue_wait_seconds", "How long keys waited for a worker.", reading.waits);
-  page.histogram("damper_queue_work_seconds", "How long runs took.", reading.works);
+  page.histogram("damper_queue_wait_seconds", "Time that ready keys waited for a worker.",
+                 reading.waits);
+  page.histogram("damper_queue_work_seconds", "Duration of runs.", reading.works);
 }
 
-// client-go's names, and its help texts as far as they are true here.
+// The names of client-go, and its help texts where they apply.
 void write_workqueue(Page page, const QueueReading& reading) {
   const QueueStats& stats = reading.stats;
   page.gauge("workqueue_depth", "Current depth of workqueue.", stats.ready);
@@ -98,28 +99,28 @@ void write_workqueue(Page page, const QueueReading& reading) {
                  "How long in seconds processing an item from workqueue takes.", reading.works);
 }
 
-// The outcomes that are retried; those that a dependency shows.
+// The outcomes that are retried, as exported for a dependency.
 constexpr std::array<Outcome, QueueMetrics::kMostSeries> kRetried = {
     Outcome::transient, Outcome::timeout, Outcome::overload, Outcome::unavailable,
     Outcome::conflict};
-// Why a key is given up.
+// The reasons for parking a key.
 constexpr std::array<Verdict, 4> kParked = {Verdict::permanent, Verdict::not_retryable,
                                             Verdict::pushed_back, Verdict::attempts_spent};
 
 void write_runs(Page page, const ControllerStats& stats) {
   for (std::size_t i = 0; i < kFinishNames.size(); ++i) {
-    page.counter("damper_queue_finished_total", "Runs that have ended, by how.",
-                 stats.runs.finished[i], "result", kFinishNames[i]);
+    page.counter("damper_queue_finished_total", "Finished runs, by result.", stats.runs.finished[i],
+                 "result", kFinishNames[i]);
   }
   for (const Verdict why : kParked) {
-    page.counter("damper_queue_parked_total", "Keys that were given up, by why.",
+    page.counter("damper_queue_parked_total", "Keys that were given up, by reason.",
                  stats.runs.parked_for[static_cast<std::size_t>(why)], "reason", damper::name(why));
   }
   page.counter("damper_queue_not_parked_total",
-               "Keys that were to be given up while too many were, and wait instead.",
+               "Keys that were not parked because the limit of parked keys was reached.",
                stats.runs.not_parked);
   constexpr std::string_view kHeld = "damper_queue_held_total";
-  constexpr std::string_view kHeldHelp = "Retries that were due and had to wait, by why.";
+  constexpr std::string_view kHeldHelp = "Due retries that were held, by reason.";
   page.counter(kHeld, kHeldHelp, stats.retries.held_by_switch, "reason",
                damper::name(Verdict::switched_off));
   page.counter(kHeld, kHeldHelp, stats.retries.held_by_budget, "reason",
@@ -139,11 +140,10 @@ void write_workers(Page page, const QueueMetrics::ControllerReading& reading, In
   const ControllerStats& stats = reading.stats;
   page.gauge("damper_workers", "Threads that run keys.", stats.workers);
   const int workers = stats.workers > 0 ? stats.workers : 1;
-  page.gauge("damper_worker_utilization", "The share of the workers that run a key now.",
+  page.gauge("damper_worker_utilization", "Share of the workers that are running a key.",
              static_cast<double>(stats.queue.running) / workers);
   page.histogram("damper_rate_limiter_wait_seconds",
-                 "How long the rate limit kept a worker from a key that was ready.",
-                 &reading.times.rate_waits);
+                 "Time that ready keys waited for the rate limit.", &reading.times.rate_waits);
   page.gauge("damper_retry_budget_balance", "Retries that the budget would grant now.",
              reading.budget.balance(now));
   page.gauge("damper_retry_budget_fill_ratio", "The share of the earned retries that is left.",

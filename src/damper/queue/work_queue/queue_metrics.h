@@ -19,28 +19,28 @@
 
 namespace damper::queue {
 
-// What is shown of a work queue: as it is at one moment.
+// The metrics of a work queue at one moment.
 struct QueueReading {
   QueueStats stats{};
-  std::uint64_t retries = 0;         // keys that were added again since they had failed
-  const Histogram* waits = nullptr;  // from ready to under way; nullptr: not shown
+  std::uint64_t retries = 0;         // keys that were added again after a failure
+  const Histogram* waits = nullptr;  // from ready to running; nullptr: not exported
   const Histogram* works = nullptr;  // of runs
 };
 
-// QueueMetrics shows work queues and controllers in a Registry, under two names each:
+// QueueMetrics exports work queues and controllers to a Registry, under two names each:
 //   QueueMetrics metrics(registry);
 //   const auto shown = metrics.add(controller);   // for as long as `shown` lives
 //
-// Why: damper_* with the label `queue` is our vocabulary; workqueue_* with the label `name` is what
-// the dashboards for client-go know, so they work as they are.
-// Model: read at each scrape. Families of a queue:
+// Why: damper_* with the label `queue` follows our naming; workqueue_* with the label `name` has
+// the names of client-go, so that its dashboards work unchanged. Model: values are read at each
+// scrape. Families of a queue:
 //   damper_queue_depth, _delayed, _running, _parked, _groups, _capacity, _age_seconds
 //   damper_queue_adds_total, _merged_total, _marked_total, _refused_total, _shed_total,
 //   _closed_total, _spurious_done_total
 //   damper_queue_wait_seconds, damper_queue_work_seconds             histograms
 //   workqueue_depth, _adds_total, _retries_total, _unfinished_work_seconds,
 //   _longest_running_processor_seconds, _queue_duration_seconds, _work_duration_seconds
-// and of a controller, besides:
+// Additional families of a controller:
 //   damper_queue_finished_total{result}, damper_queue_parked_total{reason}, _not_parked_total
 //   damper_queue_held_total{reason}                 retries held: switched_off, budget_spent,
 //                                                   pushed_back
@@ -49,15 +49,16 @@ struct QueueReading {
 //   damper_switch_off{switch}                       as a dependency's, with the label `queue`
 //   damper_workers, damper_worker_utilization, damper_rate_limiter_wait_seconds
 // Invariants:
-//   (1) Every result and reason is shown from the start, at 0: a rate sees the first one.
-//   (2) No value is NaN or infinite, and no counter shrinks.
-// Of two with one name the first is shown. The largest family has kMostSeries series for each.
-// Thread safety: as the Registry's. Cost: nothing but at a scrape.
+//   (1) Every result and reason is exported from the start, as 0: rate() sees the first one.
+//   (2) No value is NaN or infinite, and no counter decreases.
+// Of two queues with one name the first is exported. The largest family has kMostSeries series a
+// queue.
+// Thread safety: that of the Registry. Cost: none between scrapes.
 class QueueMetrics {
  public:
   static constexpr std::size_t kMostSeries = 5;  // of damper_retries_total
 
-  // The registry outlives it.
+  // The registry must outlive this object.
   explicit QueueMetrics(observe::Registry& registry) : registry_(registry) {}
 
   // REQUIRES: the controller and the registry outlive the Collection.
@@ -75,11 +76,11 @@ class QueueMetrics {
                     now(), out);
     });
   }
-  // Any other queue; `read` is called at each scrape, by any thread.
+  // Any other queue; `read` is called at each scrape, on any thread.
   [[nodiscard]] observe::Registry::Collection add(std::string name,
                                                   std::function<QueueReading()> read);
 
-  // What is shown of a controller.
+  // The metrics of a controller at one moment.
   struct ControllerReading {
     ControllerStats stats;
     const ControllerTimes& times;
@@ -96,7 +97,7 @@ class QueueMetrics {
   observe::Registry& registry_;
 };
 
-// What QueueMetrics writes for one queue.
+// Writes the families of one queue.
 void write_metrics(std::string_view name, const QueueReading& reading, observe::Exposition& out);
 
 }  // namespace damper::queue

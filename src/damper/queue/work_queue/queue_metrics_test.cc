@@ -194,11 +194,13 @@ TEST(QueueMetrics, TheTransitionLogHasALineForEachTransitionOfAKey) {
   options.sink = &log;
   options.retries.max_attempts = 12;
   std::atomic<int> failing = 11;
-  Controller<std::string> controller(options, [&](const std::string& key, const Turn& turn) {
-    if (key == "bad template") return terminal("no such field");
-    if (static_cast<int>(turn.attempt()) > failing) return done();
-    return Reconcile(failed(Outcome::transient));
-  });
+  Controller<std::string> controller(options,
+                                     [&](const std::string& key, const RunContext& context) {
+                                       if (key == "bad template") return terminal("no such field");
+                                       if (static_cast<int>(context.attempt()) > failing)
+                                         return done();
+                                       return Reconcile(failed(Outcome::transient));
+                                     });
   controller.add("deployments/web");
   EXPECT_TRUE(eventually([&] { return controller.stats().runs.finished[0] == 1; }));
   controller.add("bad template");

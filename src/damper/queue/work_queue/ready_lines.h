@@ -16,22 +16,23 @@
 
 namespace damper::queue {
 
-// ReadyLines are the keys that wait for a worker: who is next.
+// ReadyLines are the keys of a work queue that wait for a worker, and select the next one.
 //
-// Why: one line for all lets a tenant with ten thousand keys hold up one with a single key (trap
-// Q9); strict priorities starve the low class (trap Q8).
-// Model: groups (tenants, namespaces) take turns, one key a turn. A group has its turn while it has
-// a key that waits and fewer than `most_running` under way. Within a group there is a line for each
-// criticality; a key of class c (0 is the most critical) counts as if it had come c * ageing later
-// than it did, and the earliest of the four first keys goes.
+// Why: with a single FIFO a tenant with ten thousand keys delays one with a single key (trap Q9);
+// strict priorities starve the low classes (trap Q8).
+// Model: round robin over groups (tenants, namespaces), one key each. A group is eligible while it
+// has a waiting key and fewer than `most_running` running ones. A group has a FIFO for each
+// criticality; a key of class c (0 is the most critical) is ranked as if it had become ready
+// c * ageing later, and the first of the four front keys is next.
 // Invariants:
-//   (1) Within one group and class, first come, first served.
-//   (2) A key is overtaken only by keys of its group that came at most (difference of class) *
-//       ageing after it: each wait is bounded. To get a better class never sets a key back.
-//   (3) Of g groups that have their turn, each gets one of g in a row.
-//   (4) No group has more than most_running keys under way.
+//   (1) Within one group and class, first in, first out.
+//   (2) A key is overtaken only by keys of its group that became ready at most (difference of
+//       class) * ageing after it: waits are bounded. A better class never delays a key.
+//   (3) Of g eligible groups, each gets one of g consecutive pops.
+//   (4) No group has more than most_running running keys.
 // Thread safety: none.
 // Cost: push, pop, remove: O(1). Groups exist while they have keys. No allocation once warm.
+// [[gnu::always_inline]]: see NodeList.
 //
 // Table is the KeyTable of the keys; its values have links, group, priority and since.
 template <class Table>
@@ -42,18 +43,18 @@ class ReadyLines {
 
   // most_running: 0 for no bound.
   ReadyLines(Duration ageing, std::uint32_t most_running)
-      : ageing_(ageing), most_running_(most_running), nobody_(insert({})) {}
+      : ageing_(ageing), most_running_(most_running), no_group_(insert({})) {}
 
-  // A key comes to be in a group; "" is the group of those that are in none.
+  // Counts a new key of the group; "" is the group of keys without one.
   [[nodiscard, gnu::always_inline]] Index join(std::string_view group) {
-    const Index index = group.empty() ? nobody_ : find_or_insert(group);
+    const Index index = group.empty() ? no_group_ : find_or_insert(group);
     ++groups_.value(index).keys;
     return index;
   }
   [[gnu::always_inline]] void leave(Index group) noexcept {
-    if (--groups_.value(group).keys == 0 && group != nobody_) groups_.erase(group);
+    if (--groups_.value(group).keys == 0 && group != no_group_) groups_.erase(group);
   }
-  // How many keys a group has, waiting or not.
+  // The number of keys of a group, waiting or not.
   [[nodiscard]] std::size_t keys(Index group) const noexcept { return groups_.value(group).keys; }
   [[nodiscard]] std::size_t keys(std::string_view group) const {
     const Index index = groups_.find(group);
@@ -61,28 +62,28 @@ class ReadyLines {
   }
   [[nodiscard]] std::size_t groups() const noexcept { return groups_.size() - 1; }
 
-  // The key waits, at the end of its line. REQUIRES: it is in no list.
+  // Appends the key to its FIFO. REQUIRES: it is in no list.
   [[gnu::always_inline]] void push(Table& table, Index key) noexcept {
     const auto& node = table.value(key);
     Group& group = groups_.value(node.group);
     line(group, node.priority).push_back(table, key);
     ++group.waiting;
     ++size_;
-    offer_turn(node.group, group);
+    list_if_eligible(node.group, group);
   }
 
-  // The key waits no more. REQUIRES: it does.
+  // REQUIRES: the key is here.
   void remove(Table& table, Index key) noexcept {
     const auto& node = table.value(key);
     Group& group = groups_.value(node.group);
     line(group, node.priority).remove(table, key);
     --group.waiting;
     --size_;
-    if (group.has_turn && group.waiting == 0) end_turn(node.group, group);
+    if (group.is_listed && group.waiting == 0) unlist(node.group, group);
   }
 
-  // The key gets a better class, and stands at the end of that line; but one that has waited longer
-  // than that is worth would lose its place, and keeps it. REQUIRES: it waits.
+  // Moves the key to the end of a better class's FIFO, unless it has waited so long that this would
+  // delay it. REQUIRES: the key is here.
   void raise(Table& table, Index key, admit::Criticality priority, Instant now) noexcept {
     auto& node = table.value(key);
     const auto steps = static_cast<int>(node.priority) - static_cast<int>(priority);
@@ -93,13 +94,13 @@ class ReadyLines {
     line(group, priority).push_back(table, key);
   }
 
-  // Whether pop() would find one.
-  [[nodiscard]] bool has_next() const noexcept { return !turns_.empty(); }
-  // The next key, which is under way from now on; kNone when none may be.
+  // Whether pop() would return a key.
+  [[nodiscard]] bool has_next() const noexcept { return !eligible_.empty(); }
+  // Removes the next key, which counts as running; kNone when no group is eligible.
   [[nodiscard, gnu::always_inline]] Index pop(Table& table) noexcept {
-    if (turns_.empty()) return kNone;
-    const Index turn = turns_.front();
-    Group& group = groups_.value(turn);
+    if (eligible_.empty()) return kNone;
+    const Index next = eligible_.front();
+    Group& group = groups_.value(next);
     NodeList& first = choose(table, group);
     const Index key = first.front();
     first.remove(table, key);
@@ -107,25 +108,25 @@ class ReadyLines {
     --size_;
     ++group.running;
     if (!is_eligible(group)) {
-      end_turn(turn, group);
-    } else if (turns_.size() > 1) {
-      turns_.remove(groups_, turn);
-      turns_.push_back(groups_, turn);
+      unlist(next, group);
+    } else if (eligible_.size() > 1) {
+      eligible_.remove(groups_, next);
+      eligible_.push_back(groups_, next);
     }
     return key;
   }
 
-  // A key that was popped is under way no more.
+  // The run of a popped key is over.
   [[gnu::always_inline]] void on_done(Index group) noexcept {
     Group& freed = groups_.value(group);
     --freed.running;
-    offer_turn(group, freed);
+    list_if_eligible(group, freed);
   }
 
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
-  // Since when the oldest of those waits that are first in a line; kNever when none does. Only a
-  // key that was raised may wait longer, by less than its classes are worth. O(groups).
+  // The earliest `since` of the front keys; kNever when there is none. A raised key that is not in
+  // front may be older, by less than its (difference of class) * ageing. O(groups).
   [[nodiscard]] Instant oldest(const Table& table) const noexcept {
     Instant oldest = kNever;
     for_each_group([&](const Group& group) {
@@ -136,9 +137,9 @@ class ReadyLines {
     return oldest;
   }
 
-  // Of the waiting keys of this class, the one that is missed least: the newest of the group that
-  // has most of them; kNone when there is none. O(groups).
-  [[nodiscard]] Index least_missed(admit::Criticality priority) const noexcept {
+  // The key of this class to shed: the newest of the group with the most of them; kNone when there
+  // is none. O(groups).
+  [[nodiscard]] Index find_victim(admit::Criticality priority) const noexcept {
     NodeList longest;
     for_each_group([&](const Group& group) {
       const NodeList& line = group.lines[static_cast<std::size_t>(priority)];
@@ -147,7 +148,7 @@ class ReadyLines {
     return longest.empty() ? kNone : longest.back();
   }
 
-  // Calls f(key) for each that waits, group by group; f may remove the one that it is given.
+  // Calls f(key) for each key, group by group; f may remove its argument.
   template <class F>
   void for_each(Table& table, F&& f) {
     for_each_group([&](const Group& group) {
@@ -157,12 +158,12 @@ class ReadyLines {
 
  private:
   struct Group {
-    Links links;  // among those that have their turn
+    Links links;  // in eligible_
     std::array<NodeList, admit::kCriticalities> lines{};
     std::uint32_t keys = 0;
     std::uint32_t waiting = 0;
     std::uint32_t running = 0;
-    bool has_turn = false;
+    bool is_listed = false;
   };
 
   Index find_or_insert(std::string_view group) {
@@ -174,10 +175,10 @@ class ReadyLines {
     groups_.value(index) = {};
     return index;
   }
-  // Calls f(group) for each that has a key that waits.
+  // Calls f(group) for each group with a waiting key.
   template <class F>
   void for_each_group(F&& f) const {
-    std::size_t left = size_;  // of the keys: none waits beyond the last of them
+    std::size_t left = size_;  // waiting keys that were not visited yet
     for (Index i = 0; left > 0; ++i) {
       const Group& group = groups_.value(i);
       if (group.waiting == 0) continue;
@@ -191,16 +192,16 @@ class ReadyLines {
   [[nodiscard]] bool is_eligible(const Group& group) const noexcept {
     return group.waiting > 0 && (most_running_ == 0 || group.running < most_running_);
   }
-  void offer_turn(Index index, Group& group) noexcept {
-    if (group.has_turn || !is_eligible(group)) return;
-    group.has_turn = true;
-    turns_.push_back(groups_, index);
+  void list_if_eligible(Index index, Group& group) noexcept {
+    if (group.is_listed || !is_eligible(group)) return;
+    group.is_listed = true;
+    eligible_.push_back(groups_, index);
   }
-  void end_turn(Index index, Group& group) noexcept {
-    group.has_turn = false;
-    turns_.remove(groups_, index);
+  void unlist(Index index, Group& group) noexcept {
+    group.is_listed = false;
+    eligible_.remove(groups_, index);
   }
-  // The line whose first key is next. REQUIRES: one of the group's keys waits.
+  // The FIFO whose front key is next. REQUIRES: the group has a waiting key.
   [[nodiscard]] NodeList& choose(const Table& table, Group& group) const noexcept {
     NodeList* chosen = nullptr;
     Instant earliest = kNever;
@@ -223,8 +224,8 @@ class ReadyLines {
   const Duration ageing_;
   const std::uint32_t most_running_;
   KeyTable<std::string, Group> groups_;
-  const Index nobody_;
-  NodeList turns_;
+  const Index no_group_;
+  NodeList eligible_;
   std::size_t size_ = 0;
 };
 

@@ -74,8 +74,8 @@ class Lines {
     }
     return all;
   }
-  std::string least_missed(Criticality priority) const {
-    const auto index = lines_.least_missed(priority);
+  std::string find_victim(Criticality priority) const {
+    const auto index = lines_.find_victim(priority);
     return index == Table::kNone ? "" : table_.key(index);
   }
   Instant oldest() const { return lines_.oldest(table_); }
@@ -95,7 +95,7 @@ TEST(ReadyLines, StartEmpty) {
   EXPECT_EQ(lines->groups(), 0u);
   EXPECT_EQ(lines->keys(""), 0u);
   EXPECT_EQ(lines.oldest(), kNever);
-  for (const Criticality c : kAll) EXPECT_EQ(lines.least_missed(c), "");
+  for (const Criticality c : kAll) EXPECT_EQ(lines.find_victim(c), "");
 }
 
 TEST(ReadyLines, WithinAGroupAndClassFirstComeFirstServed) {  // Invariant (1).
@@ -173,7 +173,7 @@ TEST(ReadyLines, ABetterClassNeverSetsAKeyBack) {  // Invariant (2).
   lines.push("key", 0s, sheddable);
   lines.push("a", 0s, critical_plus);
   lines.raise("key", critical_plus, 30s - 1ns);  // 30 s are its limit.
-  EXPECT_EQ(lines.least_missed(critical_plus), "key");
+  EXPECT_EQ(lines.find_victim(critical_plus), "key");
   lines.raise("a", critical, 0s);        // Never to a worse one,
   lines.raise("a", critical_plus, -1s);  // nor to the end of its own line.
   EXPECT_EQ(lines.pop_all(), "a key");
@@ -281,12 +281,12 @@ TEST(ReadyLines, LeastMissedIsTheNewestOfTheGroupThatHasMostOfTheClass) {
   lines.push("b2", 3s, sheddable, "b");
   lines.push("a2", 4s, critical, "a");
   lines.push("a3", 5s, critical, "a");
-  EXPECT_EQ(lines.least_missed(sheddable), "b2");
-  EXPECT_EQ(lines.least_missed(critical), "a3");
-  EXPECT_EQ(lines.least_missed(critical_plus), "");
+  EXPECT_EQ(lines.find_victim(sheddable), "b2");
+  EXPECT_EQ(lines.find_victim(critical), "a3");
+  EXPECT_EQ(lines.find_victim(critical_plus), "");
   lines.remove("b2");
   lines.remove("b1");
-  EXPECT_EQ(lines.least_missed(sheddable), "a1");
+  EXPECT_EQ(lines.find_victim(sheddable), "a1");
 }
 
 TEST(ReadyLines, EachMayBeRemovedWhileItIsNamed) {

@@ -16,69 +16,69 @@
 #include "damper/base/check.h"
 #include "damper/base/instant.h"
 #include "damper/queue/limiters/rate_limiter.h"
+#include "damper/queue/work_queue/work_queue_base.h"
 #include "damper/queue/work_queue/work_queue_core.h"
 #include "damper/queue/work_queue/work_queue_options.h"
-#include "damper/queue/work_queue/work_queue_shell.h"
 #include "damper/run/clock.h"
 
 namespace damper::queue {
 
-// A WorkQueue is a WorkQueueCore for threads: any number of producers and workers.
+// A WorkQueue is a WorkQueueCore for any number of producer and worker threads.
 //
 //   damper::queue::WorkQueue<std::string> queue;
 //   queue.add("deployments/web");
-//   while (auto item = queue.get()) work_on(item.key());  // in each worker; done when item goes
+//   while (auto item = queue.get()) work_on(item.key());  // in each worker
 //
-// Why: see WorkQueueCore. What is here is waiting: for a key, for a key's time, for the end.
-// Model: a worker that finds nothing sleeps. One of those who sleep keeps watch: it sleeps until
-// the next delayed key is due, the others until they are woken. Nobody is notified when nobody
-// sleeps, nor more sleepers than there are keys.
+// The key is done when its lease is destroyed.
+// Why: see WorkQueueCore. This class adds blocking: for a key, for a key's time, for a drain.
+// Model: a worker that finds no ready key sleeps. One sleeper, the watcher, sleeps until the next
+// delayed key is due, the others until they are notified. At most as many sleepers are notified as
+// there are ready keys, and none if no thread sleeps.
 // Invariants:
-//   (1) When a key is ready, no worker sleeps who was not notified of it, up to the number of keys.
-//   (2) While somebody sleeps and a key is delayed, somebody watches who wakes at its time.
-//   (3) get() ends once the queue is shut down and no key is ready or will be: a key that is under
-//       way and was added meanwhile will be. So a thread that has a lease and waits for another one
-//       may then wait for itself.
-//   (4) drain() ends when no key is ready or under way, for all who drain (traps Q1, Q3).
-// Thread safety and cost: see WorkQueueShell.
+//   (1) While a key is ready, every sleeper has been notified, up to the number of ready keys.
+//   (2) While a thread sleeps and a key is delayed, a watcher wakes at the key's time.
+//   (3) get() returns once the queue is shut down and no key is ready or will be. A running key
+//       that was added again will be: a thread that holds its lease in get() may wait for itself.
+//   (4) Every drain() returns when no key is ready or running (traps Q1, Q3).
+// Thread safety and cost: see WorkQueueBase.
 template <class Key, class Payload = Nothing>
-class WorkQueue : public WorkQueueShell<Key, Payload, WorkQueue<Key, Payload>> {
-  using Shell = WorkQueueShell<Key, Payload, WorkQueue>;
+class WorkQueue : public WorkQueueBase<Key, Payload, WorkQueue<Key, Payload>> {
+  using Base = WorkQueueBase<Key, Payload, WorkQueue>;
 
  public:
-  using typename Shell::AddResult;
-  using typename Shell::Lease;
-  using typename Shell::Unfinished;
-  using typename Shell::View;
+  using typename Base::AddResult;
+  using typename Base::Lease;
+  using typename Base::Unfinished;
+  using typename Base::View;
 
   // REQUIRES: !find_error(options). Without a limiter: default_limiter (limiters.h).
   explicit WorkQueue(const WorkQueueOptions& options = {},
                      std::unique_ptr<RateLimiter<Key>> limiter = nullptr,
                      Times times = Times::coarse)
-      : Shell(options, std::move(limiter), times) {}
-  // REQUIRES: no lease is out, nobody waits in get or drain.
+      : Base(options, std::move(limiter), times) {}
+  // REQUIRES: no lease is outstanding, no thread is in get or drain.
   ~WorkQueue() { DAMPER_CHECK(sleepers_ == 0 && drainers_ == 0); }
 
-  // The next key. Waits for one; empty once the queue is shut down and empty.
+  // Blocks until a key is ready; empty once the queue is shut down and has no key to run.
   [[nodiscard]] Lease get() {
     Lease lease = this->try_get();
     if (!lease) wait(lease, kNever, {});
     return lease;
   }
-  // ... or when so much time has passed.
+  // As get(); also empty after `timeout`.
   [[nodiscard]] Lease get_for(Duration timeout) {
     Lease lease = this->try_get();
     if (!lease) wait(lease, in(timeout), {});
     return lease;
   }
-  // ... or when it is asked to stop: then it takes no key, even if there is one.
+  // As get(); also empty after a stop request, even if a key is ready.
   [[nodiscard]] Lease get(const std::stop_token& stop) {
     Lease lease = stop.stop_requested() ? Lease() : this->try_get();
     if (!lease) wait(lease, kNever, stop);
     return lease;
   }
 
-  // How many wait in get, and in drain.
+  // The number of threads that are blocked in get, and in drain.
   [[nodiscard]] std::size_t waiting() const {
     const std::unique_lock lock = this->hold();
     return sleepers_;
@@ -89,11 +89,11 @@ class WorkQueue : public WorkQueueShell<Key, Payload, WorkQueue<Key, Payload>> {
   }
 
   struct Drained {
-    bool empty = false;                  // no key is ready or under way
+    bool empty = false;                  // no key is ready or running
     std::vector<Unfinished> unfinished;  // see shut_down
   };
-  // Shuts down, and waits until the workers have done all that is ready, under way and added again
-  // meanwhile; until the timeout at most.
+  // Shuts down and blocks until the workers have finished all ready and running keys, including
+  // those that are added again, or until `timeout`.
   Drained drain(Duration timeout = kForever) {
     Drained drained{.empty = false, .unfinished = this->shut_down()};
     const Instant deadline = in(timeout);
@@ -108,22 +108,22 @@ class WorkQueue : public WorkQueueShell<Key, Payload, WorkQueue<Key, Payload>> {
   }
 
  private:
-  friend Shell;
-  using Shell::core;
+  friend Base;
+  using Base::core;
   enum class Wake : std::uint8_t { none, one, all };
 
   void wait(Lease& lease, Instant deadline, const std::stop_token& stop) {
-    // Before the lock: it may be called at once, and its end waits for its call.
+    // Without the lock: the callback may run in the constructor, and the destructor waits for it.
     std::optional<std::stop_callback<WakeAll>> on_stop;
     if (stop.stop_possible()) on_stop.emplace(stop, WakeAll{this});
     std::unique_lock lock = this->hold();
     while (!stop.stop_requested()) {
-      this->take(lease, this->glance());
+      this->take(lease, this->read_clock());
       if (lease || core().is_over()) break;
       if (deadline != kNever && run::now() >= deadline) break;
       sleep_and_watch(lock, deadline);
     }
-    this->unlock_and_wake(lock);  // Who watched or was notified passes it on.
+    this->unlock_and_wake(lock);  // A watcher or notified sleeper hands its role on.
     this->on_taken(lease);
   }
 
@@ -138,7 +138,7 @@ class WorkQueue : public WorkQueueShell<Key, Payload, WorkQueue<Key, Payload>> {
     if (watches && watched_ == due) watched_ = kNever;
   }
 
-  // False at the deadline.
+  // Returns false at the deadline.
   static bool sleep(std::condition_variable& line, std::unique_lock<std::mutex>& lock,
                     Instant deadline) {
     if (deadline == kNever) {
@@ -158,7 +158,7 @@ class WorkQueue : public WorkQueueShell<Key, Payload, WorkQueue<Key, Payload>> {
     ++notified_;
     return Wake::one;
   }
-  // REQUIRES: it is not.
+  // REQUIRES: the lock is not held.
   void wake(Wake who) {
     if (who == Wake::none) [[likely]]
       return;
@@ -172,15 +172,15 @@ class WorkQueue : public WorkQueueShell<Key, Payload, WorkQueue<Key, Payload>> {
   struct WakeAll {
     WorkQueue* queue;
     void operator()() const {
-      queue->hold().unlock();  // Whoever has seen no stop sleeps by now.
+      queue->hold().unlock();  // A thread that saw no stop request sleeps by now.
       queue->workers_.notify_all();
     }
   };
 
   std::size_t sleepers_ = 0;
-  std::size_t notified_ = 0;  // of them; they have not come back yet
+  std::size_t notified_ = 0;  // sleepers that have not woken up yet
   std::size_t drainers_ = 0;
-  Instant watched_ = kNever;  // somebody sleeps until then
+  Instant watched_ = kNever;  // the watcher sleeps until then
   std::condition_variable workers_;
   std::condition_variable drained_;
 };

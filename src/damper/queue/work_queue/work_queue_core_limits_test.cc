@@ -11,7 +11,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using enum admit::Criticality;
-using Left = TestQueue::Left;
+using AfterRun = TestQueue::AfterRun;
 
 constexpr AddOptions kLow{.priority = sheddable};
 constexpr AddOptions kHigh{.priority = critical_plus};
@@ -35,7 +35,7 @@ TEST(WorkQueueCore, HoldsNoMoreThanItsCapacity) {  // Invariant (4).
   EXPECT_EQ(queue.add("parked", 1s), Added::queued);
   EXPECT_EQ(queue.add("ready", 1s), Added::merged);
   EXPECT_EQ(queue.add("delayed", 1s), Added::merged);
-  EXPECT_EQ(queue.done("under way", 1s), Left::ready);
+  EXPECT_EQ(queue.done("under way", 1s), AfterRun::ready);
   EXPECT_EQ(queue.get(1s), "ready");
   queue.done("ready", 1s);
   EXPECT_EQ(queue.add("a", 1s), Added::queued);
@@ -107,13 +107,13 @@ TEST(WorkQueueCore, NoMoreOfAGroupAreUnderWayThanMayBe) {
   EXPECT_EQ(queue.get(1s), "");
   EXPECT_FALSE(queue.core.is_idle());
   queue.add("a1", 1s);
-  EXPECT_EQ(queue.done("a1", 1s), Left::ready);  // It stands behind the other.
+  EXPECT_EQ(queue.done("a1", 1s), AfterRun::ready);  // It stands behind the other.
   EXPECT_EQ(queue.get(1s), "a2");
   EXPECT_EQ(queue.get(1s), "");
-  EXPECT_EQ(queue.done_until("a2", 5s, 2s), Left::delayed);
+  EXPECT_EQ(queue.done_until("a2", 5s, 2s), AfterRun::delayed);
   EXPECT_EQ(queue.get(2s), "a1");
   EXPECT_EQ(queue.get(5s), "");
-  EXPECT_EQ(queue.park("a1", 5s), Left::parked);
+  EXPECT_EQ(queue.park("a1", 5s), AfterRun::parked);
   EXPECT_EQ(queue.get(5s), "a2");
 }
 
@@ -124,7 +124,7 @@ TEST(WorkQueueCore, AParkedKeyStaysUntilSomebodyAddsIt) {
   queue.add("a", 1s);
   queue.get(1s);
   queue.payload("a") = 9;
-  EXPECT_EQ(queue.park("a", 2s), Left::parked);
+  EXPECT_EQ(queue.park("a", 2s), AfterRun::parked);
   EXPECT_TRUE(queue.core.is_idle());
   EXPECT_EQ(queue.get(1h), "");
   std::string parked;
@@ -146,11 +146,11 @@ TEST(WorkQueueCore, WhatWasAddedMeanwhileIsNotParked) {  // Invariant (2).
   queue.get(1s);
   queue.payload("a") = 9;
   queue.add_at("a", 7s, 1s);
-  EXPECT_EQ(queue.park("a", 2s), Left::delayed);
+  EXPECT_EQ(queue.park("a", 2s), AfterRun::delayed);
   EXPECT_EQ(queue.get(7s), "a");
   EXPECT_EQ(queue.payload("a"), 0);
   queue.add("a", 7s);
-  EXPECT_EQ(queue.park("a", 7s), Left::ready);
+  EXPECT_EQ(queue.park("a", 7s), AfterRun::ready);
   EXPECT_EQ(queue.stats(7s).parked, 0u);
 }
 
@@ -184,9 +184,9 @@ TEST(WorkQueueCore, AfterCloseOnlyWhatIsUnderWayComesBack) {  // Invariant (6).
   EXPECT_EQ(queue.add("d", 1s), Added::closed);
   EXPECT_EQ(queue.add("b", 1s), Added::closed);  // No mark either.
   EXPECT_EQ(queue.stats(1s).closed, 2u);
-  EXPECT_EQ(queue.done("b", 1s), Left::gone);
-  EXPECT_EQ(queue.done("a", 1s), Left::ready);
-  EXPECT_EQ(queue.done_until("c", 2s, 1s), Left::delayed);
+  EXPECT_EQ(queue.done("b", 1s), AfterRun::removed);
+  EXPECT_EQ(queue.done("a", 1s), AfterRun::ready);
+  EXPECT_EQ(queue.done_until("c", 2s, 1s), AfterRun::delayed);
   EXPECT_EQ(queue.run_all(1s), "a");
   EXPECT_TRUE(queue.core.is_idle());
   EXPECT_EQ(queue.run_all(2s), "c");
@@ -199,7 +199,7 @@ TEST(WorkQueueCore, WhatIsUnderWayIsNotHandedBack) {
   queue.add("a", 1s);
   EXPECT_EQ(queue.hand_back(), "b");
   EXPECT_FALSE(queue.core.is_idle());
-  EXPECT_EQ(queue.done("a", 1s), Left::ready);
+  EXPECT_EQ(queue.done("a", 1s), AfterRun::ready);
   EXPECT_EQ(queue.hand_back(), "a");
   EXPECT_TRUE(queue.core.is_idle());
   EXPECT_EQ(queue.stats(1s).groups, 0u);
@@ -211,7 +211,7 @@ TEST(WorkQueueCore, WhatIsReadyMayStay) {
   queue.add("ready", 1s, {.group = "x"});
   queue.add_at("late", 9s, 1s, {.group = "x"});
   queue.add_at("early", 5s, 1s);
-  EXPECT_EQ(queue.hand_back(false), "early late");
+  EXPECT_EQ(queue.hand_back(HandBack::all_but_ready), "early late");
   EXPECT_EQ(queue.run_all(10s), "ready");
 }
 

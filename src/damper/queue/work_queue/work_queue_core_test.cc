@@ -12,7 +12,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using enum admit::Criticality;
-using Left = TestQueue::Left;
+using AfterRun = TestQueue::AfterRun;
 
 constexpr AddOptions kLow{.priority = sheddable};
 constexpr AddOptions kHigh{.priority = critical_plus};
@@ -26,29 +26,29 @@ TEST(WorkQueueCore, ATicketIsGoodForOneRun) {  // Invariant (5).
   queue.add("a", 1s);
   queue.get(1s);
   const Ticket first = queue.ticket("a");
-  EXPECT_TRUE(queue.core.is_out(first));
+  EXPECT_TRUE(queue.core.is_outstanding(first));
   EXPECT_EQ(queue.core.key(first), "a");
   queue.add("a", 1s);
-  EXPECT_EQ(queue.done("a", 1s), Left::ready);
-  EXPECT_FALSE(queue.core.is_out(first));
+  EXPECT_EQ(queue.done("a", 1s), AfterRun::ready);
+  EXPECT_FALSE(queue.core.is_outstanding(first));
   queue.get(1s);
-  EXPECT_FALSE(queue.core.is_out(first));  // The key runs again; that is another run.
+  EXPECT_FALSE(queue.core.is_outstanding(first));  // The key runs again; that is another run.
   EXPECT_NE(queue.ticket("a"), first);
-  EXPECT_EQ(queue.core.done(first, Instant{1s}), Left::stale);
-  EXPECT_TRUE(queue.core.is_out(queue.ticket("a")));
+  EXPECT_EQ(queue.core.done(first, Instant{1s}), AfterRun::stale);
+  EXPECT_TRUE(queue.core.is_outstanding(queue.ticket("a")));
 }
 
 TEST(WorkQueueCore, ATicketMadeFromNothingIsNeverOut) {  // Invariant (5).
   TestQueue queue;
-  EXPECT_FALSE(queue.core.is_out(Ticket{}));
+  EXPECT_FALSE(queue.core.is_outstanding(Ticket{}));
   for (int i = 0; i < 3; ++i) {
     queue.add("a", 1s);
     queue.get(1s);
-    EXPECT_FALSE(queue.core.is_out(Ticket{}));
-    EXPECT_EQ(queue.core.done(Ticket{}, Instant{1s}), Left::stale);
-    EXPECT_EQ(queue.done("a", 1s), Left::gone);
+    EXPECT_FALSE(queue.core.is_outstanding(Ticket{}));
+    EXPECT_EQ(queue.core.done(Ticket{}, Instant{1s}), AfterRun::stale);
+    EXPECT_EQ(queue.done("a", 1s), AfterRun::removed);
   }
-  EXPECT_FALSE(queue.core.is_out(Ticket{.index = 1'000'000, .generation = 1}));
+  EXPECT_FALSE(queue.core.is_outstanding(Ticket{.index = 1'000'000, .generation = 1}));
 }
 
 TEST(WorkQueueCore, OnlyATicketThatIsOutHasAKey) {
@@ -84,7 +84,7 @@ TEST(WorkQueueCore, APayloadStaysWithItsKeyUntilItLeaves) {
   queue.done("a", 2s);
   queue.get(2s);
   EXPECT_EQ(queue.payload("a"), 3);
-  EXPECT_EQ(queue.done("a", 2s), Left::gone);
+  EXPECT_EQ(queue.done("a", 2s), AfterRun::removed);
   queue.add("a", 3s);
   queue.get(3s);
   EXPECT_EQ(queue.payload("a"), 0);
@@ -141,11 +141,11 @@ TEST(WorkQueueCore, WhatIsAddedForNeverWaitsForABetterWord) {  // Invariants (2)
   EXPECT_EQ(queue.get(3h), "a");
   // While it is under way, too: it is not lost.
   EXPECT_EQ(queue.core.add("a", {}, kNever, Instant{3h}).added, Added::marked);
-  EXPECT_EQ(queue.done("a", 3h), Left::delayed);
+  EXPECT_EQ(queue.done("a", 3h), AfterRun::delayed);
   EXPECT_EQ(queue.stats(3h).delayed, 1u);
   queue.add("a", 4h);
   EXPECT_EQ(queue.get(4h), "a");
-  EXPECT_EQ(queue.core.done_until(queue.ticket("a"), kNever, Instant{4h}), Left::delayed);
+  EXPECT_EQ(queue.core.done_until(queue.ticket("a"), kNever, Instant{4h}), AfterRun::delayed);
   EXPECT_EQ(queue.hand_back(), "a");
 }
 
@@ -161,8 +161,8 @@ TEST(WorkQueueCore, TimeThatGoesBackBreaksNothing) {
   EXPECT_EQ(queue.get(8s), "");                          // so it may be late,
   EXPECT_EQ(queue.get(10s), "c");                        // but not lost.
   EXPECT_EQ(queue.waited, 2s);
-  EXPECT_EQ(queue.done("b", 1s), Left::gone);
-  EXPECT_EQ(queue.done_until("a", 3s, 1s), Left::delayed);
+  EXPECT_EQ(queue.done("b", 1s), AfterRun::removed);
+  EXPECT_EQ(queue.done_until("a", 3s, 1s), AfterRun::delayed);
   EXPECT_EQ(queue.get(10s), "a");
 }
 
@@ -216,7 +216,7 @@ TEST(WorkQueueCore, AMarkedKeyRunsAgainInItsBetterClass) {
   queue.add("a", 1s, kHigh);
   queue.add("a", 1s, kLow);
   queue.add("b", 1s);
-  EXPECT_EQ(queue.done("a", 1s), Left::ready);
+  EXPECT_EQ(queue.done("a", 1s), AfterRun::ready);
   EXPECT_EQ(queue.run_all(1s), "a b");
 }
 
@@ -227,15 +227,15 @@ TEST(WorkQueueCore, OfSeveralTimesForAKeyUnderWayTheEarliestHolds) {  // Invaria
   EXPECT_EQ(queue.add_at("a", 9s, 2s), Added::marked);
   EXPECT_EQ(queue.add_at("a", 5s, 2s), Added::marked);
   EXPECT_EQ(queue.add_at("a", 7s, 2s), Added::marked);
-  EXPECT_EQ(queue.done("a", 3s), Left::delayed);
+  EXPECT_EQ(queue.done("a", 3s), AfterRun::delayed);
   EXPECT_EQ(queue.core.next_due(), Instant{5s});
   queue.get(5s);
   queue.add_at("a", 9s, 5s);
-  EXPECT_EQ(queue.done_until("a", 20s, 5s), Left::delayed);
+  EXPECT_EQ(queue.done_until("a", 20s, 5s), AfterRun::delayed);
   EXPECT_EQ(queue.core.next_due(), Instant{9s});
   queue.get(9s);
   queue.add_at("a", 20s, 9s);
-  EXPECT_EQ(queue.done_until("a", 9s, 9s), Left::ready);
+  EXPECT_EQ(queue.done_until("a", 9s, 9s), AfterRun::ready);
 }
 
 TEST(WorkQueueCore, AKeyKeepsTheGroupThatItCameWith) {
@@ -316,7 +316,7 @@ TEST(WorkQueueCore, AnAddWithoutAClassLeavesTheKeysOwn) {
   EXPECT_EQ(queue.add("batch", 0s, {.priority = admit::Criticality::sheddable}), Added::queued);
   EXPECT_EQ(queue.get(0s), "batch");
   EXPECT_EQ(queue.add("batch", 0s), Added::marked);
-  EXPECT_EQ(queue.done("batch", 0s), TestQueue::Left::ready);
+  EXPECT_EQ(queue.done("batch", 0s), TestQueue::AfterRun::ready);
   EXPECT_EQ(queue.add("better", 1s, {.priority = admit::Criticality::sheddable_plus}),
             Added::queued);
   EXPECT_EQ(queue.add("new", 2s), Added::queued);  // Critical.

@@ -16,7 +16,7 @@ namespace damper::queue {
 class TestQueue {
  public:
   using Core = WorkQueueCore<std::string, int>;
-  using Left = Core::Left;
+  using AfterRun = Core::AfterRun;
 
   explicit TestQueue(const WorkQueueOptions& options = {}) : core(options) {}
 
@@ -37,11 +37,15 @@ class TestQueue {
     DAMPER_CHECK(tickets_.emplace(key, taken->ticket).second);
     return key;
   }
-  Left done(const std::string& key, Duration now) { return core.done(give_up(key), Instant{now}); }
-  Left done_until(const std::string& key, Duration due, Duration now) {
+  AfterRun done(const std::string& key, Duration now) {
+    return core.done(give_up(key), Instant{now});
+  }
+  AfterRun done_until(const std::string& key, Duration due, Duration now) {
     return core.done_until(give_up(key), Instant{due}, Instant{now});
   }
-  Left park(const std::string& key, Duration now) { return core.park(give_up(key), Instant{now}); }
+  AfterRun park(const std::string& key, Duration now) {
+    return core.park(give_up(key), Instant{now});
+  }
   // All that may run, one after the other: "a b c".
   std::string run_all(Duration now) {
     std::string all;
@@ -52,9 +56,9 @@ class TestQueue {
     return all;
   }
   // All that is handed back: "a b c".
-  std::string hand_back(bool ready = true) {
+  std::string hand_back(HandBack which = HandBack::all) {
     std::string all;
-    for (const Core::Unfinished& each : core.hand_back(ready)) {
+    for (const Core::Unfinished& each : core.hand_back(which)) {
       all += all.empty() ? each.key : " " + each.key;
     }
     return all;

@@ -14,15 +14,15 @@ TEST(TestQueue, RemembersTheTicketOfEachKeyUnderWay) {
   EXPECT_EQ(queue.add_at("b", 9s, 1s), Added::delayed);
   EXPECT_EQ(queue.get(3s), "a");
   EXPECT_EQ(queue.waited, 2s);
-  EXPECT_TRUE(queue.core.is_out(queue.ticket("a")));
+  EXPECT_TRUE(queue.core.is_outstanding(queue.ticket("a")));
   queue.payload("a") = 7;
   EXPECT_EQ(queue.core.payload(queue.ticket("a")), 7);
-  EXPECT_EQ(queue.done_until("a", 9s, 3s), TestQueue::Left::delayed);
+  EXPECT_EQ(queue.done_until("a", 9s, 3s), TestQueue::AfterRun::delayed);
   EXPECT_EQ(queue.run_all(9s), "b a");
   queue.add("c", 9s);
   queue.add("d", 9s);
   EXPECT_EQ(queue.get(9s), "c");
-  EXPECT_EQ(queue.park("c", 9s), TestQueue::Left::parked);
+  EXPECT_EQ(queue.park("c", 9s), TestQueue::AfterRun::parked);
   EXPECT_EQ(queue.stats(9s).parked, 1u);
   EXPECT_EQ(queue.hand_back(), "d c");
 }

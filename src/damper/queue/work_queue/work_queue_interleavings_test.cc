@@ -89,7 +89,7 @@ class World {
         return true;
       case Op::done_again:
         if (!ledger.old) return false;
-        check_left(Core::Left::stale, core_->done(*ledger.old, now_));
+        check_left(Core::AfterRun::stale, core_->done(*ledger.old, now_));
         return true;
       case Op::park:
         if (!ledger.ticket) return false;
@@ -205,13 +205,15 @@ class World {
     }
   }
   // (5) A ticket that is not out changes nothing, which the other checks would see.
-  static void check_left(Core::Left expected, Core::Left left) { ASSERT_EQ(left, expected); }
+  static void check_left(Core::AfterRun expected, Core::AfterRun left) {
+    ASSERT_EQ(left, expected);
+  }
   // (2) After a run, a key is where the ledger says: it runs again if that is owed.
-  void check_left(const Ledger& ledger, Core::Left left) const {
-    const Core::Left expected = ledger.parked          ? Core::Left::parked
-                                : !ledger.owed         ? Core::Left::gone
-                                : *ledger.owed <= now_ ? Core::Left::ready
-                                                       : Core::Left::delayed;
+  void check_left(const Ledger& ledger, Core::AfterRun left) const {
+    const Core::AfterRun expected = ledger.parked          ? Core::AfterRun::parked
+                                    : !ledger.owed         ? Core::AfterRun::removed
+                                    : *ledger.owed <= now_ ? Core::AfterRun::ready
+                                                           : Core::AfterRun::delayed;
     ASSERT_EQ(left, expected);
   }
   // (2) No taken add is lost: each was followed by a run, or was handed back.

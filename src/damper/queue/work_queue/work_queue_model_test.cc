@@ -18,7 +18,7 @@ namespace {
 
 using admit::Criticality;
 using Core = WorkQueueCore<std::string, int>;
-using Left = WorkQueueModel::Left;
+using AfterRun = WorkQueueModel::AfterRun;
 
 // The same calls on both, all answers compared.
 class Comparison {
@@ -35,7 +35,7 @@ class Comparison {
     }
     if (testing::Test::HasFailure()) return;
     while (!out_.empty() && !testing::Test::HasFailure()) finish();
-    hand_back(true);
+    hand_back(HandBack::all);
     const QueueStats end = core_.stats(now_);
     EXPECT_EQ(end.ready + end.delayed + end.running + end.parked + end.groups, 0u);
   }
@@ -80,7 +80,7 @@ class Comparison {
       case 14:
         return revive();
       default:
-        if (below(30) == 0) hand_back(below(2) == 0);
+        if (below(30) == 0) hand_back(below(2) == 0 ? HandBack::all : HandBack::all_but_ready);
         if (closes_ && below(40) == 0) {
           core_.close();
           model_.closed = true;
@@ -104,7 +104,7 @@ class Comparison {
     const auto theirs = model_.get(now_);
     ASSERT_EQ(ours.has_value(), theirs.has_value());
     if (!ours) return look();
-    ASSERT_TRUE(core_.is_out(ours->ticket));
+    ASSERT_TRUE(core_.is_outstanding(ours->ticket));
     ASSERT_EQ(core_.key(ours->ticket), *theirs);
     ASSERT_EQ(core_.payload(ours->ticket), model_.entries.at(*theirs).payload);
     const auto& was = before.at(*theirs);
@@ -136,26 +136,28 @@ class Comparison {
   void spurious() {
     if (old_.empty()) return;
     const Ticket ticket = old_[below(old_.size())];
-    ASSERT_FALSE(core_.is_out(ticket));
+    ASSERT_FALSE(core_.is_outstanding(ticket));
     const auto which = below(3);
     ASSERT_EQ(which == 0   ? core_.done(ticket, now_)
               : which == 1 ? core_.done_until(ticket, now_, now_)
                            : core_.park(ticket, now_),
-              Left::stale);
+              AfterRun::stale);
     ++model_.counts.spurious_done;
   }
   void revive() {
     const std::string key = some_key();
     ASSERT_EQ(core_.revive(key, now_), model_.revive(key, now_));
   }
-  void hand_back(bool ready) {
+  void hand_back(HandBack which) {
     look();
-    auto back = core_.hand_back(ready);
+    auto back = core_.hand_back(which);
     for (std::size_t i = 1; i < back.size(); ++i) ASSERT_LE(back[i - 1].due, back[i].due);
     std::size_t expected = 0;
     for (const auto& [key, entry] : std::map(model_.entries)) {
       if (entry.state == WorkQueueModel::State::running) continue;
-      if (entry.state == WorkQueueModel::State::ready && !ready) continue;
+      if (entry.state == WorkQueueModel::State::ready && which == HandBack::all_but_ready) {
+        continue;
+      }
       const auto found = std::find_if(back.begin(), back.end(),
                                       [&, k = key](const auto& each) { return each.key == k; });
       ASSERT_NE(found, back.end()) << key;
@@ -200,7 +202,7 @@ class Comparison {
     ASSERT_EQ(parked.size(), theirs.parked);
     ASSERT_TRUE(std::is_sorted(parked.begin(), parked.end(),
                                [](auto& a, auto& b) { return a.first < b.first; }));
-    for (const auto& [key, ticket] : out_) ASSERT_TRUE(core_.is_out(ticket)) << key;
+    for (const auto& [key, ticket] : out_) ASSERT_TRUE(core_.is_outstanding(ticket)) << key;
   }
 
   Random random_;

@@ -19,7 +19,7 @@ namespace damper::queue {
 // end.
 struct WorkQueueModel {
   using Criticality = admit::Criticality;
-  using Left = WorkQueueCore<std::string, int>::Left;
+  using AfterRun = WorkQueueCore<std::string, int>::AfterRun;
   using Keys = std::vector<std::string>;
   enum class State { ready, delayed, running, parked };
   struct Entry {
@@ -80,16 +80,16 @@ struct WorkQueueModel {
       make_ready(*first, first->due);
     }
   }
-  Left wait(Entry& entry, Instant due, Instant now) {
+  AfterRun wait(Entry& entry, Instant due, Instant now) {
     if (due > now) {
       entry.state = State::delayed;
       entry.due = due;
       entry.timer = entry.place = ++number;
-      return Left::delayed;
+      return AfterRun::delayed;
     }
     ripen(now);
     make_ready(entry, now);
-    return Left::ready;
+    return AfterRun::ready;
   }
   // Whether this key may be shed for a newcomer: the newest of its class in the group that has most
   // of them waiting, or the newest of those delayed; none that is less important waits.
@@ -140,14 +140,14 @@ struct WorkQueueModel {
     }
     const bool full = entries.size() >= options.capacity;
     if (full) ripen(now);
-    if (full &&
-        (options.at_limit == AtLimit::refuse || !has_victim(how.priority.value_or(kUnsaidClass)))) {
+    if (full && (options.at_limit == AtLimit::refuse ||
+                 !has_victim(how.priority.value_or(kDefaultClass)))) {
       EXPECT_FALSE(shed.has_value());
       return ++counts.refused, Added::refused;
     }
     EXPECT_EQ(shed.has_value(), full);
     if (full && shed) {
-      EXPECT_TRUE(is_victim(*shed, how.priority.value_or(kUnsaidClass))) << *shed;
+      EXPECT_TRUE(is_victim(*shed, how.priority.value_or(kDefaultClass))) << *shed;
       take_out(*shed);
       ++counts.shed;
     }
@@ -156,8 +156,8 @@ struct WorkQueueModel {
     entry.state = State::delayed;
     entry.due = kNever;
     entry.group = group;
-    entry.priority = how.priority.value_or(kUnsaidClass);
-    return wait(entry, due, now) == Left::ready ? Added::queued : Added::delayed;
+    entry.priority = how.priority.value_or(kDefaultClass);
+    return wait(entry, due, now) == AfterRun::ready ? Added::queued : Added::delayed;
   }
   Added add_again(Entry& entry, Criticality priority, Instant due, Instant now) {
     priority = std::min(priority, entry.priority);
@@ -171,7 +171,7 @@ struct WorkQueueModel {
         entry.payload = 0;
         entry.priority = priority;
         ++counts.adds;
-        return wait(entry, due, now) == Left::ready ? Added::queued : Added::delayed;
+        return wait(entry, due, now) == AfterRun::ready ? Added::queued : Added::delayed;
       default:
         break;
     }
@@ -226,7 +226,7 @@ struct WorkQueueModel {
     return key;
   }
   // The end of a run, which is to run again at `due`, if that is said.
-  Left finish(const std::string& key, std::optional<Instant> due, bool parks, Instant now) {
+  AfterRun finish(const std::string& key, std::optional<Instant> due, bool parks, Instant now) {
     Entry& entry = entries.at(key);
     if (entry.again) due = std::min(entry.due, due.value_or(kNever));
     entry.state = State::parked;
@@ -238,10 +238,10 @@ struct WorkQueueModel {
     if (parks) {
       entry.since = now;
       entry.place = ++number;
-      return Left::parked;
+      return AfterRun::parked;
     }
     take_out(key);
-    return Left::gone;
+    return AfterRun::removed;
   }
   bool revive(const std::string& key, Instant now) {
     const auto found = entries.find(key);

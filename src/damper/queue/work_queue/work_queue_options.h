@@ -1,7 +1,6 @@
 #ifndef DAMPER_QUEUE_WORK_QUEUE_WORK_QUEUE_OPTIONS_H_
 #define DAMPER_QUEUE_WORK_QUEUE_WORK_QUEUE_OPTIONS_H_
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -9,65 +8,74 @@
 #include <string_view>
 
 #include "damper/admit/criticality.h"
+#include "damper/base/bounds.h"
+#include "damper/base/enum_names.h"
 #include "damper/base/instant.h"
 
 namespace damper::queue {
 
-// What happens to a new key when the queue holds as many as it may. Producers never wait: one that
-// is a worker too would hold up the very work that makes room.
+// The handling of a new key in a full queue. Adds never block: a producer that is also a worker
+// would block the work that makes room.
 enum class AtLimit : std::uint8_t {
-  refuse,                // the new key
-  shed_least_important,  // a key of a less critical class that waits; without one, the new key
+  refuse,                // refuse the new key
+  shed_least_important,  // remove a waiting key of a less critical class; without one, refuse
 };
 
 struct WorkQueueOptions {
-  std::size_t capacity = 1'000'000;  // keys: ready, delayed, under way, parked; 1 to 50,000,000
+  static constexpr Range<std::size_t> kCapacity{1, 50'000'000};
+  static constexpr Range<Duration> kAgeing{Duration{0}, std::chrono::hours(24)};
+
+  std::size_t capacity = 1'000'000;  // keys in all states: ready, delayed, running, parked
   AtLimit at_limit = AtLimit::refuse;
-  std::size_t group_capacity = 0;   // keys of one group: the next one is refused; 0: no bound
-  std::uint32_t group_running = 0;  // keys of one group under way at once; 0: no bound
-  Duration ageing = std::chrono::seconds(10);  // what a class is worth in waiting; 0 to 1 day
+  std::size_t group_capacity = 0;              // keys of one group, at most `capacity`; 0: no bound
+  std::uint32_t group_running = 0;             // running keys of one group; 0: no bound
+  Duration ageing = std::chrono::seconds(10);  // waiting time that outweighs one criticality class
 };
 
-[[nodiscard]] std::optional<std::string> find_error(const WorkQueueOptions& options);
-
-// What became of an add.
-enum class Added : std::uint8_t {
-  queued,   // it waits for a worker
-  delayed,  // it waits for its time
-  merged,   // it waited already; it may run sooner now, never later
-  marked,   // it is under way: it is queued again when that is done
-  refused,  // the queue, or the key's group, is full
-  closed,   // the queue takes no more
-};
-inline constexpr std::array<std::string_view, 6> kAddedNames = {"queued", "delayed", "merged",
-                                                                "marked", "refused", "closed"};
-[[nodiscard]] constexpr std::string_view name(Added added) noexcept {
-  return kAddedNames[static_cast<std::size_t>(added)];
+[[nodiscard]] inline std::optional<std::string> find_error(const WorkQueueOptions& options) {
+  return BoundsCheck()
+      .field("capacity", options.capacity, options.kCapacity)
+      .field("group_capacity", options.group_capacity, {0, options.capacity})
+      .field("ageing", options.ageing, options.kAgeing)
+      .error();
 }
+
+// The result of an add.
+enum class Added : std::uint8_t {
+  queued,   // the key is ready
+  delayed,  // the key waits for its time
+  merged,   // the key was waiting; it may run earlier now, never later
+  marked,   // the key is running and is queued again after the run
+  refused,  // the queue or the key's group is full
+  closed,   // the queue is closed
+};
+inline constexpr EnumNames<Added::closed> kAddedNames = {"queued", "delayed", "merged",
+                                                         "marked", "refused", "closed"};
+[[nodiscard]] constexpr std::string_view name(Added added) noexcept { return kAddedNames[added]; }
 // Whether the key will run.
 [[nodiscard]] constexpr bool is_taken(Added added) noexcept {
   return added != Added::refused && added != Added::closed;
 }
 
-// The class of a new key whose add says none.
-inline constexpr admit::Criticality kUnsaidClass = admit::Criticality::critical;
+// The class of a new key without AddOptions::priority.
+inline constexpr admit::Criticality kDefaultClass = admit::Criticality::critical;
 
-// What one add says of its key.
 struct AddOptions {
-  // Unsaid: a key that is here keeps its class, and a new one is critical.
+  // nullopt: a key in the queue keeps its class, a new key gets kDefaultClass.
   std::optional<admit::Criticality> priority{};
-  // A tenant, a namespace; counts when the key is not in the queue yet. "" is a group like others.
+  // A tenant or namespace; ignored for a key in the queue. "" is a group like others.
   std::string_view group{};
 };
 
-// A Ticket names one run of a key, from get to done; one made from nothing names none.
+// A Ticket identifies one run of a key, from get to done; a default-constructed one identifies
+// none.
 struct Ticket {
   std::uint32_t index = 0;
   std::uint32_t generation = 0;
   bool operator==(const Ticket&) const = default;
 };
 
-// What a queue has counted and what it holds, at one moment.
+// The state and the counters of a queue at one moment.
 struct QueueStats {
   std::size_t ready = 0;
   std::size_t delayed = 0;
@@ -75,16 +83,16 @@ struct QueueStats {
   std::size_t parked = 0;
   std::size_t groups = 0;
   std::size_t capacity = 0;
-  std::uint64_t adds = 0;           // that put a key in line, now or later
-  std::uint64_t readied = 0;        // times that a key came in line: new, ripe or again
-  std::uint64_t merged = 0;         // that found it there
-  std::uint64_t marked = 0;         // that found it under way
-  std::uint64_t refused = 0;        // at the limit
-  std::uint64_t shed = 0;           // keys that made room
-  std::uint64_t closed = 0;         // that came too late
-  std::uint64_t spurious_done = 0;  // of a ticket that was not out
-  Duration oldest_ready{0};         // how long the key has waited that waits longest (ReadyLines)
-  Duration unfinished{0};           // how long those under way have been, together
+  std::uint64_t adds = 0;           // of new or parked keys: queued or delayed
+  std::uint64_t readied = 0;        // transitions to ready: new, due or queued again
+  std::uint64_t merged = 0;         // adds of waiting keys
+  std::uint64_t marked = 0;         // adds of running keys
+  std::uint64_t refused = 0;        // adds at a limit
+  std::uint64_t shed = 0;           // keys removed to make room
+  std::uint64_t closed = 0;         // adds after close()
+  std::uint64_t spurious_done = 0;  // done with a ticket that was not outstanding
+  Duration oldest_ready{0};         // see ReadyLines::oldest()
+  Duration unfinished{0};           // sum of the current runs' times
   Duration longest_running{0};
 };
 

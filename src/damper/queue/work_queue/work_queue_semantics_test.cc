@@ -12,7 +12,7 @@ namespace damper::queue {
 namespace {
 
 using namespace std::chrono_literals;
-using Left = TestQueue::Left;
+using AfterRun = TestQueue::AfterRun;
 
 // ---- Add ---------------------------------------------------------------------------------------
 
@@ -30,7 +30,7 @@ TEST(WorkQueueSemantics, AddOfAKeyThatIsProcessedIsIgnoredWhenShuttingDown) {
   queue.get(1s);
   queue.core.close();
   EXPECT_EQ(queue.add("k", 1s), Added::closed);
-  EXPECT_EQ(queue.done("k", 1s), Left::gone);
+  EXPECT_EQ(queue.done("k", 1s), AfterRun::removed);
 }
 
 TEST(WorkQueueSemantics, AddOfAKeyThatWaitsDoesNothing) {
@@ -48,9 +48,9 @@ TEST(WorkQueueSemantics, AddOfAKeyThatIsProcessedIsQueuedAgainByDone) {
   EXPECT_EQ(queue.get(1s), "k");
   EXPECT_EQ(queue.add("k", 2s), Added::marked);
   EXPECT_EQ(queue.get(2s), "");  // Not before done.
-  EXPECT_EQ(queue.done("k", 3s), Left::ready);
+  EXPECT_EQ(queue.done("k", 3s), AfterRun::ready);
   EXPECT_EQ(queue.get(3s), "k");
-  EXPECT_EQ(queue.done("k", 3s), Left::gone);
+  EXPECT_EQ(queue.done("k", 3s), AfterRun::removed);
 }
 
 TEST(WorkQueueSemantics, OtherwiseAddQueuesAtTheTail) {
@@ -120,7 +120,7 @@ TEST(WorkQueueSemantics, DoneOfAKeyThatWasNotAddedMeanwhileForgetsIt) {
   TestQueue queue;
   queue.add("k", 1s);
   queue.get(1s);
-  EXPECT_EQ(queue.done("k", 1s), Left::gone);
+  EXPECT_EQ(queue.done("k", 1s), AfterRun::removed);
   EXPECT_EQ(queue.get(1s), "");
   EXPECT_TRUE(queue.core.is_idle());
 }
@@ -169,12 +169,12 @@ TEST(WorkQueueSemantics, AddAfterOfAKeyThatIsProcessedWaitsForBoth) {
   queue.add("k", 1s);
   queue.get(1s);
   EXPECT_EQ(queue.add_at("k", 5s, 1s), Added::marked);
-  EXPECT_EQ(queue.done("k", 2s), Left::delayed);  // Done before its time,
+  EXPECT_EQ(queue.done("k", 2s), AfterRun::delayed);  // Done before its time,
   EXPECT_EQ(queue.get(4s), "");
   EXPECT_EQ(queue.get(5s), "k");
   queue.add_at("k", 6s, 5s);
   EXPECT_EQ(queue.get(7s), "");
-  EXPECT_EQ(queue.done("k", 8s), Left::ready);  // or after it.
+  EXPECT_EQ(queue.done("k", 8s), AfterRun::ready);  // or after it.
   EXPECT_EQ(queue.get(8s), "k");
 }
 
@@ -196,7 +196,7 @@ TEST(WorkQueueSemantics, RequeueAfterAddsWithTheDelay) {
   TestQueue queue;
   queue.add("k", 1s);
   queue.get(1s);
-  EXPECT_EQ(queue.done_until("k", 30s, 2s), Left::delayed);
+  EXPECT_EQ(queue.done_until("k", 30s, 2s), AfterRun::delayed);
   EXPECT_EQ(queue.get(29s), "");
   EXPECT_EQ(queue.get(30s), "k");
 }
@@ -206,7 +206,7 @@ TEST(WorkQueueSemantics, AnAddDuringProcessingBeatsRequeueAfter) {
   queue.add("k", 1s);
   queue.get(1s);
   queue.add("k", 1s);
-  EXPECT_EQ(queue.done_until("k", 30s, 2s), Left::ready);
+  EXPECT_EQ(queue.done_until("k", 30s, 2s), AfterRun::ready);
 }
 
 // ---- Metrics -----------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using enum admit::Criticality;
-using Left = TestQueue::Left;
+using AfterRun = TestQueue::AfterRun;
 
 // client-go's drain returns when nothing is out, whatever is queued or marked.
 TEST(WorkQueueCore, TrapQ1_DrainMeansEmptyQueuedInFlightAndReAdded) {  // Invariant (6).
@@ -43,9 +43,9 @@ TEST(WorkQueueCore, TrapQ2_ASpuriousDoneIsHarmlessAndCounted) {  // Invariants (
   const Ticket first = queue.ticket("k");
   queue.add("k", 1s);
   const auto spurious = [&] {
-    EXPECT_EQ(queue.core.done(first, Instant{1s}), Left::stale);
-    EXPECT_EQ(queue.core.done_until(first, Instant{2s}, Instant{1s}), Left::stale);
-    EXPECT_EQ(queue.core.park(first, Instant{1s}), Left::stale);
+    EXPECT_EQ(queue.core.done(first, Instant{1s}), AfterRun::stale);
+    EXPECT_EQ(queue.core.done_until(first, Instant{2s}, Instant{1s}), AfterRun::stale);
+    EXPECT_EQ(queue.core.park(first, Instant{1s}), AfterRun::stale);
   };
   queue.done("k", 1s);
   spurious();  // While it waits,
@@ -62,7 +62,7 @@ TEST(WorkQueueCore, TrapQ2_ASpuriousDoneIsHarmlessAndCounted) {  // Invariants (
   spurious();  // and when another key has its place.
   EXPECT_EQ(queue.run_all(1s), "new");
   EXPECT_EQ(queue.stats(1s).spurious_done, 9u);
-  EXPECT_EQ(queue.done("other", 1s), Left::gone);
+  EXPECT_EQ(queue.done("other", 1s), AfterRun::removed);
 }
 
 // In client-go what waits for its time is gone when the queue shuts down, and nobody knows.

@@ -1,4 +1,4 @@
-#include "damper/queue/work_queue/work_queue_shell.h"
+#include "damper/queue/work_queue/work_queue_base.h"
 
 #include <gtest/gtest.h>
 
@@ -47,7 +47,7 @@ std::string keys_of(const std::vector<Queue::Unfinished>& unfinished) {
   return keys;
 }
 
-TEST(WorkQueueShell, AKeyIsAddedHandedOutAndDone) {
+TEST(WorkQueueBase, AKeyIsAddedHandedOutAndDone) {
   Queue queue;
   EXPECT_EQ(queue.add("a").added, Added::queued);
   EXPECT_EQ(queue.add("a").added, Added::merged);
@@ -64,7 +64,7 @@ TEST(WorkQueueShell, AKeyIsAddedHandedOutAndDone) {
   EXPECT_EQ(records(queue.work_times()), 1);
 }
 
-TEST(WorkQueueShell, ALeaseThatGoesIsDone) {
+TEST(WorkQueueBase, ALeaseThatGoesIsDone) {
   Queue queue;
   queue.add("a");
   { const auto item = queue.try_get(); }
@@ -82,7 +82,7 @@ TEST(WorkQueueShell, ALeaseThatGoesIsDone) {
   EXPECT_EQ(queue.stats().spurious_done, 0u);
 }
 
-TEST(WorkQueueShell, WhatIsAddedAtWorkRunsOnceMore) {
+TEST(WorkQueueBase, WhatIsAddedAtWorkRunsOnceMore) {
   Queue queue;
   queue.add("a");
   auto item = queue.try_get();
@@ -95,7 +95,7 @@ TEST(WorkQueueShell, WhatIsAddedAtWorkRunsOnceMore) {
   EXPECT_FALSE(queue.try_get());
 }
 
-TEST(WorkQueueShell, TrapQ2_DoneTwiceIsHarmlessAndCounted) {
+TEST(WorkQueueBase, TrapQ2_DoneTwiceIsHarmlessAndCounted) {
   Queue queue;
   queue.add("a");
   auto first = queue.try_get();
@@ -109,7 +109,7 @@ TEST(WorkQueueShell, TrapQ2_DoneTwiceIsHarmlessAndCounted) {
   EXPECT_FALSE(queue.try_get());  // It was not set free.
 }
 
-TEST(WorkQueueShell, ADelayedKeyIsNotHandedOutBeforeItsTime) {
+TEST(WorkQueueBase, ADelayedKeyIsNotHandedOutBeforeItsTime) {
   Queue queue;
   const Instant before = run::now();
   EXPECT_EQ(queue.add_after("a", 2ms).added, Added::delayed);
@@ -121,7 +121,7 @@ TEST(WorkQueueShell, ADelayedKeyIsNotHandedOutBeforeItsTime) {
   EXPECT_TRUE(queue.try_get());
 }
 
-TEST(WorkQueueShell, ALeaseMaySayWhenItsKeyRunsAgain) {
+TEST(WorkQueueBase, ALeaseMaySayWhenItsKeyRunsAgain) {
   Queue queue;
   queue.add("a");
   const Instant before = run::now();
@@ -132,7 +132,7 @@ TEST(WorkQueueShell, ALeaseMaySayWhenItsKeyRunsAgain) {
   EXPECT_GE(run::now(), before + 2ms);
 }
 
-TEST(WorkQueueShell, AParkedKeyWaitsForAnAddOrARevival) {
+TEST(WorkQueueBase, AParkedKeyWaitsForAnAddOrARevival) {
   Queue queue;
   queue.add("a");
   queue.add("b");
@@ -147,7 +147,7 @@ TEST(WorkQueueShell, AParkedKeyWaitsForAnAddOrARevival) {
   EXPECT_TRUE(queue.parked().empty());
 }
 
-TEST(WorkQueueShell, APayloadStaysWithItsKey) {
+TEST(WorkQueueBase, APayloadStaysWithItsKey) {
   WorkQueue<std::string, int> queue;
   queue.add("a");
   {
@@ -163,7 +163,7 @@ TEST(WorkQueueShell, APayloadStaysWithItsKey) {
   EXPECT_EQ(queue.try_get().payload(), 0);
 }
 
-TEST(WorkQueueShell, TheLimiterSaysHowLongARetryWaits) {
+TEST(WorkQueueBase, TheLimiterSaysHowLongARetryWaits) {
   auto owned = std::make_unique<Oracle>();
   Oracle& limiter = *owned;
   Queue queue({}, std::move(owned));
@@ -188,7 +188,7 @@ TEST(WorkQueueShell, TheLimiterSaysHowLongARetryWaits) {
   EXPECT_EQ(limiter.asked, 0u);  // It was not asked: nothing would have come of it.
 }
 
-TEST(WorkQueueShell, WithoutALimiterItHasTheDefaultOne) {
+TEST(WorkQueueBase, WithoutALimiterItHasTheDefaultOne) {
   Queue queue;
   EXPECT_EQ(queue.failures("a"), 0u);
   EXPECT_TRUE(is_taken(queue.add_rate_limited("a").added));
@@ -198,7 +198,7 @@ TEST(WorkQueueShell, WithoutALimiterItHasTheDefaultOne) {
   EXPECT_EQ(queue.failures("a"), 0u);
 }
 
-TEST(WorkQueueShell, ALeaseThatIsDoneRateLimitedIsNeverLost) {
+TEST(WorkQueueBase, ALeaseThatIsDoneRateLimitedIsNeverLost) {
   auto owned = std::make_unique<Oracle>();
   Oracle& limiter = *owned;
   Queue queue({}, std::move(owned));
@@ -216,7 +216,7 @@ TEST(WorkQueueShell, ALeaseThatIsDoneRateLimitedIsNeverLost) {
   EXPECT_EQ(left[0].key, "a");
 }
 
-TEST(WorkQueueShell, ShutDownLetsThoseRunWhoseTimeHasCome) {
+TEST(WorkQueueBase, ShutDownLetsThoseRunWhoseTimeHasCome) {
   Queue queue;
   queue.add_after("a", 1ns);
   std::this_thread::sleep_for(1ms);
@@ -224,7 +224,7 @@ TEST(WorkQueueShell, ShutDownLetsThoseRunWhoseTimeHasCome) {
   EXPECT_EQ(queue.try_get().key(), "a");
 }
 
-TEST(WorkQueueShell, TrapQ4_ShutDownHandsBackWhatIsDelayed) {
+TEST(WorkQueueBase, TrapQ4_ShutDownHandsBackWhatIsDelayed) {
   Queue queue;
   queue.add("ready");
   queue.add_after("late", 2h);
@@ -237,7 +237,7 @@ TEST(WorkQueueShell, TrapQ4_ShutDownHandsBackWhatIsDelayed) {
   EXPECT_EQ(queue.try_get().key(), "ready");
 }
 
-TEST(WorkQueueShell, TrapQ4_WhatIsDelayedAfterShutDownIsHandedBackToo) {
+TEST(WorkQueueBase, TrapQ4_WhatIsDelayedAfterShutDownIsHandedBackToo) {
   Queue queue;
   for (const char* key : {"marked", "after", "at once", "parked", "done"}) queue.add(key);
   auto marked = queue.try_get();
@@ -258,7 +258,7 @@ TEST(WorkQueueShell, TrapQ4_WhatIsDelayedAfterShutDownIsHandedBackToo) {
   EXPECT_EQ(queue.stats().delayed + queue.stats().ready + queue.stats().parked, 0u);
 }
 
-TEST(WorkQueueShell, HandBackTakesTheReadyOnesToo) {
+TEST(WorkQueueBase, HandBackTakesTheReadyOnesToo) {
   Queue queue;
   queue.add("a");
   queue.add("b");
@@ -269,7 +269,7 @@ TEST(WorkQueueShell, HandBackTakesTheReadyOnesToo) {
   EXPECT_EQ(queue.add("b").added, Added::queued);  // It is not closed.
 }
 
-TEST(WorkQueueShell, ExactTimesAreExact) {
+TEST(WorkQueueBase, ExactTimesAreExact) {
   Queue queue({}, nullptr, Times::exact);
   const Instant before = run::now();
   queue.add("a");
@@ -281,7 +281,7 @@ TEST(WorkQueueShell, ExactTimesAreExact) {
   EXPECT_LE(item.waited(), between(before, run::now()));
 }
 
-TEST(WorkQueueShell, AFullQueueSaysWhoMadeRoom) {
+TEST(WorkQueueBase, AFullQueueSaysWhoMadeRoom) {
   Queue queue({.capacity = 1, .at_limit = AtLimit::shed_least_important});
   queue.add("a", {.priority = admit::Criticality::sheddable});
   EXPECT_EQ(queue.add("b", {.priority = admit::Criticality::sheddable}).added, Added::refused);
@@ -290,7 +290,7 @@ TEST(WorkQueueShell, AFullQueueSaysWhoMadeRoom) {
   EXPECT_EQ(result.shed, "a");
 }
 
-TEST(WorkQueueShell, ALeaseThatOutlivesItsQueueIsABug) {
+TEST(WorkQueueBase, ALeaseThatOutlivesItsQueueIsABug) {
   EXPECT_DEATH(
       {
         Queue::Lease item;

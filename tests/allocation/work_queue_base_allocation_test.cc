@@ -13,7 +13,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(WorkQueueShellAllocation, AnItemMakesNone) {
+TEST(WorkQueueBaseAllocation, AnItemMakesNone) {
   WorkQueue<std::string> queue;
   std::vector<std::string> keys;
   for (int i = 0; i < 500; ++i) keys.push_back("deployments/web-" + std::to_string(10'000'000 + i));
@@ -31,7 +31,7 @@ TEST(WorkQueueShellAllocation, AnItemMakesNone) {
             0u);
 }
 
-TEST(WorkQueueShellAllocation, ADelayedItemMakesNone) {
+TEST(WorkQueueBaseAllocation, ADelayedItemMakesNone) {
   WorkQueue<std::string> queue;
   std::vector<std::string> keys;
   for (int i = 0; i < 500; ++i) keys.push_back("deployments/web-" + std::to_string(10'000'000 + i));
@@ -47,7 +47,7 @@ TEST(WorkQueueShellAllocation, ADelayedItemMakesNone) {
   EXPECT_EQ(count(round), 0u);
 }
 
-TEST(WorkQueueShellAllocation, ATimedGetMakesNone) {
+TEST(WorkQueueBaseAllocation, ATimedGetMakesNone) {
   WorkQueue<std::string> queue;
   EXPECT_EQ(count([&] { (void)queue.get_for(1us); }), 0u);
 }

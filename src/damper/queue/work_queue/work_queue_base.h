@@ -1,5 +1,5 @@
-#ifndef DAMPER_QUEUE_WORK_QUEUE_WORK_QUEUE_SHELL_H_
-#define DAMPER_QUEUE_WORK_QUEUE_WORK_QUEUE_SHELL_H_
+#ifndef DAMPER_QUEUE_WORK_QUEUE_WORK_QUEUE_BASE_H_
+#define DAMPER_QUEUE_WORK_QUEUE_WORK_QUEUE_BASE_H_
 
 #include <algorithm>
 #include <atomic>
@@ -25,40 +25,40 @@
 
 namespace damper::queue {
 
-// Which clock a queue looks at where no delay depends on it. Delays are always exact, and so is a
-// get while a key is delayed.
+// The clock for operations without a delay. Delays always use the exact clock, and so does get()
+// while a key is delayed.
 enum class Times : std::uint8_t {
-  coarse,  // run::coarse_now(): histograms and ages are right to about 4 ms
+  coarse,  // run::coarse_now(): histograms and ages are accurate to about 4 ms
   exact,   // run::now(): 20 ns more for each add, get and done
 };
 
-// A WorkQueueShell gives a WorkQueueCore a lock, a clock, draws and a rate limiter: all that the
-// queue for threads (work_queue.h) and the one for Asio (async_work_queue.h) have in common.
+// A WorkQueueBase adds a lock, a clock, random draws and a rate limiter to a WorkQueueCore: what
+// the queues for threads (work_queue.h) and for Asio (async_work_queue.h) have in common.
 //
-// Model: each operation looks at the clock, then takes the lock for one call of the core. Derived
-// says under the lock whom to wake (find_wake) and wakes them after it (wake). Histograms are
-// written outside of it.
+// Model: each operation reads the clock, then holds the lock for one call of the core. Derived
+// selects the waiters to wake under the lock (find_wake) and wakes them after unlocking (wake).
+// Histograms are written without the lock.
 // Invariants:
-//   (1) No key is handed out before its time: a coarse time is an early one.
-//   (2) A key that is delayed or parked after shut_down, or was before, is handed back to exactly
-//       one caller of shut_down, drain or hand_back (trap Q4).
-//   (3) done twice is harmless and counted (trap Q2).
-//   (4) When the queue goes, no lease is out: a failed DAMPER_CHECK otherwise.
-// Thread safety: all methods may be called concurrently. The destructor may not: join the workers
+//   (1) No key is handed out before its time: a coarse time is never late.
+//   (2) A key that is delayed or parked at shut_down or later is handed back to exactly one caller
+//       of shut_down, drain or hand_back (trap Q4).
+//   (3) A second done() is harmless and counted (trap Q2).
+//   (4) No lease is outstanding in the destructor: a failed DAMPER_CHECK otherwise.
+// Thread safety: all methods may be called concurrently, except the destructor: join the workers
 // first, since a drain ends when the last key is done, not when the worker has left done().
-// Cost: for add, get and done each: a lock that nobody else wants, a coarse clock read and what the
-// core costs; no allocation once warm. 174 KiB for the histograms.
+// Cost: add, get and done: an uncontended lock, a coarse clock read and the core's cost each; no
+// allocation once warm. 174 KiB of histograms. [[gnu::always_inline]]: see WorkQueueCore.
 template <class Key, class Payload, class Derived>
-class WorkQueueShell {
+class WorkQueueBase {
  public:
   using Core = WorkQueueCore<Key, Payload>;
   using View = KeyView<Key>;
   using AddResult = typename Core::AddResult;
   using Unfinished = typename Core::Unfinished;
 
-  // A Lease is a key that somebody works on: nobody else has it until it is done, at the latest
-  // when the lease goes. An empty one says that there was nothing.
-  // Thread safety: none; it may be moved to another thread.
+  // A Lease is the exclusive use of a key, until done() or the lease's destruction. An empty lease
+  // has no key.
+  // Thread safety: none; a lease may be moved to another thread.
   class Lease {
    public:
     Lease() = default;
@@ -73,53 +73,53 @@ class WorkQueueShell {
       if (key_ != nullptr) done();
     }
 
-    // Whether there is a key and it is not done.
+    // Whether the lease has a key that is not done.
     explicit operator bool() const noexcept { return key_ != nullptr; }
 
-    // REQUIRES: bool(*this), for the three. No lock is needed: the key stays where it is.
+    // REQUIRES: bool(*this), for the three. No lock is needed: entries do not move.
     [[nodiscard]] const Key& key() const noexcept {
       DAMPER_CHECK(key_ != nullptr);
       return *key_;
     }
-    // What is remembered with the key while it is in the queue.
+    // The user's data, kept with the key while it is in the queue.
     [[nodiscard]] Payload& payload() const noexcept {
       DAMPER_CHECK(key_ != nullptr);
       return *payload_;
     }
-    // How long it was ready before it was handed out.
+    // The time in state ready.
     [[nodiscard]] Duration waited() const noexcept { return waited_; }
 
-    // The work is over. The key runs again if it was added meanwhile. On an empty lease: nothing.
+    // Ends the run. The key runs again if it was added during the run. No effect if empty.
     void done() noexcept {
-      if (shell_ == nullptr) return;
-      shell_->finish(*this,
+      if (queue_ == nullptr) return;
+      queue_->finish(*this,
                      [](Core& core, Ticket ticket, Instant now) { return core.done(ticket, now); });
     }
-    // The same, and the key runs again after so long, or earlier if it was added meanwhile. After
-    // shut_down it is handed back instead.
+    // As done(), and the key runs again after `delay`, or earlier if it was added during the run.
+    // After shut_down the key is handed back instead.
     void done_after(Duration delay) noexcept {
-      if (shell_ == nullptr) return;
-      shell_->finish_after(*this, delay);
+      if (queue_ == nullptr) return;
+      queue_->finish_after(*this, delay);
     }
-    // The same, after as long as the limiter says, which counts this as a failure of the key: what
-    // add_rate_limited is, but after shut_down the key is handed back instead of refused. False
-    // when the limiter refuses: then it is not done.
+    // As done_after() with the limiter's delay; the limiter counts a failure of the key. After
+    // shut_down the key is handed back, while add_rate_limited() refuses it. False when the limiter
+    // refuses: then the run is not over.
     [[nodiscard]] bool done_rate_limited(const decide::Report& why = {
                                              .outcome = decide::Outcome::transient}) {
       DAMPER_CHECK(key_ != nullptr);
-      return shell_->finish_rate_limited(*this, why);
+      return queue_->finish_rate_limited(*this, why);
     }
-    // The same, and the key stays, parked, until it is added again or revived.
+    // As done(), and the key stays parked until it is added again or revived.
     void park() noexcept {
-      if (shell_ == nullptr) return;
-      shell_->finish(*this,
+      if (queue_ == nullptr) return;
+      queue_->finish(*this,
                      [](Core& core, Ticket ticket, Instant now) { return core.park(ticket, now); });
     }
 
    private:
-    friend class WorkQueueShell;
+    friend class WorkQueueBase;
     void swap(Lease& other) noexcept {
-      std::swap(shell_, other.shell_);
+      std::swap(queue_, other.queue_);
       std::swap(key_, other.key_);
       std::swap(payload_, other.payload_);
       std::swap(ticket_, other.ticket_);
@@ -127,27 +127,26 @@ class WorkQueueShell {
       std::swap(waited_, other.waited_);
     }
 
-    WorkQueueShell* shell_ = nullptr;
-    const Key* key_ = nullptr;  // none: empty, or done
+    WorkQueueBase* queue_ = nullptr;
+    const Key* key_ = nullptr;  // nullptr: empty or done
     Payload* payload_ = nullptr;
     Ticket ticket_{};
     Instant since_{};
     Duration waited_{0};
   };
 
-  // The key is to run as soon as it may; it is merged with itself if it is here already.
+  // Adds the key, to run as soon as possible; merged if the key is waiting already.
   AddResult add(View key, const AddOptions& how = {}) {
-    const Instant now = glance();
+    const Instant now = read_clock();
     return change([&] { return core_.add(key, how, kAtOnce, now); });
   }
-  // ... after so long, or at an earlier time for which it was added.
+  // Adds the key, to run after `delay`; an earlier time of the key wins.
   AddResult add_after(View key, Duration delay, const AddOptions& how = {}) {
     const Instant now = run::now();
     const Instant due = delay > Duration{0} ? damper::add(now, delay) : kAtOnce;
-    return change([&] { return keep_time(core_.add(key, how, due, now)); });
+    return change([&] { return note_delay(core_.add(key, how, due, now)); });
   }
-  // ... after as long as the limiter says, which counts this as a failure of the key. It may
-  // refuse.
+  // Adds the key with the limiter's delay; the limiter counts a failure of the key, and may refuse.
   AddResult add_rate_limited(View key,
                              const decide::Report& why = {.outcome = decide::Outcome::transient},
                              const AddOptions& how = {}) {
@@ -155,46 +154,45 @@ class WorkQueueShell {
     const double draw = run::draw();
     std::optional<Duration> wait;
     AddResult result = change([&]() -> AddResult {
-      if (core_.is_closed()) return core_.add(key, how, kAtOnce, now);  // Which says so.
-      wait = ask_limiter(key, why, now, draw);
+      if (core_.is_closed()) return core_.add(key, how, kAtOnce, now);  // Counts it.
+      wait = query_limiter(key, why, now, draw);
       if (!wait) return {Added::refused, std::nullopt};
       const Instant due = *wait > Duration{0} ? damper::add(now, *wait) : kAtOnce;
-      return keep_time(core_.add(key, how, due, now));
+      return note_delay(core_.add(key, how, due, now));
     });
     if (wait) meters_->limiter_wait.record(*wait, now);
     return result;
   }
-  // What the limiter remembers and has refused.
   [[nodiscard]] LimiterStats limiter_stats() const {
     const std::unique_lock lock = hold();
     return limiter_->stats();
   }
-  // The key is well: the limiter begins anew with it.
+  // Clears the key's failures in the limiter.
   void forget(View key) {
     const std::unique_lock lock = hold();
     limiter_->forget(key);
   }
-  // How often it was added rate-limited since it was last forgotten.
+  // The number of rate-limited adds of the key since the last forget().
   [[nodiscard]] std::uint32_t failures(View key) const {
     const std::unique_lock lock = hold();
     return limiter_->failures(key);
   }
 
-  // The next key, if one is ready.
+  // The next ready key; empty when there is none.
   [[nodiscard]] Lease try_get() {
-    const Instant now = glance();
+    const Instant now = read_clock();
     Lease lease;
     change([&] { take(lease, now); });
     on_taken(lease);
     return lease;
   }
 
-  // Lets a parked key run; false when it is not parked.
+  // Queues a parked key; false when it is not parked.
   bool revive(View key) {
-    const Instant now = glance();
+    const Instant now = read_clock();
     return change([&] { return core_.revive(key, now); });
   }
-  // The parked keys, the longest parked first; `due` is since when.
+  // The parked keys, longest parked first; `due` is when each was parked.
   [[nodiscard]] std::vector<Unfinished> parked() const {
     std::vector<Unfinished> keys;
     const std::unique_lock lock = hold();
@@ -204,20 +202,20 @@ class WorkQueueShell {
     return keys;
   }
 
-  // No more adds. What is ready is still handed out; what is delayed or parked is returned, here
-  // or, if it comes to be so later, by the next call of these.
+  // Refuses adds from now on. Ready keys are still handed out. Returns the delayed and parked keys;
+  // keys that become so later are returned by the next call of shut_down, drain or hand_back.
   std::vector<Unfinished> shut_down() {
     return change([&] {
       core_.close();
-      (void)core_.has_ready(run::now());  // Whose time has come still runs.
-      set_aside(core_.hand_back(false));
+      (void)core_.has_ready(run::now());  // Keys that are due still run.
+      keep_unfinished(core_.hand_back(HandBack::all_but_ready));
       return std::exchange(unfinished_, {});
     });
   }
-  // Takes out every key that is not under way, the ready ones too: for who cannot wait for a drain.
+  // Removes and returns every key that is not running, also ready ones: a drain without a wait.
   std::vector<Unfinished> hand_back() {
     return change([&] {
-      set_aside(core_.hand_back(true));
+      keep_unfinished(core_.hand_back());
       return std::exchange(unfinished_, {});
     });
   }
@@ -232,34 +230,34 @@ class WorkQueueShell {
     stats.refused += refused_;
     return stats;
   }
-  // How long keys were ready before a worker had them, and how long workers had them.
+  // The time of keys in state ready, and the duration of runs.
   [[nodiscard]] const Histogram& queue_times() const noexcept { return meters_->queue; }
   [[nodiscard]] const Histogram& work_times() const noexcept { return meters_->work; }
-  // What the limiter said: one record for each add_rate_limited that it took.
+  // The limiter's delays, one for each rate-limited add that it accepted.
   [[nodiscard]] const Histogram& limiter_waits() const noexcept { return meters_->limiter_wait; }
 
-  WorkQueueShell(const WorkQueueShell&) = delete;
-  WorkQueueShell& operator=(const WorkQueueShell&) = delete;
+  WorkQueueBase(const WorkQueueBase&) = delete;
+  WorkQueueBase& operator=(const WorkQueueBase&) = delete;
 
  protected:
-  WorkQueueShell(const WorkQueueOptions& options, std::unique_ptr<RateLimiter<Key>> limiter,
-                 Times times)
+  WorkQueueBase(const WorkQueueOptions& options, std::unique_ptr<RateLimiter<Key>> limiter,
+                Times times)
       : times_(times),
-        looks_closely_(times == Times::exact),
+        needs_exact_time_(times == Times::exact),
         meters_(std::make_unique<Meters>()),
         limiter_(limiter != nullptr ? std::move(limiter) : default_limiter<Key>()),
         core_(options) {}
-  ~WorkQueueShell() {
+  ~WorkQueueBase() {
     DAMPER_CHECK(core_.stats(Instant{}).running == 0);  // No lease outlives its queue.
   }
 
   [[nodiscard]] std::unique_lock<std::mutex> hold() const { return run::lock_patiently(mutex_); }
 
-  // The time, as well as it must be known.
-  [[nodiscard]] Instant glance() const noexcept {
-    return looks_closely_.load(std::memory_order_relaxed) ? run::now() : run::coarse_now();
+  // The exact time while a key may be delayed, else a coarse one.
+  [[nodiscard]] Instant read_clock() const noexcept {
+    return needs_exact_time_.load(std::memory_order_relaxed) ? run::now() : run::coarse_now();
   }
-  // One operation under the lock; whom it concerns is woken after it.
+  // Runs an operation under the lock, then wakes the waiters that it concerns.
   template <class Operation>
   [[gnu::always_inline]] inline auto change(Operation operation) {
     std::unique_lock lock = hold();
@@ -277,28 +275,28 @@ class WorkQueueShell {
     lock.unlock();
     derived().wake(std::move(wake));
   }
-  // The next key, if there is one. REQUIRES: the lock is held; the lease is empty.
+  // Fills the lease with the next ready key. REQUIRES: the lock is held; the lease is empty.
   [[gnu::always_inline]] void take(Lease& lease, Instant now) {
-    const bool closely = looks_closely_.load(std::memory_order_relaxed);
-    if (closely) (void)next_due();
+    const bool exact = needs_exact_time_.load(std::memory_order_relaxed);
+    if (exact) (void)next_due();
     const auto taken = core_.get(now);
     if (!taken) return;
-    lease.shell_ = this;
+    lease.queue_ = this;
     lease.key_ = taken->key;
     lease.payload_ = taken->payload;
     lease.ticket_ = taken->ticket;
-    // done() looks at the coarse clock: it has no delay to compute.
-    lease.since_ = closely && times_ == Times::coarse ? run::coarse_now() : now;
+    // done() reads the coarse clock: it has no delay to compute.
+    lease.since_ = exact && times_ == Times::coarse ? run::coarse_now() : now;
     lease.waited_ = taken->waited;
   }
-  // After the lock.
+  // REQUIRES: the lock is not held.
   void on_taken(const Lease& lease) noexcept {
     if (lease) meters_->queue.record(lease.waited_, lease.since_);
   }
-  // When the next delayed key is due. With none, times may be coarse again. REQUIRES: the same.
+  // The due time of the next delayed key. With kNever, times become coarse. REQUIRES: the lock.
   [[nodiscard]] Instant next_due() {
     const Instant due = core_.next_due();
-    looks_closely_.store(times_ == Times::exact || due != kNever, std::memory_order_relaxed);
+    needs_exact_time_.store(times_ == Times::exact || due != kNever, std::memory_order_relaxed);
     return due;
   }
 
@@ -315,8 +313,8 @@ class WorkQueueShell {
   Derived& derived() noexcept { return static_cast<Derived&>(*this); }
 
   // REQUIRES: the lock is held.
-  std::optional<Duration> ask_limiter(View key, const decide::Report& why, Instant now,
-                                      double draw) {
+  std::optional<Duration> query_limiter(View key, const decide::Report& why, Instant now,
+                                        double draw) {
     const std::optional<Duration> wait = limiter_->when(key, why, now, draw);
     if (!wait) ++refused_;
     return wait;
@@ -327,62 +325,62 @@ class WorkQueueShell {
     std::optional<Duration> wait;
     {
       const std::unique_lock lock = hold();
-      wait = ask_limiter(*lease.key_, why, now, draw);
+      wait = query_limiter(*lease.key_, why, now, draw);
     }
     if (!wait) return false;
     meters_->limiter_wait.record(*wait, now);
     finish_after(lease, *wait);
     return true;
   }
-  AddResult keep_time(AddResult result) {
-    if (result.added == Added::delayed || result.added == Added::merged) look_closely();
+  AddResult note_delay(AddResult result) {
+    if (result.added == Added::delayed || result.added == Added::merged) require_exact_time();
     return result;
   }
-  void look_closely() noexcept { looks_closely_.store(true, std::memory_order_relaxed); }
+  void require_exact_time() noexcept { needs_exact_time_.store(true, std::memory_order_relaxed); }
 
   template <class Operation>
   [[gnu::always_inline]] inline void finish(Lease& lease, Operation operation) noexcept {
     const Instant now = times_ == Times::exact ? run::now() : run::coarse_now();
-    change([&] { on_left(operation(core_, lease.ticket_, now)); });
+    change([&] { on_run_over(operation(core_, lease.ticket_, now)); });
     if (lease.key_ != nullptr) meters_->work.record(between(lease.since_, now), now);
     lease.key_ = nullptr;
-    lease.ticket_ = kNobodys;  // The next done is one too many, whoever has the key then.
+    lease.ticket_ = kNoTicket;  // A second done() must not end the key's next run.
   }
   void finish_after(Lease& lease, Duration delay) noexcept {
     const Instant due = damper::add(run::now(), std::max(delay, Duration{1}));
-    look_closely();
+    require_exact_time();
     finish(lease, [due](Core& core, Ticket ticket, Instant now) {
       return core.done_until(ticket, core.is_closed() ? std::max(due, now + Duration{1}) : due,
                              now);
     });
   }
-  void on_left(typename Core::Left left) {
-    using Left = typename Core::Left;
-    if (left == Left::delayed) look_closely();
-    if (core_.is_closed() && (left == Left::delayed || left == Left::parked)) [[unlikely]]
-      set_aside(core_.hand_back(false));
+  void on_run_over(typename Core::AfterRun state) {
+    using AfterRun = typename Core::AfterRun;
+    if (state == AfterRun::delayed) require_exact_time();
+    if (core_.is_closed() && (state == AfterRun::delayed || state == AfterRun::parked)) [[unlikely]]
+      keep_unfinished(core_.hand_back(HandBack::all_but_ready));
   }
-  void set_aside(std::vector<Unfinished> keys) {
+  void keep_unfinished(std::vector<Unfinished> keys) {
     std::move(keys.begin(), keys.end(), std::back_inserter(unfinished_));
   }
 
-  // The due time of what may run now: earlier than every reading of a clock, none of which is the
-  // latest when it comes to the lock.
+  // The due time for "now": before every clock reading, since another thread may take the lock with
+  // a later one first.
   static constexpr Instant kAtOnce{};
-  static constexpr Ticket kNobodys{.index = ~std::uint32_t{0}, .generation = 0};
+  static constexpr Ticket kNoTicket{.index = ~std::uint32_t{0}, .generation = 0};
 
-  // Read by all, written seldom.
+  // Read by all threads, rarely written.
   const Times times_;
-  std::atomic<bool> looks_closely_;  // some key may be delayed
+  std::atomic<bool> needs_exact_time_;  // a key may be delayed
   const std::unique_ptr<Meters> meters_;
   const std::unique_ptr<RateLimiter<Key>> limiter_;
 
-  alignas(64) mutable std::mutex mutex_;  // of all below
+  alignas(64) mutable std::mutex mutex_;  // guards all members below
   std::uint64_t refused_ = 0;             // by the limiter
-  std::vector<Unfinished> unfinished_;    // to be handed back
+  std::vector<Unfinished> unfinished_;    // for the next shut_down, drain or hand_back
   mutable Core core_;
 };
 
 }  // namespace damper::queue
 
-#endif  // DAMPER_QUEUE_WORK_QUEUE_WORK_QUEUE_SHELL_H_
+#endif  // DAMPER_QUEUE_WORK_QUEUE_WORK_QUEUE_BASE_H_
