@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kWidth = 100;
 
-// What a row says, by column.
+// The text of a row, by column.
 std::vector<std::string> cells_of(const ReproducedRow& each) {
   const PublishedRow& row = each.row;
   const auto number = [&row](double value) { return number_text(row, value); };
@@ -151,20 +151,6 @@ void print_text(std::ostream& out, const Reproduction& reproduction, text::Repor
   });
   out << paint(reproduction.holds() ? text::Ink::good : text::Ink::alarm, conclusion(reproduction))
       << '\n';
-}
-
-void print_markdown(std::ostream& out, const Reproduction& reproduction) {
-  for_each_result(reproduction, [&](std::span<const ReproducedRow> rows) {
-    out << "**" << rows.front().row.result << "**\n\n"
-        << "| | theirs | ours | 95 % interval | accepted | within | runs |\n"
-        << "|---|---|---|---|---|---|---|\n";
-    for (const ReproducedRow& each : rows) {
-      for (const std::string& cell : cells_of(each)) out << "| " << cell << ' ';
-      out << "| " << each.how << " |\n";
-    }
-    out << '\n';
-  });
-  out << conclusion(reproduction) << '\n';
 }
 
 void print_json(std::ostream& out, const Reproduction& reproduction) {

@@ -32,7 +32,7 @@ std::vector<std::string> made_unique(std::vector<std::string> names) {
   return names;
 }
 
-// Four significant digits, so that a broken bound looks broken.
+// Four significant digits, so that a broken bound is visible.
 std::string precise(double number) {
   const std::string text = text::for_people(number);
   return std::abs(number) < 1000 && text.find('.') != std::string::npos
@@ -40,7 +40,7 @@ std::string precise(double number) {
              : text;
 }
 
-// Two significant digits: more would say that the interval is known better than it is.
+// Two significant digits: the interval itself is an estimate.
 std::string two_digits(double number) {
   double power = 1;
   while (number / power >= 100) power *= 10;
@@ -74,12 +74,12 @@ std::string bounds_text(const Expectation& expectation, std::string_view unit) {
 }
 
 bool keeps(const Expectation& expectation, double value) {
-  // What is not a number is neither over a bound nor under it.
+  // NaN keeps no bound.
   return (!expectation.at_least || value >= *expectation.at_least) &&
          (!expectation.at_most || value <= *expectation.at_most);
 }
 
-// The mean, or nothing that is a number.
+// The mean, or NaN.
 double mean_of(const Measure& measure, const RunSet& set) {
   const Summary summary = summarize(measure, set);
   return summary.n() == 0 ? std::nan("") : summary.mean();
@@ -88,7 +88,7 @@ double mean_of(const Measure& measure, const RunSet& set) {
 bool says_something(const Measure& measure, const RunSet& set) {
   const Summary summary = summarize(measure, set);
   if (summary.n() == 0) return false;
-  // To be back at once and not to collapse is news, after a fault.
+  // After a fault, 0 is worth showing.
   if (measure.name == "back_after" || measure.name == "collapsed") {
     return !set.scenario.faults.empty();
   }
@@ -121,8 +121,6 @@ Promise check(const Report& report, const RunSet& set, const std::string& label,
       start + " is " + precise(share) + " of " + other_name + "'s, " + bounds_text(expectation, ""),
       keeps(expectation, share)};
 }
-
-std::string times_text(double amount) { return text::for_people(amount) + " times"; }
 
 }  // namespace
 
@@ -218,25 +216,17 @@ std::string describe(const FaultSpec& fault) {
       on += (i == 0 ? "" : ", ") + std::to_string(fault.replicas[i]);
     }
   }
-  const std::string answer(decide::name(fault.answer));
-  const std::string share = text::for_people(fault.amount * 100) + " %";
-  switch (fault.kind) {
-    case FaultKind::down:
-      return on + " is down: " + answer + ", at once";
-    case FaultKind::errors:
-      return on + " fails with " + share + " of requests: " + answer;
-    case FaultKind::slow:
-      return on + " takes " + times_text(fault.amount) + " as long";
-    case FaultKind::capacity:
-      return on + " works with " + share + " of its workers";
-    case FaultKind::held:
-      return "nothing gets through to " + on + "; what was sent arrives when it is over";
-    case FaultKind::lost:
-      return "nothing gets through to " + on + "; what was sent is lost";
-    case FaultKind::spike:
-      return on + " send " + times_text(fault.amount) + " as many requests";
-  }
-  return on;
+  std::string text(fault.traits().sentence);
+  const auto replace = [&text](std::string_view key, const std::string& value) {
+    if (const auto at = text.find(key); at != std::string::npos) {
+      text.replace(at, key.size(), value);
+    }
+  };
+  replace("{share}", text::for_people(fault.amount * 100) + " %");
+  replace("{times}", text::for_people(fault.amount) + " times");
+  replace("{answer}", std::string(decide::name(fault.answer)));
+  replace("{on}", on);  // Last: a name may contain any text.
+  return text;
 }
 
 std::string describe_time(const FaultSpec& fault) {
