@@ -217,12 +217,13 @@ void ProxiedRequest::call(Instant now) {
   const bool repeatable =
       config().assume_idempotent || decide::idempotency(head.method, key.value_or("")).repeatable();
   engine::Dependency& dependency = route_->shared->dependency();
-  call_.emplace(*this, dependency,
-                engine::CallOptions{.idempotent = repeatable && !wants_tunnel(),
-                                    .owned_above = inherited_.owned_above.retries,
-                                    .unsent_owned_above = inherited_.owned_above.unsent,
-                                    .deadline = inherited_.deadline,
-                                    .arrived = arrived_});
+  call_.emplace(
+      *this, dependency,
+      engine::CallOptions{.request = {.idempotent = repeatable && !wants_tunnel(),
+                                      .owned_above = inherited_.owned_above.retries,
+                                      .unsent_owned_above = inherited_.owned_above.unsent},
+                          .deadline = inherited_.deadline,
+                          .arrived = arrived_});
   if (inherited_.owned_above.retries) {
     owner_ = inherited_.retry_owner;
   } else if (call_->call().owns_retries()) {

@@ -19,7 +19,7 @@
 #include "damper/proxy/request/own_answer.h"
 #include "damper/proxy/request/tunnel.h"
 #include "damper/proxy/request/upstream_attempt.h"
-#include "damper/run/inherited.h"
+#include "damper/run/scope.h"
 
 namespace damper::proxy {
 
@@ -162,7 +162,7 @@ class ProxiedRequest final : public http::StreamUser,
   KeptHead head_;
   KeptHead trailers_;
   KeptBody body_;
-  run::Inherited inherited_;
+  run::RequestContext inherited_;
   std::string_view owner_;  // the layer that retries; empty: none
   std::string replica_;     // of the last attempt
   std::optional<Call> call_;
