@@ -10,7 +10,7 @@
 #include "damper/http/server/server_testing.h"
 #include "damper/observe/promtool_testing.h"
 #include "damper/proxy/admin/admin_pages.h"
-#include "damper/proxy/admin/administered_testing.h"
+#include "damper/proxy/admin/admin_target_testing.h"
 #include "damper/proxy/admin/event_feed.h"
 #include "damper/proxy/admin/state_json.h"
 #include "damper/proxy/admin/switch_order.h"
@@ -53,32 +53,32 @@ class FakeProxy final : public Proxy {
 
 TEST(AdministeredProxy, ShowsTheProxy) {
   FakeProxy proxy;
-  AdministeredProxy administered(proxy, {});
-  EXPECT_EQ(administered.state().version, 7U);
-  EXPECT_EQ(&administered.registry(), &proxy.metrics);
-  EXPECT_EQ(administered.policy(), print_proxy(*proxy.config()));
-  EXPECT_EQ(administered.flip("route/x", admit::Switch::retries, {.off = true, .reason = "y"}),
+  AdministeredProxy target(proxy, {});
+  EXPECT_EQ(target.state().version, 7U);
+  EXPECT_EQ(&target.registry(), &proxy.metrics);
+  EXPECT_EQ(target.policy(), print_proxy(*proxy.config()));
+  EXPECT_EQ(target.flip("route/x", admit::Switch::retries, {.off = true, .reason = "y"}),
             std::nullopt);
   EXPECT_EQ(proxy.flipped, "route/x y");
 }
 
 TEST(AdministeredProxy, IsReadyUnlessItDrainsOrHasNoConfiguration) {
   FakeProxy proxy;
-  AdministeredProxy administered(proxy, {});
-  EXPECT_EQ(administered.find_unready(), std::nullopt);
+  AdministeredProxy target(proxy, {});
+  EXPECT_EQ(target.find_unready(), std::nullopt);
   proxy.shown.draining = true;
-  EXPECT_EQ(administered.find_unready(), "it drains: 41 under way");
+  EXPECT_EQ(target.find_unready(), "it drains: 41 under way");
   proxy.shown.version = 0;
-  EXPECT_EQ(administered.find_unready(), "there is no configuration yet");
+  EXPECT_EQ(target.find_unready(), "there is no configuration yet");
 }
 
 TEST(AdministeredProxy, AReloadIsTheShells) {
   FakeProxy proxy;
   std::optional<ReloadRefusal> refusal;
-  AdministeredProxy administered(proxy, [&refusal] { return refusal; });
-  EXPECT_EQ(*administered.reload(), 7U);
+  AdministeredProxy target(proxy, [&refusal] { return refusal; });
+  EXPECT_EQ(*target.reload(), 7U);
   refusal = {.sentence = "damper.yaml: no"};
-  EXPECT_EQ(administered.reload().error().sentence, "damper.yaml: no");
+  EXPECT_EQ(target.reload().error().sentence, "damper.yaml: no");
   AdministeredProxy without(proxy, {});
   EXPECT_TRUE(without.reload().error().conflict);
 }
@@ -98,8 +98,8 @@ TEST(AdministeredProxy, ARealProxyIsShownAndSteered) {
   ASSERT_TRUE(config) << config.error().sentence;
   auto proxy = Proxy::start(*config, {.events = &feed});
   ASSERT_TRUE(proxy) << proxy.error();
-  AdministeredProxy administered(**proxy, {});
-  AdminPages pages(administered, {}, run::now);
+  AdministeredProxy target(**proxy, {});
+  AdminPages pages(target, {}, run::now);
   const auto ask = [&](std::string method, std::string target, std::string body = "") {
     http::Request request;
     request.method = std::move(method);
@@ -194,13 +194,13 @@ TEST(AdministeredProxy, ALoopThatIsStuckDelaysNoFlipAndIsMissingInTheState) {
   StuckSink sink;
   auto proxy = Proxy::start(*config, {.events = &sink});
   ASSERT_TRUE(proxy) << proxy.error();
-  AdministeredProxy administered(**proxy, {});
+  AdministeredProxy target(**proxy, {});
   http::RawClient client((*proxy)->port("web"));
   client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
   ASSERT_EQ(sink.stuck.get_future().wait_for(std::chrono::seconds(10)), std::future_status::ready);
 
   const Instant before = run::now();
-  AdminPages pages(administered, {}, run::now);
+  AdminPages pages(target, {}, run::now);
   http::Request order;
   order.method = "PUT";
   order.target = "/switches";
@@ -214,7 +214,7 @@ TEST(AdministeredProxy, ALoopThatIsStuckDelaysNoFlipAndIsMissingInTheState) {
   EXPECT_LT(between(before, run::now()),
             std::chrono::milliseconds(900));  // A loop's patience: 1 s.
 
-  const ProxyState state = administered.state();
+  const ProxyState state = target.state();
   EXPECT_EQ(state.loops, 1U);
   EXPECT_EQ(state.answered, 0U);
   sink.go_on.set_value();

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "damper/proxy/admin/administered_testing.h"
+#include "damper/proxy/admin/admin_target_testing.h"
 
 namespace damper::proxy {
 namespace {

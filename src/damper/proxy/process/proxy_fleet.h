@@ -32,8 +32,8 @@ namespace damper::proxy {
 class ProxyFleet final : public FleetSink {
  public:
   using Reload = std::function<std::optional<std::string>(const std::string& text)>;
-  using Flip = std::function<std::optional<std::string>(std::string_view scope, admit::Switch which,
-                                                        const admit::SwitchSetting& setting)>;
+  using Flip = std::function<std::optional<std::string>(
+      const SwitchScope& scope, admit::Switch which, const admit::SwitchSetting& setting)>;
 
   ProxyFleet(Reload reload, Flip flip, engine::EventSink& events)
       : reload_(std::move(reload)), flip_(std::move(flip)), events_(events) {}

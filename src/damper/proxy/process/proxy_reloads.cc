@@ -3,6 +3,7 @@
 #include <chrono>
 #include <utility>
 
+#include "damper/observe/process_event.h"
 #include "damper/proxy/process/proxy_admin.h"
 #include "damper/run/clock.h"
 
@@ -38,8 +39,10 @@ void ProxyReloads::on_applied() {
 
 std::optional<std::string> ProxyReloads::refuse(std::optional<std::string> text, std::string why) {
   if (refused_text_ == text && refused_why_ == why) return why;  // Said already.
-  events_.on_event(
-      {.kind = engine::EventKind::policy_refused, .key = "proxy", .at = run::now(), .detail = why});
+  events_.on_event({.kind = observe::ProcessEvent::policy_refused,
+                    .key = "proxy",
+                    .at = run::now(),
+                    .detail = why});
   refused_text_ = std::move(text);
   refused_why_ = why;
   return why;

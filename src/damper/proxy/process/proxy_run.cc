@@ -11,8 +11,9 @@
 #include <system_error>
 #include <thread>
 
+#include "damper/observe/process_event.h"
 #include "damper/proxy/process/file_watch.h"
-#include "damper/proxy/process/proxy_shell.h"
+#include "damper/proxy/process/proxy_process.h"
 #include "damper/proxy/process/service_notify.h"
 #include "damper/proxy/process/signal_fd.h"
 #include "damper/run/clock.h"
@@ -21,14 +22,14 @@
 namespace damper::proxy {
 namespace {
 
-using engine::EventKind;
+using observe::ProcessEvent;
 
 // When something is asked of a proxy's shell: signals, changes of the file, time, the process that
 // is to replace this one.
 class ProxyRun {
  public:
   ProxyRun(const ProxySettings& settings, const text::Stdio& streams)
-      : settings_(settings), streams_(streams), shell_(settings, streams) {}
+      : settings_(settings), streams_(streams), process_(settings, streams) {}
   ProxyRun(const ProxyRun&) = delete;
   ProxyRun& operator=(const ProxyRun&) = delete;
   ~ProxyRun() {
@@ -46,14 +47,14 @@ class ProxyRun {
     auto sockets = take_listen_fds();
     if (!sockets) return sockets.error();
     if (!settings_.file.empty()) watch_.emplace(settings_.file);  // Before it is read.
-    if (auto why = shell_.start({.sockets = *std::move(sockets),
-                                 .handover = std::move(handover),
-                                 .predecessor = ready_fd.has_value()})) {
+    if (auto why = process_.start({.sockets = *std::move(sockets),
+                                   .handover = std::move(handover),
+                                   .predecessor = ready_fd.has_value()})) {
       return why;
     }
-    const std::string parts = count_parts(*shell_.proxy().config());
+    const std::string parts = count_parts(*process_.proxy().config());
     streams_.err << "damper proxy, process " << getpid() << ": " << parts << '\n'
-                 << shell_.describe() << std::flush;
+                 << process_.describe() << std::flush;
     notify_.ready(parts);
     if (ready_fd) say_ready(*ready_fd);
     if (const auto every = notify_.watchdog_every()) watchdog_due_ = add(run::now(), *every);
@@ -78,8 +79,8 @@ class ProxyRun {
       on_time(now);
     }
     drainer_.join();
-    shell_.close_control();
-    shell_.close_admin();
+    process_.close_control();
+    process_.close_admin();
     if (successor_) wait_for_successor(signals);
     return text::kOk;
   }
@@ -97,7 +98,7 @@ class ProxyRun {
   void on_time(Instant now) {
     if (watch_ && !drainer_.joinable() && watch_->due() <= now) {
       watch_->on_look();
-      (void)shell_.reloads().reload_file(ProxyReloads::When::if_changed);
+      (void)process_.reloads().reload_file(ProxyReloads::When::if_changed);
     }
     if (successor_due_ <= now) on_successor(Successor::State::failed);
     if (watchdog_due_ <= now) {
@@ -130,7 +131,7 @@ class ProxyRun {
 
   // It was told to end, too, and may have accepted something.
   void wait_for_successor(SignalFd& signals) {
-    const Instant until = add(run::now(), shell_.proxy().config()->drain_time);
+    const Instant until = add(run::now(), process_.proxy().config()->drain_time);
     while (!successor_->has_ended() && run::now() < until) {
       pollfd wait{.fd = signals.fd(), .events = POLLIN, .revents = 0};
       if (poll(&wait, 1, 10) > 0) on_signals(signals);
@@ -140,27 +141,27 @@ class ProxyRun {
 
   void reload() {
     notify_.reloading(run::now());
-    (void)shell_.reloads().reload_file(ProxyReloads::When::always);  // It says why not, if not.
-    notify_.ready(count_parts(*shell_.proxy().config()));
+    (void)process_.reloads().reload_file(ProxyReloads::When::always);  // It says why not, if not.
+    notify_.ready(count_parts(*process_.proxy().config()));
   }
 
   void drain() {
-    const Duration within = shell_.proxy().config()->drain_time;
-    shell_.events().on_event({.kind = EventKind::draining,
-                              .key = "proxy",
-                              .at = run::now(),
-                              .length = within,
-                              .detail = {}});
+    const Duration within = process_.proxy().config()->drain_time;
+    process_.events().on_event({.kind = ProcessEvent::draining,
+                                .key = "proxy",
+                                .at = run::now(),
+                                .length = within,
+                                .detail = {}});
     if (!handed_over_) notify_.stopping("draining");  // The service goes on with the new one.
     drainer_ = std::thread([this, within] {
-      shell_.proxy().drain(within);
+      process_.proxy().drain(within);
       const std::uint64_t one = 1;
       (void)!write(drained_fd_, &one, sizeof one);
     });
   }
 
   void upgrade(const SignalFd& signals) {
-    auto successor = Successor::start(shell_.plan_successor(command_, signals.mask_before()));
+    auto successor = Successor::start(process_.plan_successor(command_, signals.mask_before()));
     if (!successor) return on_upgrade_failed(successor.error());
     successor_.emplace(*std::move(successor));
     successor_due_ = add(run::now(), kUpgradeTime);
@@ -175,30 +176,30 @@ class ProxyRun {
     }
     const pid_t pid = successor_->pid();
     successor_.reset();
-    shell_.close_control();  // The new one keeps the fleet's copy from now on.
+    process_.close_control();  // The new one keeps the fleet's copy from now on.
     if (notify_.watchdog_every()) notify_.alive();  // The new one was not heard until now.
     notify_.main_pid(pid);
     handed_over_ = true;
     watchdog_due_ = kNever;
-    shell_.events().on_event({.kind = EventKind::upgraded,
-                              .key = "proxy",
-                              .at = run::now(),
-                              .count = pid,
-                              .detail = {}});
-    shell_.close_admin();  // The new one has the socket.
+    process_.events().on_event({.kind = ProcessEvent::upgraded,
+                                .key = "proxy",
+                                .at = run::now(),
+                                .count = pid,
+                                .detail = {}});
+    process_.close_admin();  // The new one has the socket.
     if (!drainer_.joinable()) drain();
   }
 
   void on_upgrade_failed(const std::string& why) {
-    shell_.events().on_event(
-        {.kind = EventKind::upgrade_failed, .key = "proxy", .at = run::now(), .detail = why});
+    process_.events().on_event(
+        {.kind = ProcessEvent::upgrade_failed, .key = "proxy", .at = run::now(), .detail = why});
   }
 
   const ProxySettings& settings_;
   const text::Stdio& streams_;
   OwnCommand command_;
   ServiceNotify notify_;
-  ProxyShell shell_;
+  ProxyProcess process_;
   std::optional<FileWatch> watch_;
   std::optional<Successor> successor_;
   Instant successor_due_ = kNever;
