@@ -52,7 +52,7 @@ TEST_F(Ctl, SwitchesListsWhatIsOff) {
   // No loop is asked for it.
   admin.target.before_state = [] { throw std::runtime_error("stuck"); };
   EXPECT_EQ(ctl({"switches"}).out,
-            "  OFF  retries of everything, for another 30m: storm\n"
+            "  OFF  retries of the process, for another 30m: storm\n"
             "  OFF  hedging of cluster payments, until it is turned on: cost\n");
   EXPECT_EQ(ctl({"switches", "--json"}).out.find("{\"switches\":["), 0U);
 }
@@ -75,7 +75,7 @@ TEST_F(Ctl, HedgingIsTurnedOffForAClusterOrForEverything) {
   EXPECT_EQ(ctl({"hedging", "off", "--cluster", "payments", "--reason", "cost"}).out,
             "hedging of cluster payments: off, until it is turned on: cost\n");
   EXPECT_EQ(ctl({"hedging", "off", "--reason", "cost"}).out,
-            "hedging of everything: off, until it is turned on: cost\n");
+            "hedging of the process: off, until it is turned on: cost\n");
 }
 
 TEST_F(Ctl, TurningOffNeedsAReason) {

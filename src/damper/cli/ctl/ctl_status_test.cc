@@ -30,7 +30,7 @@ TEST(CtlStatus, IsOnePageWithTheWorstFirst) {
 )"
       "2 switches are off, 1 breaker is not closed, 1 replica is ejected, "
       "spent budgets: 1 cluster and 1 route\n"
-      R"(  OFF  retries of everything, for another 29m: db failover
+      R"(  OFF  retries of the process, for another 29m: db failover
   OFF  hedging of route checkout, until it is turned on: cost
 
 )"

@@ -57,7 +57,7 @@ TEST(AdminServer, ASwitchIsFlippedOverTheWire) {
       ask(admin.port(), "PUT /switches", "Content-Type: application/json\r\n",
           R"({"switch":"retries","off":true,"reason":"storm"})");
   EXPECT_EQ(status(answer), 200) << answer;
-  EXPECT_NE(answer.find(R"({"scope":"","retries":{"off":true,"reason":"storm",)"
+  EXPECT_NE(answer.find(R"({"scope":"process","retries":{"off":true,"reason":"storm",)"
                         R"("remaining_seconds":null},)"),
             std::string::npos)
       << answer;

@@ -74,7 +74,7 @@ std::optional<std::string> read_reason(const JsonValue& from, SwitchOrder& order
 
 Expected<SwitchOrder, std::string> parse_switch_order(std::string_view text) {
   const auto from = text::read_json(text, kLimits);
-  if (!from) return unexpected("the body is not JSON: " + from.error());
+  if (!from) return unexpected("the body is invalid: " + from.error());
   if (from->kind != JsonValue::Kind::object) {
     return unexpected(
         std::string("the body must be a JSON object with scope, switch, off and reason"));

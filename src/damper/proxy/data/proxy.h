@@ -58,8 +58,8 @@ inline constexpr std::string_view kReloadsHelp = "Reloads by result.";
 // Invariants:
 //   (1) A reload drops no connection and no request; listeners that remain keep their sockets;
 //       budgets, breakers, limits and latencies of routes and clusters that remain are continuous.
-//   (2) A reload that fails (a port is taken, a certificate cannot be read) changes nothing; a start
-//       that fails leaves nothing behind.
+//   (2) A reload that fails (a port is taken, a certificate cannot be read) changes nothing; a
+//       start that fails leaves nothing behind.
 //   (3) A connection that the kernel accepted before a drain is served.
 // Thread safety: all methods may be called by any thread except the loops' own.
 class Proxy {

@@ -24,8 +24,7 @@ namespace {
 
 using observe::ProcessEvent;
 
-// When something is asked of a proxy's shell: signals, changes of the file, time, the process that
-// is to replace this one.
+// Drives a ProxyProcess by signals, changes of the file, time, and the successor.
 class ProxyRun {
  public:
   ProxyRun(const ProxySettings& settings, const text::Stdio& streams)
@@ -36,10 +35,10 @@ class ProxyRun {
     if (drained_fd_ >= 0) close(drained_fd_);
   }
 
-  // One sentence: why it does not run.
+  // One sentence: why it failed.
   [[nodiscard]] std::optional<std::string> start() {
-    drained_fd_ = eventfd(0, EFD_CLOEXEC);  // Now: when it is needed, there may be none left.
-    if (drained_fd_ < 0) return std::string("there are no descriptors left");
+    drained_fd_ = eventfd(0, EFD_CLOEXEC);  // Now: later there may be no descriptor left.
+    if (drained_fd_ < 0) return std::string("cannot create an eventfd: no file descriptors left");
     auto command = find_own_command();
     if (command) command_ = *std::move(command);
     const std::optional<int> ready_fd = take_ready_fd();
@@ -116,20 +115,20 @@ class ProxyRun {
   }
 
   void on_told_to_end() {
-    if (told_) {  // What is under way is given up.
+    if (told_) {  // The second signal: exit at once.
       if (successor_) successor_->kill_now();
       _exit(run::kInterrupted);
     }
     told_ = true;
-    if (successor_) {  // One that starts would be left behind, and serve.
+    if (successor_) {  // It would start to serve after this process.
       successor_->ask_to_end();
       successor_due_ = kNever;
-      on_upgrade_failed("this process was told to end, and the new one with it");
+      on_upgrade_failed("this process received a signal to exit, and the new one with it");
     }
     if (!drainer_.joinable()) drain();
   }
 
-  // It was told to end, too, and may have accepted something.
+  // The successor was told to exit too, and may still serve connections.
   void wait_for_successor(SignalFd& signals) {
     const Instant until = add(run::now(), process_.proxy().config()->drain_time);
     while (!successor_->has_ended() && run::now() < until) {
@@ -141,7 +140,7 @@ class ProxyRun {
 
   void reload() {
     notify_.reloading(run::now());
-    (void)process_.reloads().reload_file(ProxyReloads::When::always);  // It says why not, if not.
+    (void)process_.reloads().reload_file(ProxyReloads::When::always);  // A refusal is an event.
     notify_.ready(count_parts(*process_.proxy().config()));
   }
 
@@ -152,7 +151,7 @@ class ProxyRun {
                                 .at = run::now(),
                                 .length = within,
                                 .detail = {}});
-    if (!handed_over_) notify_.stopping("draining");  // The service goes on with the new one.
+    if (!handed_over_) notify_.stopping("draining");  // The service continues in the successor.
     drainer_ = std::thread([this, within] {
       process_.proxy().drain(within);
       const std::uint64_t one = 1;
@@ -176,8 +175,9 @@ class ProxyRun {
     }
     const pid_t pid = successor_->pid();
     successor_.reset();
-    process_.close_control();  // The new one keeps the fleet's copy from now on.
-    if (notify_.watchdog_every()) notify_.alive();  // The new one was not heard until now.
+    process_.close_control();  // The successor owns the copy on disk from now on.
+    if (notify_.watchdog_every())
+      notify_.alive();  // systemd ignores the successor until main_pid().
     notify_.main_pid(pid);
     handed_over_ = true;
     watchdog_due_ = kNever;
@@ -186,7 +186,7 @@ class ProxyRun {
                                 .at = run::now(),
                                 .count = pid,
                                 .detail = {}});
-    process_.close_admin();  // The new one has the socket.
+    process_.close_admin();  // The successor has the socket.
     if (!drainer_.joinable()) drain();
   }
 
@@ -206,12 +206,12 @@ class ProxyRun {
   Instant watchdog_due_ = kNever;
   std::thread drainer_;
   int drained_fd_ = -1;
-  bool handed_over_ = false;  // another process serves; this one drains
+  bool handed_over_ = false;  // the successor serves; this process drains
   bool told_ = false;         // to end, by a signal
   bool ended_ = false;
 };
 
-// A proxy has two descriptors for each request under way; shells give 1024.
+// A proxy needs two descriptors per request in flight; the usual soft limit is 1024.
 void raise_descriptor_limit() noexcept {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
