@@ -7,31 +7,34 @@
 #include <string>
 #include <string_view>
 
+#include "damper/base/enum_names.h"
 #include "damper/base/instant.h"
 #include "damper/base/seqlock.h"
 
 namespace damper::admit {
 
+// The table of switches: admin API, etcd keys, `damper ctl` and metrics all follow it.
 enum class Switch : std::uint8_t { retries, hedging };
-inline constexpr std::array<std::string_view, 2> kSwitchNames = {"retries", "hedging"};
-[[nodiscard]] constexpr std::string_view name(Switch which) noexcept {
-  return kSwitchNames[static_cast<std::size_t>(which)];
-}
+inline constexpr EnumNames<Switch::hedging> kSwitchNames = {"retries", "hedging"};
+[[nodiscard]] constexpr std::string_view name(Switch which) noexcept { return kSwitchNames[which]; }
+// A T for each switch.
+template <class T>
+using PerSwitch = std::array<T, kSwitchNames.size()>;
 
 struct SwitchSetting {
   bool off = false;
-  Instant until = kNever;     // off before it, on from then on; kNever: until it is cleared
-  std::string_view reason{};  // kept up to 120 bytes, cut at the end of a UTF-8 character
+  Instant until = kNever;     // off before this instant; kNever: until it is cleared
+  std::string_view reason{};  // truncated to 120 bytes, at the end of a UTF-8 character
 };
 
 struct SwitchStatus {
   bool off = false;
-  Duration remaining{0};  // kForever: no expiry; 0 when it is on
-  std::string reason;     // empty when it is on
+  Duration remaining{0};  // kForever: no expiry; 0 if it is on
+  std::string reason;     // empty if it is on
 };
 
-// A FlipListener is told at once that a switch was flipped, by the thread that flips it: a runtime
-// wakes the calls that wait in a backoff, and they look again. It listens to one Switches at most.
+// A FlipListener is called when a switch is flipped, by the thread that flips it: a runtime wakes
+// the calls that wait in a backoff. A listener is registered with at most one Switches.
 class FlipListener {
  public:
   FlipListener() = default;
@@ -45,22 +48,22 @@ class FlipListener {
   FlipListener* next_ = nullptr;
 };
 
-// Switches are what an operator turns off in an incident: retries, hedging.
+// Switches are the kill switches of a scope: an operator turns retries or hedging off in an
+// incident.
 //
-// Why: a switch that is read last, or only when a call begins, does not reach the calls that wait
-// in a backoff, which are the storm (trap K1). Hence it is cheap enough to be read at every
-// decision, and a flip wakes who waits.
-// Model: scopes nest by a pointer to the parent: route -> dependency -> process. Something is off
-// when it is off in the scope or in any above. A flip calls the listeners of its scope and of the
-// scopes above, so a process-wide parking lot listens once, to the process's Switches, and hears of
-// every flip below. An expiry flips nothing: it is part of what is read, and nobody waits for it.
-// Invariants:
-//   (1) What set() or clear() wrote is what every later read in the same thread, and every read
-//       inside or after on_flip(), sees.
+// Why: a switch that is read only at the start of a call does not reach the calls that wait in a
+// backoff, and these are the storm (trap K1). Hence a switch is cheap enough to be read at every
+// decision, and a flip wakes the waiting calls.
+// Model: scopes nest by a pointer to the parent: route -> cluster -> process. A switch is off if it
+// is off in the scope or in any scope above. A flip calls the listeners of its scope and of the
+// scopes above: a listener of the process's Switches is called for every flip below. An expiry
+// calls no listener: reads compare it with `now`. Invariants:
+//   (1) After set() or clear(), every later read in the same thread, and every read inside or after
+//       on_flip(), returns the new setting.
 //   (2) Of concurrent flips one remains, with its own reason and expiry.
-//   (3) Every flip calls every listener that was there before it began, once.
+//   (3) Every flip calls every listener that was registered before it began, once.
 // Thread safety: all methods may be called concurrently; reads are lock-free. Parents outlive their
-// children, listeners the Switches that they listen to; listeners are never removed.
+// children, and listeners outlive their Switches; listeners are never removed.
 // Cost: retries_off and hedging_off: one load for each scope.
 class Switches {
  public:
@@ -83,19 +86,19 @@ class Switches {
   void set(Switch which, const SwitchSetting& setting) noexcept;
   void clear(Switch which) noexcept { set(which, {}); }
 
-  // This scope's own switch, whatever is off above it.
+  // This scope's own switch; scopes above are ignored.
   [[nodiscard]] SwitchStatus snapshot(Switch which, Instant now) const;
 
-  // REQUIRES: the listener listens nowhere yet.
+  // REQUIRES: the listener is not registered yet.
   void listen(FlipListener& listener) noexcept;
 
  private:
   struct Record {
-    Instant off_until = Instant::min();  // the switch is on from here
+    Instant off_until = Instant::min();  // the switch is on from this instant
     std::uint8_t length = 0;
     std::array<char, kLongestReason> reason{};
   };
-  // The record, and beside it the one word of it that the hot path reads.
+  // The record, and a copy of the one word that the hot path reads.
   struct Own {
     [[nodiscard]] Instant off_until() const noexcept {
       return Instant{Duration{word.load(std::memory_order_acquire)}};
@@ -105,7 +108,7 @@ class Switches {
   };
 
   Switches* const parent_;
-  std::array<Own, 2> own_;
+  PerSwitch<Own> own_;
   std::atomic<FlipListener*> listeners_{nullptr};
 };
 

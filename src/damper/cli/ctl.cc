@@ -13,7 +13,7 @@
 #include "damper/base/text/plain_text.h"
 #include "damper/base/text/words.h"
 #include "damper/cli/ctl/ctl_events.h"
-#include "damper/cli/ctl/ctl_looks.h"
+#include "damper/cli/ctl/ctl_snapshots.h"
 #include "damper/cli/ctl/ctl_status.h"
 #include "damper/cli/ctl/ctl_top.h"
 #include "damper/cli/terminal.h"
@@ -91,15 +91,16 @@ int status_page(proxy::AdminClient& client, const Options& options, const text::
   const auto interval = interval_of(options);
   if (!interval) return fail(interval.error(), streams);
   if (options.json) return print_page(client, "/state", streams);
-  const auto looks = options.since_start ? look_since_start(client) : look_twice(client, *interval);
-  if (!looks) return fail(looks.error(), streams);
-  print_status(streams.out, *looks, {.colour = wants_colour(streams.out)});
+  const auto snapshots =
+      options.since_start ? snapshots_since_start(client) : take_snapshots(client, *interval);
+  if (!snapshots) return fail(snapshots.error(), streams);
+  print_status(streams.out, *snapshots, {.colour = wants_colour(streams.out)});
   return kOk;
 }
 
 int breakers(proxy::AdminClient& client, const Options& options, const text::Stdio& streams) {
   if (options.json) return print_page(client, "/state", streams);
-  const auto now = look(client);
+  const auto now = take_snapshot(client);
   if (!now) return fail(now.error(), streams);
   print_breakers(streams.out, now->state, {.colour = wants_colour(streams.out)});
   return kOk;
@@ -120,10 +121,8 @@ int switches(proxy::AdminClient& client, const Options& options, const text::Std
 
 // A sentence with a suggestion and the known names if the proxy has no such route or cluster.
 std::optional<std::string> find_missing_scope(proxy::AdminClient& client,
-                                              const std::string& scope) {
-  const std::size_t slash = scope.find('/');
-  if (slash == std::string::npos) return std::nullopt;
-  const std::string kind = scope.substr(0, slash + 1);
+                                              const proxy::SwitchScope& scope) {
+  if (scope.kind == proxy::SwitchScope::Kind::process) return std::nullopt;
   const auto text = client.get("/switches");
   if (!text) return std::nullopt;
   const auto scopes = proxy::parse_switches(*text);
@@ -131,13 +130,11 @@ std::optional<std::string> find_missing_scope(proxy::AdminClient& client,
   std::vector<std::string_view> names;
   for (const proxy::ScopeState& known : *scopes) {
     if (known.scope == scope) return std::nullopt;
-    if (known.scope.starts_with(kind))
-      names.push_back(std::string_view(known.scope).substr(slash + 1));
+    if (known.scope.kind == scope.kind) names.push_back(known.scope.name);
   }
-  const std::string_view name = std::string_view(scope).substr(slash + 1);
-  return "there is no " + kind.substr(0, slash) + ' ' + text::in_quotes(name) +
-         text::suggestion(name, names) + " (there are: " + text::on_one_line(text::joined(names)) +
-         ")";
+  return "there is no " + std::string(proxy::kScopeKindNames[scope.kind]) + ' ' +
+         text::in_quotes(scope.name) + text::suggestion(scope.name, names) +
+         " (there are: " + text::on_one_line(text::joined(names)) + ")";
 }
 
 int flip(proxy::AdminClient& client, const Options& options, admit::Switch which,
@@ -146,8 +143,8 @@ int flip(proxy::AdminClient& client, const Options& options, admit::Switch which
   order.which = which;
   order.off = options.position == "off";
   order.reason = options.reason;
-  if (!options.route.empty()) order.scope = "route/" + options.route;
-  if (!options.cluster.empty()) order.scope = "cluster/" + options.cluster;
+  if (!options.route.empty()) order.scope = proxy::SwitchScope::route(options.route);
+  if (!options.cluster.empty()) order.scope = proxy::SwitchScope::cluster(options.cluster);
   if (!options.length.empty()) {
     const auto length = parse_duration(options.length);
     if (!length) return fail("--for: " + length.error(), streams);
@@ -299,8 +296,9 @@ void add_ctl(CLI::App& app, const text::Stdio& streams, int& status) {
       ->envname("DAMPER_TOKEN_FILE");
   ctl->add_flag("--json", options->json, "Print the proxy's JSON response.");
   add_looks(*ctl, options, streams, status);
-  add_switch(*ctl, options, admit::Switch::retries, streams, status);
-  add_switch(*ctl, options, admit::Switch::hedging, streams, status);
+  for (std::size_t i = 0; i < admit::kSwitchNames.size(); ++i) {
+    add_switch(*ctl, options, static_cast<admit::Switch>(i), streams, status);
+  }
   ctl->add_subcommand("reload", "Reload the configuration; an invalid one changes nothing.")
       ->callback(with_client(options, streams, status,
                              [](proxy::AdminClient& client, const Options& given,

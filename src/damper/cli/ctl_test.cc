@@ -50,9 +50,9 @@ TEST_F(Ctl, SwitchesListsWhatIsOff) {
   EXPECT_EQ(ctl({"hedging", "off", "--cluster", "payments", "--reason", "cost"}).status, kOk);
   EXPECT_EQ(ctl({"retries", "off", "--for", "30m", "--reason", "storm"}).status, kOk);
   // No loop is asked for it.
-  admin.administered.before_state = [] { throw std::runtime_error("stuck"); };
+  admin.target.before_state = [] { throw std::runtime_error("stuck"); };
   EXPECT_EQ(ctl({"switches"}).out,
-            "  OFF  retries of everything, for another 30m: storm\n"
+            "  OFF  retries of the process, for another 30m: storm\n"
             "  OFF  hedging of cluster payments, until it is turned on: cost\n");
   EXPECT_EQ(ctl({"switches", "--json"}).out.find("{\"switches\":["), 0U);
 }
@@ -75,7 +75,7 @@ TEST_F(Ctl, HedgingIsTurnedOffForAClusterOrForEverything) {
   EXPECT_EQ(ctl({"hedging", "off", "--cluster", "payments", "--reason", "cost"}).out,
             "hedging of cluster payments: off, until it is turned on: cost\n");
   EXPECT_EQ(ctl({"hedging", "off", "--reason", "cost"}).out,
-            "hedging of everything: off, until it is turned on: cost\n");
+            "hedging of the process: off, until it is turned on: cost\n");
 }
 
 TEST_F(Ctl, TurningOffNeedsAReason) {
@@ -93,7 +93,7 @@ TEST_F(Ctl, WhatTheProxyRefusesIsStatusOne) {
   const Result nowhere = ctl({"retries", "off", "--route", "nope", "--reason", "x"});
   EXPECT_EQ(nowhere.status, proxy::kRefused);
   EXPECT_EQ(nowhere.err, "damper: there is no route \"nope\" (there are: checkout)\n");
-  admin.administered.refusal = {.sentence = "damper.yaml:3: unknown key \"retrys\""};
+  admin.target.refusal = {.sentence = "damper.yaml:3: unknown key \"retrys\""};
   const Result reload = ctl({"reload"});
   EXPECT_EQ(reload.status, proxy::kRefused);
   EXPECT_EQ(reload.err, "damper: damper.yaml:3: unknown key \"retrys\"\n");

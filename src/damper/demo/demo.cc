@@ -40,7 +40,7 @@ class Lane {
     admit::SwitchSetting off;
     off.off = true;
     off.reason = "the demo: the database fails over";
-    (void)proxy_->flip("route/patient", admit::Switch::retries, off);
+    (void)proxy_->flip(proxy::SwitchScope::route("patient"), admit::Switch::retries, off);
   }
 
   void sample(LaneRecord& record) {

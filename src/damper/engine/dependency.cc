@@ -55,15 +55,20 @@ void BasicDependency<kFootprint>::flip(admit::Switch which, const admit::SwitchS
   requires kIsLarge
 {
   switches_.set(which, setting);
+  report_flip(sink_.load(std::memory_order_acquire), name_, which, setting, now);
+}
+
+void report_flip(EventSink* sink, std::string_view key, admit::Switch which,
+                 const admit::SwitchSetting& setting, Instant now) {
+  if (sink == nullptr) return;
   std::string detail(admit::name(which));
   detail += setting.off ? " off" : " on";
   if (!setting.reason.empty()) detail.append(": ").append(setting.reason);
-  emit({.kind = EventKind::switch_flipped,
-        .key = name_,
-        .at = now,
-        .count = 0,
-        .length = setting.off ? between(now, setting.until) : Duration{0},
-        .detail = detail});
+  sink->on_event({.kind = EventKind::switch_flipped,
+                  .key = key,
+                  .at = now,
+                  .length = setting.off ? between(now, setting.until) : Duration{0},
+                  .detail = detail});
 }
 
 template <Footprint kFootprint>

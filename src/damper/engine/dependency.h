@@ -239,6 +239,10 @@ extern template class BasicDependency<Footprint::small>;
 
 static_assert(sizeof(SmallDependency) <= 1024);
 
+// Emits switch_flipped for a scope that has no Dependency of its own: a cluster, the process.
+void report_flip(EventSink* sink, std::string_view key, admit::Switch which,
+                 const admit::SwitchSetting& setting, Instant now);
+
 }  // namespace damper::engine
 
 #endif  // DAMPER_ENGINE_DEPENDENCY_H_

@@ -1,61 +1,71 @@
 #ifndef DAMPER_ENGINE_EVENT_H_
 #define DAMPER_ENGINE_EVENT_H_
 
-#include <array>
 #include <cstdint>
 #include <string_view>
+#include <type_traits>
 
+#include "damper/base/enum_names.h"
 #include "damper/base/instant.h"
 
 namespace damper::engine {
 
-// An Event is a transition that somebody at 02:13 wants to read one line about. A request is not an
-// event: there is one for the first failure, not one for each.
+// The transitions that the engine emits. A request is not an event: the first failure is one, each
+// further failure is not. What a process emits besides (it drains, its control plane is lost) is in
+// observe/process_event.h.
 enum class EventKind : std::uint8_t {
-  first_failure,      // The first failure after a quiet time; of a key, after it was well.
+  first_failure,      // The first failure after a quiet time; of a work queue's key, after success.
   repeated_failure,   // `count` failures in a row: 10, 100, 1000, ...
   recovered,          // A success after `count` failures in a row, at least 10; of a key, 3.
   backoff_growing,    // A call waits for its second retry, for `length`; first after a quiet time.
-                      // A key does after its third failure.
-  budget_exhausted,   // The retry budget refused.
-  budget_refilled,    // It has half of what it earned again.
-  breaker_opened,     // For `length`.
-  breaker_half_open,  // Probes go.
+                      // Of a key: after its third failure.
+  budget_exhausted,   // The retry budget refused a retry.
+  budget_refilled,    // The budget has half of its earned retries again.
+  breaker_opened,     // The breaker refuses calls for `length`.
+  breaker_half_open,  // The breaker admits probes.
   breaker_closed,     // Traffic ramps up.
-  switch_flipped,     // `detail` says which and why.
+  switch_flipped,     // `detail` is the switch, its position and the reason.
   policy_reloaded,    // `count` is the policy's version.
-  parked,             // A key was given up after `count` runs; `detail` says why.
-  policy_refused,     // A new policy changed nothing; `detail` says why.
-  control_lost,       // The fleet's control plane does not answer; `detail` says why.
-  control_restored,   // It does again, after `length`.
-  draining,           // The process takes no new work, and ends within `length`.
-  upgraded,           // Another process, of pid `count`, has taken over.
-  upgrade_failed,     // It has not, and this one goes on; `detail` says why.
+  parked,             // A key was given up after `count` runs; `detail` is the reason.
 };
+inline constexpr EnumNames<EventKind::parked> kEventNames = {
+    "first_failure",    "repeated_failure", "recovered",       "backoff_growing",
+    "budget_exhausted", "budget_refilled",  "breaker_opened",  "breaker_half_open",
+    "breaker_closed",   "switch_flipped",   "policy_reloaded", "parked"};
+[[nodiscard]] constexpr std::string_view name(EventKind kind) noexcept { return kEventNames[kind]; }
 
-inline constexpr std::array<std::string_view, 18> kEventNames = {
-    "first_failure",    "repeated_failure", "recovered",        "backoff_growing",
-    "budget_exhausted", "budget_refilled",  "breaker_opened",   "breaker_half_open",
-    "breaker_closed",   "switch_flipped",   "policy_reloaded",  "parked",
-    "policy_refused",   "control_lost",     "control_restored", "draining",
-    "upgraded",         "upgrade_failed"};
+// An EventName is the name of an event: an EventKind, or an enumerator of another module.
+//
+// Why: sinks (log, counters, feed) treat all events alike, and the engine does not list events that
+// it never emits.
+// Model: the text of name(kind), a function beside the enum that returns a text of static lifetime.
+class EventName {
+ public:
+  constexpr EventName() = default;
+  template <class Kind>
+    requires std::is_enum_v<Kind>
+  constexpr EventName(Kind kind) noexcept  // NOLINT(google-explicit-constructor)
+      : text_(name(kind)) {}
+  [[nodiscard]] constexpr std::string_view text() const noexcept { return text_; }
+  friend constexpr bool operator==(EventName, EventName) noexcept = default;
 
-[[nodiscard]] constexpr std::string_view name(EventKind kind) noexcept {
-  return kEventNames[static_cast<std::size_t>(kind)];
-}
+ private:
+  std::string_view text_{};
+};
+[[nodiscard]] constexpr std::string_view name(EventName kind) noexcept { return kind.text(); }
 
 // The views live as long as the call of on_event().
 struct Event {
-  EventKind kind{};
-  std::string_view key{};  // the dependency, or the work queue's key
+  EventName kind{};
+  std::string_view key{};  // a dependency's name, a work queue's key, or the emitting component
   Instant at{};
   std::int64_t count = 0;
   Duration length{0};
   std::string_view detail{};
 };
 
-// Whoever wants to know. Called from the thread that caused the transition, concurrently: it must
-// be quick and thread-safe.
+// An EventSink receives events. on_event() is called concurrently, by the threads that cause the
+// transitions: it must be thread-safe and must not block.
 class EventSink {
  public:
   virtual void on_event(const Event& event) noexcept = 0;

@@ -1,33 +1,35 @@
 #ifndef DAMPER_OBSERVE_EVENT_COUNTS_H_
 #define DAMPER_OBSERVE_EVENT_COUNTS_H_
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <span>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "damper/engine/event.h"
 #include "damper/observe/registry.h"
 
 namespace damper::observe {
 
-// EventCounts counts transitions as damper_events_total{dependency,event}, and passes each on to
-// the next sink.
+// EventCounts counts events as damper_events_total{key,event}, and passes each on to the next sink.
 //   EventCounts events(registry, &log);
 //   billing.report_to(&events);
-// Where the registry comes later than the first event:
+// If the registry is created after the first event:
 //   EventCounts events(&log);
 //   const auto shown = events.show_in(registry);
 //
-// Why: how often a breaker opened or a budget ran out last night is a question for a graph; the
-// engine keeps the state, not the number of its changes.
-// Model: all events of a key are shown, at 0 too, from its first one on, or from
-// expect() on: a rate does not see the first event of a series that was not there before. Keys over
-// kMostKeys, and events that there is no memory to count by their key, count for the key "other".
-// Invariants:
+// Why: a graph shows how often a breaker opened last night; the engine keeps the state, not the
+// number of its changes.
+// Model: the first event of a key adds a series for each of the engine's events, at 0; expect()
+// adds those that it names. Why at 0: rate() does not see the first event of a series that did not
+// exist before. Keys over kMostKeys count for the key "other". Invariants:
 //   (1) Every event is counted once, and passed on once.
+//   (2) After expect(key, names) a sample of each of them is exposed.
 // Thread safety: all methods may be called concurrently.
 // Cost: a lock and a lookup for an event; the memory of at most kMostKeys names.
 class EventCounts final : public engine::EventSink {
@@ -42,23 +44,26 @@ class EventCounts final : public engine::EventSink {
   ~EventCounts() = default;
 
   void on_event(const engine::Event& event) noexcept override;
-  // Shows this key's events, at 0.
-  void expect(std::string_view key) noexcept;
-  // For as long as what it returns lives, which both outlive.
+  // Exposes these events of the key, at 0. The names have static lifetime.
+  void expect(std::string_view key,
+              std::span<const std::string_view> names = engine::kEventNames) noexcept;
+  // Exposes the counts in the registry during the life of the result, which both outlive.
   [[nodiscard]] Registry::Collection show_in(Registry& registry) const;
 
  private:
-  using Counts = std::array<std::uint64_t, engine::kEventNames.size()>;
+  using Counts = std::vector<std::pair<std::string_view, std::uint64_t>>;  // by event
 
-  [[nodiscard]] Counts& counts_of(std::string_view key) noexcept;
+  // nullptr: there is no memory.
+  [[nodiscard]] std::uint64_t* find_count(std::string_view key, std::string_view event,
+                                          std::span<const std::string_view> names) noexcept;
   void write(Exposition& out) const;
 
   engine::EventSink* const next_;
   mutable std::mutex mutex_;
   std::map<std::string, Counts, std::less<>> counts_;
-  Counts other_{};
-  bool has_other_ = false;
-  Registry::Collection collection_;  // Last: it ends first.
+  Counts other_;
+  std::uint64_t uncounted_ = 0;      // events without memory for their name, under "other"
+  Registry::Collection collection_;  // Last: destroyed first.
 };
 
 }  // namespace damper::observe

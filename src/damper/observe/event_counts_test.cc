@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "damper/observe/process_event.h"
 #include "damper/observe/promtool_testing.h"
 
 namespace damper::observe {
@@ -19,8 +20,8 @@ Event event_of(std::string_view key, EventKind kind = EventKind::breaker_opened)
 }
 
 std::string sample(std::string_view key, std::string_view event, int count) {
-  return "\ndamper_events_total{dependency=\"" + std::string(key) + "\",event=\"" +
-         std::string(event) + "\"} " + std::to_string(count) + "\n";
+  return "\ndamper_events_total{key=\"" + std::string(key) + "\",event=\"" + std::string(event) +
+         "\"} " + std::to_string(count) + "\n";
 }
 
 testing::AssertionResult has(const std::string& text, const std::string& line) {
@@ -72,6 +73,17 @@ TEST(EventCounts, AKeyThatIsExpectedIsThereBeforeItsFirstEvent) {
   events.on_event(event_of("billing"));
   events.expect("billing");
   EXPECT_TRUE(has(registry.expose(), sample("billing", "breaker_opened", 1)));
+}
+
+TEST(EventCounts, EventsOfAnotherModuleAreThereBeforeTheirFirst) {  // Invariant (2).
+  Registry registry;
+  EventCounts events(registry);
+  events.expect("proxy", kProcessEventNames);
+  EXPECT_TRUE(has(registry.expose(), sample("proxy", "control_lost", 0)));
+  EXPECT_EQ(registry.expose().find("breaker_opened"), std::string::npos);
+  events.on_event({.kind = ProcessEvent::control_lost, .key = "proxy"});
+  EXPECT_TRUE(has(registry.expose(), sample("proxy", "control_lost", 1)));
+  EXPECT_TRUE(has(registry.expose(), sample("proxy", "upgrade_failed", 0)));
 }
 
 TEST(EventCounts, EveryKindHasItsName) {

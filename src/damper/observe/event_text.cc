@@ -11,7 +11,7 @@
 namespace damper::observe {
 namespace {
 
-// Of the escaped text. With them a line stays well under kLongestEventText.
+// Bounds of the escaped text: they keep a line under kLongestEventText.
 constexpr std::size_t kLongestKey = 256;
 constexpr std::size_t kLongestDetail = 512;
 
@@ -44,7 +44,7 @@ class Line {
   }
 
  private:
-  // What logfmt shows without quotes: letters, digits, and signs that mean nothing to its readers.
+  // Whether logfmt needs no quotes: printable ASCII without separators and quotes.
   static bool is_bare(std::string_view value) {
     return !value.empty() && std::all_of(value.begin(), value.end(), [](char c) {
       return c > ' ' && c < '\x7f' && c != '"' && c != '=' && c != '\\';
@@ -93,11 +93,11 @@ std::string_view format(std::chrono::system_clock::time_point time, std::array<c
 
 }  // namespace
 
-// As a policy file writes it, without digits that nobody reads.
+// In the format of a policy file, rounded.
 std::string format_length(Duration length) {
   using std::chrono::microseconds;
   using std::chrono::milliseconds;
-  constexpr Duration kEndless = std::chrono::days(36'500);  // A switch may be off until kNever.
+  constexpr Duration kEndless = std::chrono::days(36'500);  // The end of a switch may be kNever.
   if (length >= kEndless) return "forever";
   if (length >= std::chrono::seconds(1)) {
     length = std::chrono::round<milliseconds>(length);

@@ -60,7 +60,7 @@ Trouble find_trouble(const ProxyState& state) {
   return trouble;
 }
 
-void print_routes(std::ostream& out, const Looks& looks, text::ReportStyle style) {
+void print_routes(std::ostream& out, const Snapshots& snapshots, text::ReportStyle style) {
   Table table({{"route", Side::left},
                {"cluster", Side::left},
                {"req/s"},
@@ -75,13 +75,14 @@ void print_routes(std::ostream& out, const Looks& looks, text::ReportStyle style
                {"p99"},
                {"total"},
                {"total ok"}});
-  const double seconds = std::max(std::chrono::duration<double>(looks.apart).count(), 1e-3);
+  const double seconds = std::max(std::chrono::duration<double>(snapshots.apart).count(), 1e-3);
   const auto success_cell = [](const engine::Tally& tally) -> Table::Cell {
     if (tally.finished <= final_answers(tally)) return {"-"};
     const double share = success_share(tally);
     return {share_text(share), share < kGoodSuccess ? Ink::alarm : Ink::calm};
   };
-  for (const RouteChange& change : worst_first(changes_between(looks.before, looks.after))) {
+  for (const RouteChange& change :
+       worst_first(changes_between(snapshots.before, snapshots.after))) {
     const RouteState& route = *change.now;
     const engine::Tally& tally = change.tally;
     const std::uint64_t final = final_answers(tally);
@@ -103,7 +104,7 @@ void print_routes(std::ostream& out, const Looks& looks, text::ReportStyle style
          {count(route.tally.started)},
          {success_cell(route.tally).text, Ink::faint}});
   }
-  out << "\nroutes, over the last " << rough(looks.apart) << " (total: since the start)\n";
+  out << "\nroutes, over the last " << rough(snapshots.apart) << " (total: since the start)\n";
   table.print(out, style);
 }
 
@@ -124,11 +125,9 @@ void print_clusters(std::ostream& out, const ProxyState& state, text::ReportStyl
 
 }  // namespace
 
-std::string scope_text(const std::string& scope) {
-  if (scope.empty()) return "everything";
-  std::string text = text::printable(scope, 200);
-  if (const std::size_t slash = text.find('/'); slash != std::string::npos) text[slash] = ' ';
-  return text;
+std::string scope_text(const proxy::SwitchScope& scope) {
+  if (scope.kind == proxy::SwitchScope::Kind::process) return "the process";
+  return std::string(proxy::kScopeKindNames[scope.kind]) + ' ' + text::printable(scope.name, 200);
 }
 
 double badness(const RouteChange& change) {
@@ -244,11 +243,11 @@ void print_replicas(std::ostream& out, const ProxyState& state, text::ReportStyl
   table.print(out, style, most);
 }
 
-void print_status(std::ostream& out, const Looks& looks, text::ReportStyle style) {
-  const ProxyState& state = looks.after;
+void print_status(std::ostream& out, const Snapshots& snapshots, text::ReportStyle style) {
+  const ProxyState& state = snapshots.after;
   print_summary(out, state, style);
   print_switches(out, state.scopes, style);
-  print_routes(out, looks, style);
+  print_routes(out, snapshots, style);
   out << '\n';
   print_clusters(out, state, style);
   print_replicas(out, state, style);

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "damper/base/text/chart_text.h"
-#include "damper/cli/ctl/ctl_looks.h"
+#include "damper/cli/ctl/ctl_snapshots.h"
 #include "damper/proxy/data/proxy_state.h"
 
 namespace damper::cli {
@@ -15,9 +15,9 @@ namespace damper::cli {
 // What `damper ctl status` prints: one page for whoever was woken up.
 //
 // Model: first what is wrong, in a line; what is switched off, by its reason; then routes and
-// replicas, the worst first. What is bad is judged by what happened between the two looks; totals
-// since the start stand beside it. A final answer (404) is no failure of the route.
-void print_status(std::ostream& out, const Looks& looks, text::ReportStyle style);
+// replicas, the worst first. What is bad is judged by what happened between the two snapshots;
+// totals since the start stand beside it. A final answer (404) is no failure of the route.
+void print_status(std::ostream& out, const Snapshots& snapshots, text::ReportStyle style);
 // `damper ctl breakers`: those of routes, and the replicas that are not asked.
 void print_breakers(std::ostream& out, const proxy::ProxyState& state, text::ReportStyle style);
 
@@ -35,8 +35,8 @@ void print_replicas(std::ostream& out, const proxy::ProxyState& state, text::Rep
 // The worst first; equals as they were.
 [[nodiscard]] std::vector<RouteChange> worst_first(std::vector<RouteChange> routes);
 
-// "route/checkout" as "route checkout", "" as "everything".
-[[nodiscard]] std::string scope_text(const std::string& scope);
+// "route checkout", "the process".
+[[nodiscard]] std::string scope_text(const proxy::SwitchScope& scope);
 
 }  // namespace damper::cli
 

@@ -5,7 +5,7 @@
 #include <sstream>
 #include <string>
 
-#include "damper/proxy/admin/administered_testing.h"
+#include "damper/proxy/admin/admin_target_testing.h"
 
 namespace damper::cli {
 namespace {
@@ -13,9 +13,9 @@ namespace {
 using proxy::incident;
 using proxy::ProxyState;
 
-std::string status(const Looks& looks, text::ReportStyle style = {}) {
+std::string status(const Snapshots& snapshots, text::ReportStyle style = {}) {
   std::ostringstream out;
-  print_status(out, looks, style);
+  print_status(out, snapshots, style);
   return out.str();
 }
 
@@ -30,7 +30,7 @@ TEST(CtlStatus, IsOnePageWithTheWorstFirst) {
 )"
       "2 switches are off, 1 breaker is not closed, 1 replica is ejected, "
       "spent budgets: 1 cluster and 1 route\n"
-      R"(  OFF  retries of everything, for another 29m: db failover
+      R"(  OFF  retries of the process, for another 29m: db failover
   OFF  hedging of route checkout, until it is turned on: cost
 
 )"
@@ -58,8 +58,8 @@ TEST(CtlStatus, IsOnePageWithTheWorstFirst) {
 
 TEST(CtlStatus, ShowsWhatIsNowAndNotWhatWas) {
   // A month of health and a minute of outage, and the other way round.
-  Looks looks{.before = incident(), .after = incident(), .apart = std::chrono::seconds(1)};
-  for (ProxyState* state : {&looks.before, &looks.after}) {
+  Snapshots snapshots{.before = incident(), .after = incident(), .apart = std::chrono::seconds(1)};
+  for (ProxyState* state : {&snapshots.before, &snapshots.after}) {
     for (proxy::RouteState& route : state->routes) {
       route = {.name = route.name, .cluster = route.cluster};
     }
@@ -71,13 +71,13 @@ TEST(CtlStatus, ShowsWhatIsNowAndNotWhatWas) {
     tally.verdicts[static_cast<std::size_t>(Verdict::success)] += good;
     tally.verdicts[static_cast<std::size_t>(Verdict::attempts_spent)] += bad;
   };
-  for (ProxyState* state : {&looks.before, &looks.after}) {
+  for (ProxyState* state : {&snapshots.before, &snapshots.after}) {
     add(state->routes[0].tally, 0, 1000);    // assets failed
     add(state->routes[1].tally, 100000, 0);  // checkout was well
   }
-  add(looks.after.routes[0].tally, 50, 0);
-  add(looks.after.routes[1].tally, 0, 10);
-  const std::string page = status(looks);
+  add(snapshots.after.routes[0].tally, 50, 0);
+  add(snapshots.after.routes[1].tally, 0, 10);
+  const std::string page = status(snapshots);
   EXPECT_LT(page.find("  checkout  payments     10"), page.find("  assets    static       50"))
       << page;
   EXPECT_NE(page.find("checkout  payments     10     0.0%      -       3.00"), std::string::npos)
@@ -118,9 +118,9 @@ TEST(CtlStatus, SaysWhenNothingIsWrong) {
 }
 
 TEST(CtlStatus, ColoursAreForTerminalsAlone) {
-  const Looks looks{.before = {}, .after = incident()};
-  EXPECT_EQ(status(looks).find('\x1b'), std::string::npos);
-  EXPECT_NE(status(looks, {.colour = true}).find("\x1b["), std::string::npos);
+  const Snapshots snapshots{.before = {}, .after = incident()};
+  EXPECT_EQ(status(snapshots).find('\x1b'), std::string::npos);
+  EXPECT_NE(status(snapshots, {.colour = true}).find("\x1b["), std::string::npos);
 }
 
 TEST(CtlStatus, TheWorstRouteIsTheOneThatFails) {
@@ -154,9 +154,9 @@ TEST(CtlStatus, BreakersAreShownWithTheReplicasThatAreNotAsked) {
 }
 
 TEST(CtlStatus, ScopesAreWords) {
-  EXPECT_EQ(scope_text(""), "everything");
-  EXPECT_EQ(scope_text("route/a/b"), "route a/b");
-  EXPECT_EQ(scope_text("cluster/\x1b"), "cluster \\u001b");
+  EXPECT_EQ(scope_text({}), "the process");
+  EXPECT_EQ(scope_text(proxy::SwitchScope::route("a/b")), "route a/b");
+  EXPECT_EQ(scope_text(proxy::SwitchScope::cluster("\x1b")), "cluster \\u001b");
 }
 
 }  // namespace

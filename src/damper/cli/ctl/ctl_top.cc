@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "damper/base/text/plain_text.h"
-#include "damper/cli/ctl/ctl_looks.h"
 #include "damper/cli/ctl/ctl_screen.h"
+#include "damper/cli/ctl/ctl_snapshots.h"
 #include "damper/cli/ctl/ctl_status.h"
 #include "damper/cli/ctl/ctl_table.h"
 #include "damper/cli/terminal.h"
@@ -26,12 +26,12 @@ constexpr std::size_t kRowsAround = 8;  // of the summary, titles and empty line
 constexpr double kGoodSuccess = 0.99;
 
 int top_once(proxy::AdminClient& client, Duration interval, const text::Stdio& streams) {
-  const auto looks = look_twice(client, interval);
-  if (!looks) {
-    streams.err << "damper: " << looks.error().sentence << '\n';
-    return looks.error().status;
+  const auto snapshots = take_snapshots(client, interval);
+  if (!snapshots) {
+    streams.err << "damper: " << snapshots.error().sentence << '\n';
+    return snapshots.error().status;
   }
-  print_top(streams.out, looks->before, looks->after, looks->apart,
+  print_top(streams.out, snapshots->before, snapshots->after, snapshots->apart,
             {.colour = wants_colour(streams.out)}, 1'000'000);
   return kOk;
 }
@@ -92,7 +92,7 @@ int run_top(proxy::AdminClient& client, const TopOptions& options, const text::S
   if (options.once || !is_terminal(streams.out) || isatty(STDIN_FILENO) != 1) {
     return top_once(client, options.interval, streams);
   }
-  auto before = look(client);
+  auto before = take_snapshot(client);
   if (!before) {
     streams.err << "damper: " << before.error().sentence << '\n';
     return before.error().status;
@@ -103,7 +103,7 @@ int run_top(proxy::AdminClient& client, const TopOptions& options, const text::S
   Screen screen(STDIN_FILENO, STDOUT_FILENO);
   screen.show("damper proxy on " + client.where() + ": looking ...\n");
   while (!screen.wants_to_leave(options.interval, run::Interrupt::flag())) {
-    auto after = look(client);
+    auto after = take_snapshot(client);
     std::ostringstream page;
     page << "damper proxy on " << client.where() << ", q ends\n";
     if (after) {

@@ -6,7 +6,7 @@
 #include <sstream>
 #include <string>
 
-#include "damper/proxy/admin/administered_testing.h"
+#include "damper/proxy/admin/admin_target_testing.h"
 
 namespace damper::cli {
 namespace {

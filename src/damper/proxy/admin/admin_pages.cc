@@ -19,22 +19,22 @@ using http::Response;
 struct Page {
   std::string_view method;
   std::string_view path;
-  Desk desk;
-  std::string_view says;  // to people, in the index
+  AdminThread thread;
+  std::string_view description;  // in the index
 };
 
 // In the order of the index.
 constexpr std::array<Page, 10> kPages = {{
-    {"GET", "/", Desk::loop, ""},
-    {"GET", "/healthz", Desk::loop, "the process lives"},
-    {"GET", "/readyz", Desk::reads, "it takes traffic; 503 while it drains"},
-    {"GET", "/metrics", Desk::reads, "for Prometheus"},
-    {"GET", "/policy", Desk::reads, "every value in force, as YAML"},
-    {"GET", "/state", Desk::reads, "budgets, breakers, limits, pools, as JSON"},
-    {"GET", "/switches", Desk::flips, "what is switched off, why and until when"},
-    {"PUT", "/switches", Desk::flips, "switch retries or hedging off or on"},
-    {"POST", "/reload", Desk::reloads, "read the configuration again"},
-    {"GET", "/events", Desk::loop, "transitions as they happen (server-sent events)"},
+    {"GET", "/", AdminThread::loop, ""},
+    {"GET", "/healthz", AdminThread::loop, "200 while the process runs"},
+    {"GET", "/readyz", AdminThread::reads, "readiness; 503 while draining"},
+    {"GET", "/metrics", AdminThread::reads, "Prometheus metrics"},
+    {"GET", "/policy", AdminThread::reads, "the policy in force with all defaults, as YAML"},
+    {"GET", "/state", AdminThread::reads, "budgets, breakers, limits and pools, as JSON"},
+    {"GET", "/switches", AdminThread::flips, "positions of the switches, with reasons and times"},
+    {"PUT", "/switches", AdminThread::flips, "turn a switch off or on"},
+    {"POST", "/reload", AdminThread::reloads, "reload the configuration"},
+    {"GET", "/events", AdminThread::loop, "event stream (server-sent events)"},
 }};
 
 bool fits(const Page& page, std::string_view method) {
@@ -76,7 +76,7 @@ std::string index_page() {
       "td{padding:.1em 1em .1em 0}code{font:14px monospace}</style>"
       "<h1>damper proxy</h1><table>";
   for (const Page& known : kPages) {
-    if (known.says.empty()) continue;
+    if (known.description.empty()) continue;
     const std::string path(known.path);
     page.append("<tr><td><code>").append(known.method).append("</code><td>");
     if (known.method == "GET") {
@@ -84,7 +84,7 @@ std::string index_page() {
     } else {
       page += path;
     }
-    page.append("<td>").append(known.says);
+    page.append("<td>").append(known.description);
   }
   return page +
          "</table><p>From a shell: <code>damper ctl status</code>, "
@@ -125,18 +125,18 @@ Response plain_answer(int status, std::string_view sentence) {
   return response;
 }
 
-AdminPages::AdminPages(Administered& administered, const AccessOptions& access, Clock now)
-    : administered_(administered), access_(access), now_(std::move(now)) {
+AdminPages::AdminPages(AdminTarget& target, const AccessOptions& access, Clock now)
+    : target_(target), access_(access), now_(std::move(now)) {
   for (std::size_t i = 0; i < refused_.size(); ++i) {
-    refused_[i] = &administered.registry().counter(
-        "damper_admin_refused_total", "Requests to the admin server that were turned away.",
-        {{"reason", std::string(kAccessReasonNames[i])}});
+    refused_[i] = &target.registry().counter("damper_admin_refused_total",
+                                             "Requests to the admin server that were turned away.",
+                                             {{"reason", std::string(kAccessReasonNames[i])}});
   }
 }
 
-Desk AdminPages::desk(const Request& request) noexcept {
+AdminThread AdminPages::thread_of(const Request& request) noexcept {
   const Page* const page = find_page(request);
-  return page == nullptr ? Desk::loop : page->desk;
+  return page == nullptr ? AdminThread::loop : page->thread;
 }
 
 Response AdminPages::answer(const Request& request) {
@@ -167,29 +167,29 @@ Response AdminPages::answer_known(const Request& request) {
   if (path == "/") return typed("text/html; charset=utf-8", index_page());
   if (path == "/healthz") return plain_answer(200, "ok");
   if (path == "/readyz") {
-    const auto why = administered_.find_unready();
+    const auto why = target_.find_unready();
     return why ? plain_answer(503, *why) : plain_answer(200, "ready");
   }
   if (path == "/metrics") {
-    return typed(observe::kExpositionType, administered_.registry().expose());
+    return typed(observe::kExpositionType, target_.registry().expose());
   }
-  if (path == "/policy") return typed("application/yaml", administered_.policy());
-  if (path == "/state") return json_answer(state_json(administered_.state()));
+  if (path == "/policy") return typed("application/yaml", target_.policy());
+  if (path == "/state") return json_answer(state_json(target_.state()));
   if (path == "/reload") return reload();
   if (request.method == "PUT") return flip(request);
-  return json_answer(switches_json(administered_.switches()));
+  return json_answer(switches_json(target_.switches()));
 }
 
 Response AdminPages::flip(const Request& request) {
   const auto order = parse_switch_order(request.body);
   if (!order) return plain_answer(400, order.error());
-  const auto error = administered_.flip(order->scope, order->which, order->setting(now_()));
+  const auto error = target_.flip(order->scope, order->which, order->setting(now_()));
   if (error) return plain_answer(404, *error);
-  return json_answer(switches_json(administered_.switches()));
+  return json_answer(switches_json(target_.switches()));
 }
 
 Response AdminPages::reload() {
-  const auto version = administered_.reload();
+  const auto version = target_.reload();
   if (!version) return plain_answer(version.error().conflict ? 409 : 400, version.error().sentence);
   return json_answer("{\"version\":" + std::to_string(*version) + '}');
 }

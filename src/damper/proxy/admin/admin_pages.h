@@ -11,7 +11,7 @@
 #include "damper/base/instant.h"
 #include "damper/http/codec/message.h"
 #include "damper/proxy/admin/admin_access.h"
-#include "damper/proxy/admin/administered.h"
+#include "damper/proxy/admin/admin_target.h"
 
 namespace damper::observe {
 class Counter;
@@ -19,40 +19,39 @@ class Counter;
 
 namespace damper::proxy {
 
-// Who answers a request: the loop itself, or one of the clerks. What may wait for the data plane
-// does not stand before what may not.
-enum class Desk : std::uint8_t { loop, reads, reloads, flips };
-inline constexpr std::size_t kDesks = 4;
+// The thread that answers a request: the admin loop, or the SerialExecutor for reads, reloads or
+// flips. A read that waits for the data plane never delays a flip.
+enum class AdminThread : std::uint8_t { loop, reads, reloads, flips };
+inline constexpr std::size_t kAdminThreads = 4;
 
-// AdminPages answers the admin server's requests, all but the stream of events:
-//   GET  /           an index, for people
-//   GET  /healthz    200: the process lives
-//   GET  /readyz     200, or 503 and why it takes no traffic
-//   GET  /metrics    Prometheus' text
-//   GET  /policy     every value in force, as YAML
+// AdminPages answers the admin server's requests, except the event stream:
+//   GET  /           an index page
+//   GET  /healthz    200 while the process runs
+//   GET  /readyz     200, or 503 with the reason
+//   GET  /metrics    Prometheus text format
+//   GET  /policy     the policy in force with all defaults, as YAML
 //   GET  /state      budgets, breakers, limits, pools, as JSON (state_json.h)
 //   GET  /switches   every scope's switches; PUT flips one (switch_order.h) and answers the same
-//   POST /reload     reads the configuration again: {"version":8}; 400 and why it changed nothing
-// GET has HEAD with it. An unknown path is 404 with the list, a wrong method 405 with Allow, a
-// refusal a sentence in plain text.
+//   POST /reload     reloads the configuration: {"version":8}, or 400 with the reason
+// GET implies HEAD. An unknown path is 404 with the list of paths, a wrong method 405 with Allow, a
+// refusal one sentence in plain text.
 //
 // Invariants:
-//   (1) Nothing is changed by a request that AdminAccess refuses.
-//   (2) No answer can be framed, kept by a cache, sniffed for another type, or read by a page of
-//       another origin.
-// Thread safety: all methods may be called concurrently. Cost: that of what is asked for.
+//   (1) A request that AdminAccess refuses changes nothing.
+//   (2) No response can be framed, cached, sniffed for another type, or read by another origin.
+// Thread safety: all methods may be called concurrently.
 class AdminPages {
  public:
   using Clock = std::function<Instant()>;
 
-  // What is administered outlives it.
-  AdminPages(Administered& administered, const AccessOptions& access, Clock now);
+  // The target outlives it.
+  AdminPages(AdminTarget& target, const AccessOptions& access, Clock now);
 
-  // At which desk answer() is to be called.
-  [[nodiscard]] static Desk desk(const http::Request& request) noexcept;
-  // Never throws but for want of memory: what throws inside is a 500.
+  // The thread on which answer() has to be called.
+  [[nodiscard]] static AdminThread thread_of(const http::Request& request) noexcept;
+  // An exception of the target becomes a 500.
   [[nodiscard]] http::Response answer(const http::Request& request);
-  // For who answers by itself: whether this visitor may look at all.
+  // Whether the request may read; for handlers outside of answer().
   [[nodiscard]] bool may_look(const http::Head& request) const {
     return !access_.check_visit(request);
   }
@@ -70,13 +69,13 @@ class AdminPages {
   [[nodiscard]] http::Response flip(const http::Request& request);
   [[nodiscard]] http::Response reload();
 
-  Administered& administered_;
+  AdminTarget& target_;
   AdminAccess access_;
   const Clock now_;
   std::array<observe::Counter*, kAccessReasonNames.size()> refused_{};
 };
 
-// A sentence as an answer, in plain text.
+// A response with one sentence in plain text.
 [[nodiscard]] http::Response plain_answer(int status, std::string_view sentence);
 
 }  // namespace damper::proxy

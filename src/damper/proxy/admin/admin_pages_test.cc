@@ -5,7 +5,7 @@
 #include <string>
 
 #include "damper/observe/promtool_testing.h"
-#include "damper/proxy/admin/administered_testing.h"
+#include "damper/proxy/admin/admin_target_testing.h"
 
 namespace damper::proxy {
 namespace {
@@ -25,8 +25,8 @@ class Pages : public ::testing::Test {
     return std::string(response.fields.find("content-type").value_or(""));
   }
 
-  FakeAdministered administered;
-  AdminPages pages{administered, {}, run::now};
+  FakeAdminTarget target;
+  AdminPages pages{target, {}, run::now};
 };
 
 TEST_F(Pages, TheIndexLinksWhatCanBeLookedAt) {
@@ -43,14 +43,14 @@ TEST_F(Pages, TheIndexLinksWhatCanBeLookedAt) {
 TEST_F(Pages, AliveAndReadyAreTwoThings) {
   EXPECT_EQ(ask("GET", "/healthz").body, "ok\n");
   EXPECT_EQ(ask("GET", "/readyz").status, 200);
-  administered.unready = "it drains";
+  target.unready = "it drains";
   EXPECT_EQ(ask("GET", "/healthz").status, 200);
   EXPECT_EQ(ask("GET", "/readyz").status, 503);
   EXPECT_EQ(ask("GET", "/readyz").body, "it drains\n");
 }
 
 TEST_F(Pages, MetricsAreWhatPrometheusReads) {
-  administered.metrics.counter("damper_things_total", "Things.", {{"a", "b"}}).add();
+  target.metrics.counter("damper_things_total", "Things.", {{"a", "b"}}).add();
   const http::Response page = ask("GET", "/metrics");
   EXPECT_EQ(type(page), observe::kExpositionType);
   EXPECT_NE(page.body.find("damper_things_total{a=\"b\"} 1\n"), std::string::npos);
@@ -94,10 +94,10 @@ TEST_F(Pages, AnOrderThatIsWrongChangesNothing) {
 
 TEST_F(Pages, AReloadSaysItsVersionOrWhyNot) {
   EXPECT_EQ(ask("POST", "/reload").body, "{\"version\":8}\n");
-  administered.refusal = {.sentence = "damper.yaml:3: unknown key"};
+  target.refusal = {.sentence = "damper.yaml:3: unknown key"};
   EXPECT_EQ(ask("POST", "/reload").status, 400);
   EXPECT_EQ(ask("POST", "/reload").body, "damper.yaml:3: unknown key\n");
-  administered.refusal->conflict = true;
+  target.refusal->conflict = true;
   EXPECT_EQ(ask("POST", "/reload").status, 409);
 }
 
@@ -116,7 +116,7 @@ TEST_F(Pages, AWrongMethodIsToldTheRightOnes) {
   EXPECT_EQ(ask("GET", "/reload").fields.find("allow"), "POST");
   EXPECT_EQ(ask("POST", "/events").fields.find("allow"), "GET");
   EXPECT_EQ(ask("HEAD", "/state").status, 200);
-  EXPECT_EQ(administered.reloads, 0);
+  EXPECT_EQ(target.reloads, 0);
 }
 
 TEST_F(Pages, WhoIsTurnedAwayChangesNothingAndIsCounted) {  // (1)
@@ -128,8 +128,8 @@ TEST_F(Pages, WhoIsTurnedAwayChangesNothingAndIsCounted) {  // (1)
   request.authority = "localhost";
   request.fields.add("origin", "http://evil.example");
   EXPECT_EQ(pages.answer(request).status, 403);
-  EXPECT_EQ(administered.reloads, 0);
-  const std::string metrics = administered.metrics.expose();
+  EXPECT_EQ(target.reloads, 0);
+  const std::string metrics = target.metrics.expose();
   EXPECT_NE(metrics.find("damper_admin_refused_total{reason=\"host\"} 1\n"), std::string::npos);
   EXPECT_NE(metrics.find("damper_admin_refused_total{reason=\"origin\"} 1\n"), std::string::npos);
 }
@@ -145,7 +145,7 @@ TEST_F(Pages, NoAnswerIsForAnotherOrigin) {  // (2)
 }
 
 TEST_F(Pages, WhatThrowsIsAFailureOfThatPageAlone) {
-  administered.before_state = [] { throw std::runtime_error("no\nluck"); };
+  target.before_state = [] { throw std::runtime_error("no\nluck"); };
   const http::Response page = ask("GET", "/state");
   EXPECT_EQ(page.status, 500);
   EXPECT_EQ(page.body.find("this failed: no"), 0U);
@@ -153,19 +153,19 @@ TEST_F(Pages, WhatThrowsIsAFailureOfThatPageAlone) {
 }
 
 TEST_F(Pages, WhatMayWaitHasADeskOfItsOwn) {
-  const auto desk = [](std::string method, std::string target) {
+  const auto thread = [](std::string method, std::string target) {
     http::Request request;
     request.method = std::move(method);
     request.target = std::move(target);
-    return AdminPages::desk(request);
+    return AdminPages::thread_of(request);
   };
-  EXPECT_EQ(desk("GET", "/healthz"), Desk::loop);
-  EXPECT_EQ(desk("GET", "/nope"), Desk::loop);
-  EXPECT_EQ(desk("GET", "/state"), Desk::reads);
-  EXPECT_EQ(desk("HEAD", "/state?x"), Desk::reads);
-  EXPECT_EQ(desk("PUT", "/switches"), Desk::flips);
-  EXPECT_EQ(desk("GET", "/switches"), Desk::flips);
-  EXPECT_EQ(desk("POST", "/reload"), Desk::reloads);
+  EXPECT_EQ(thread("GET", "/healthz"), AdminThread::loop);
+  EXPECT_EQ(thread("GET", "/nope"), AdminThread::loop);
+  EXPECT_EQ(thread("GET", "/state"), AdminThread::reads);
+  EXPECT_EQ(thread("HEAD", "/state?x"), AdminThread::reads);
+  EXPECT_EQ(thread("PUT", "/switches"), AdminThread::flips);
+  EXPECT_EQ(thread("GET", "/switches"), AdminThread::flips);
+  EXPECT_EQ(thread("POST", "/reload"), AdminThread::reloads);
 }
 
 }  // namespace

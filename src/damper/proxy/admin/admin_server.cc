@@ -13,8 +13,8 @@
 #include "damper/http/server/server.h"
 #include "damper/http/server/server_metrics.h"
 #include "damper/proxy/admin/admin_pages.h"
-#include "damper/proxy/admin/clerk.h"
 #include "damper/proxy/admin/event_streams.h"
+#include "damper/proxy/admin/serial_executor.h"
 #include "damper/proxy/config/listen_address.h"
 #include "damper/run/clock.h"
 
@@ -59,22 +59,23 @@ std::optional<std::string> find_error(const AdminOptions& options) {
 
 class AdminServer::Inside final : public http::RequestSink {
  public:
-  Inside(const AdminOptions& options, Administered& administered, EventFeed& feed)
-      : pages_(administered, access_options(options), run::now),
-        metrics_(administered.registry(), "admin"),
-        busy_(administered.registry().counter(
+  Inside(const AdminOptions& options, AdminTarget& target, EventFeed& feed)
+      : pages_(target, access_options(options), run::now),
+        metrics_(target.registry(), "admin"),
+        busy_(target.registry().counter(
             "damper_admin_busy_total", "Requests to the admin server that found too many before.")),
         service_(
             loop_, [this](const http::ExchangePtr& exchange) { answer(exchange); },
             {.max_request_body = kMostBody, .max_gathered_bytes = 16 * kMostBody}, &metrics_),
-        streams_(loop_, feed, administered.registry(),
+        streams_(loop_, feed, target.registry(),
                  {.heartbeat = options.heartbeat, .most = options.most_subscribers}),
         work_(loop_.context().get_executor()),
         server_(std::in_place, loop_, server_options(options), *this, &metrics_) {}
   Inside(const Inside&) = delete;
   Inside& operator=(const Inside&) = delete;
   ~Inside() {
-    for (auto& clerk : clerks_) clerk.reset();  // After this nothing is asked of the proxy.
+    for (auto& executor : executors_)
+      executor.reset();  // After this nothing is asked of the proxy.
     if (thread_.joinable()) {
       boost::asio::post(loop_.context(), [this] {
         server_.reset();
@@ -88,8 +89,9 @@ class AdminServer::Inside final : public http::RequestSink {
   [[nodiscard]] std::optional<std::string> start() {
     if (auto error = server_->listen()) return error;
     port_ = server_->port();
-    for (const Desk desk : {Desk::reads, Desk::reloads, Desk::flips}) {
-      clerks_[static_cast<std::size_t>(desk)].emplace(kMostWaiting);
+    for (const AdminThread thread :
+         {AdminThread::reads, AdminThread::reloads, AdminThread::flips}) {
+      executors_[static_cast<std::size_t>(thread)].emplace(kMostWaiting);
     }
     thread_ = std::thread([this] { loop_.run(); });
     return std::nullopt;
@@ -138,10 +140,10 @@ class AdminServer::Inside final : public http::RequestSink {
 
   void answer(const http::ExchangePtr& exchange) {
     const http::Request& request = exchange->request();
-    const Desk desk = AdminPages::desk(request);
-    if (desk == Desk::loop) return exchange->respond(answer_here(request));
-    auto& clerk = clerks_[static_cast<std::size_t>(desk)];
-    const bool taken = clerk->try_give([this, exchange] {
+    const AdminThread thread = AdminPages::thread_of(request);
+    if (thread == AdminThread::loop) return exchange->respond(answer_here(request));
+    auto& executor = executors_[static_cast<std::size_t>(thread)];
+    const bool taken = executor->try_post([this, exchange] {
       auto response = std::make_shared<http::Response>(pages_.answer(exchange->request()));
       exchange->post([exchange, response] { exchange->respond(std::move(*response)); });
     });
@@ -169,7 +171,8 @@ class AdminServer::Inside final : public http::RequestSink {
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
   std::optional<http::Server> server_;  // goes on the loop's thread
   std::uint16_t port_ = 0;
-  std::array<std::optional<Clerk>, kDesks> clerks_;  // by Desk; the loop has none
+  std::array<std::optional<SerialExecutor>, kAdminThreads>
+      executors_;  // by AdminThread; the loop has none
   std::thread thread_;
 };
 
@@ -177,11 +180,10 @@ AdminServer::AdminServer(std::unique_ptr<Inside> inside) : inside_(std::move(ins
 AdminServer::~AdminServer() = default;
 
 Expected<std::unique_ptr<AdminServer>> AdminServer::start(const AdminOptions& options,
-                                                          Administered& administered,
-                                                          EventFeed& feed) {
+                                                          AdminTarget& target, EventFeed& feed) {
   if (auto error = find_error(options)) return unexpected("admin: " + *std::move(error));
   try {
-    auto inside = std::make_unique<Inside>(options, administered, feed);
+    auto inside = std::make_unique<Inside>(options, target, feed);
     if (auto error = inside->start()) return unexpected("admin: " + *std::move(error));
     return std::unique_ptr<AdminServer>(new AdminServer(std::move(inside)));
   } catch (const std::system_error& error) {

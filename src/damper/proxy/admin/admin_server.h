@@ -9,7 +9,7 @@
 
 #include "damper/base/expected.h"
 #include "damper/base/instant.h"
-#include "damper/proxy/admin/administered.h"
+#include "damper/proxy/admin/admin_target.h"
 #include "damper/proxy/admin/event_feed.h"
 
 namespace damper::proxy {
@@ -30,7 +30,7 @@ struct AdminOptions {
 // An AdminServer is the proxy's door for operators: AdminPages and EventStreams on an address of
 // their own, with a loop and threads of their own.
 //
-//   auto admin = AdminServer::start({}, administered, feed);
+//   auto admin = AdminServer::start({}, target, feed);
 //   if (!admin) ... admin.error()
 //
 // Why of its own: when the data plane is flooded, this is where one looks and where one flips the
@@ -39,8 +39,8 @@ struct AdminOptions {
 // reloads, one flips switches, so that a data plane that is stuck keeps nobody from the switch.
 // Invariants:
 //   (1) Whatever comes: a body of 64 KiB at most, kMostConnections connections, kMostWaiting
-//       requests for each clerk; more are refused, and counted.
-//   (2) When the destructor returns, what is administered and the feed are used no more.
+//       requests for each executor; more are refused, and counted.
+//   (2) When the destructor returns, what is target and the feed are used no more.
 // Thread safety: port() and set_token_file() may be called concurrently; whoever made it destroys
 // it.
 class AdminServer {
@@ -49,9 +49,9 @@ class AdminServer {
   static constexpr std::size_t kMostConnections = 256;
   static constexpr std::size_t kMostWaiting = 64;
 
-  // Or one sentence on why it does not listen. What is administered, and the feed, outlive it.
+  // Or one sentence on why it does not listen. What is target, and the feed, outlive it.
   [[nodiscard]] static Expected<std::unique_ptr<AdminServer>> start(const AdminOptions& options,
-                                                                    Administered& administered,
+                                                                    AdminTarget& target,
                                                                     EventFeed& feed);
   AdminServer(const AdminServer&) = delete;
   AdminServer& operator=(const AdminServer&) = delete;

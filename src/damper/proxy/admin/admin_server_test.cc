@@ -57,7 +57,7 @@ TEST(AdminServer, ASwitchIsFlippedOverTheWire) {
       ask(admin.port(), "PUT /switches", "Content-Type: application/json\r\n",
           R"({"switch":"retries","off":true,"reason":"storm"})");
   EXPECT_EQ(status(answer), 200) << answer;
-  EXPECT_NE(answer.find(R"({"scope":"","retries":{"off":true,"reason":"storm",)"
+  EXPECT_NE(answer.find(R"({"scope":"process","retries":{"off":true,"reason":"storm",)"
                         R"("remaining_seconds":null},)"),
             std::string::npos)
       << answer;
@@ -70,10 +70,10 @@ TEST(AdminServer, ATokenIsNeededWhereThereIsOne) {
   EXPECT_EQ(status(ask(admin.port(), "POST /reload")), 401);
   EXPECT_EQ(status(ask(admin.port(), "POST /reload", "Authorization: Bearer 0123456789abcdeX\r\n")),
             401);
-  EXPECT_EQ(admin.administered.reloads, 0);
+  EXPECT_EQ(admin.target.reloads, 0);
   EXPECT_EQ(status(ask(admin.port(), "POST /reload", "Authorization: Bearer 0123456789abcdef\r\n")),
             200);
-  EXPECT_EQ(admin.administered.reloads, 1);
+  EXPECT_EQ(admin.target.reloads, 1);
   EXPECT_EQ(status(ask(admin.port(), "GET /state")), 200);  // To look needs none.
 }
 
@@ -101,7 +101,7 @@ TEST(AdminServer, OnAnAddressThatIsNotLoopbackNothingIsChangedWithoutAToken) {
   EXPECT_EQ(status(ask(admin.port(), "PUT /switches", "Content-Type: application/json\r\n",
                        R"({"switch":"retries","off":true,"reason":"storm"})")),
             401);
-  EXPECT_EQ(admin.administered.reloads, 0);
+  EXPECT_EQ(admin.target.reloads, 0);
   EXPECT_EQ(status(ask(admin.port(), "GET /metrics")), 200);
 }
 
@@ -139,7 +139,7 @@ TEST(AdminServer, AStuckDataPlaneKeepsNobodyFromTheSwitch) {
   std::promise<void> go_on;
   std::shared_future<void> free = go_on.get_future().share();
   std::atomic<bool> first = true;
-  admin.administered.before_state = [&] {  // Every look is stuck, not only the first.
+  admin.target.before_state = [&] {  // Every look is stuck, not only the first.
     if (first.exchange(false)) stuck.set_value();
     free.wait();
   };
@@ -165,7 +165,7 @@ TEST(AdminServer, AStuckDataPlaneKeepsNobodyFromTheSwitch) {
     one.read_to("ok\n");  // By now what came before has been read.
   }
   {
-    // Nobody is answered while the clerk is stuck, but who is one too many.
+    // Nobody is answered while the executor is stuck, but who is one too many.
     RawClient one(admin.port());
     one.send("GET /policy HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n");
     refused += status(one.read_all()) == 503 ? 1 : 0;
@@ -176,10 +176,10 @@ TEST(AdminServer, AStuckDataPlaneKeepsNobodyFromTheSwitch) {
 }
 
 TEST(AdminServer, WhatCannotBeStartedSaysWhy) {
-  FakeAdministered administered;
+  FakeAdminTarget target;
   EventFeed feed;
   const auto error = [&](const AdminOptions& options) {
-    const auto server = AdminServer::start(options, administered, feed);
+    const auto server = AdminServer::start(options, target, feed);
     return server ? "" : server.error();
   };
   const AdminFixture other;

@@ -9,7 +9,7 @@
 
 #include "damper/base/check.h"
 #include "damper/proxy/admin/admin_server.h"
-#include "damper/proxy/admin/administered_testing.h"
+#include "damper/proxy/admin/admin_target_testing.h"
 #include "damper/proxy/admin/event_feed.h"
 
 namespace damper::proxy {
@@ -19,7 +19,7 @@ struct AdminFixture {
   explicit AdminFixture(AdminOptions options = {}, std::size_t kept = EventFeed::kKept)
       : feed(nullptr, kept) {
     options.port = 0;
-    auto started = AdminServer::start(options, administered, feed);
+    auto started = AdminServer::start(options, target, feed);
     EXPECT_TRUE(started) << started.error();
     server = *std::move(started);
   }
@@ -29,7 +29,7 @@ struct AdminFixture {
     feed.on_event({.kind = kind, .key = key});
   }
 
-  FakeAdministered administered;
+  FakeAdminTarget target;
   EventFeed feed;
   std::unique_ptr<AdminServer> server;
 };

@@ -115,8 +115,7 @@ TEST(EventStreams, OneTooManyIsRefusedAndOneThatLeavesMakesRoom) {  // (1)
   while (refused() && run::now() < end) {
   }
   EXPECT_FALSE(refused());
-  EXPECT_FALSE(
-      has(admin.administered.metrics.expose(), "damper_admin_refused_subscribers_total 0\n"));
+  EXPECT_FALSE(has(admin.target.metrics.expose(), "damper_admin_refused_subscribers_total 0\n"));
 }
 
 TEST(EventStreams, ASubscriberThatDoesNotReadIsCut) {  // (2)
@@ -125,7 +124,7 @@ TEST(EventStreams, ASubscriberThatDoesNotReadIsCut) {  // (2)
   slow.send(request());
   slow.read_to("retry: 2000\n\n");
   const auto cut = [&] {
-    return has(admin.administered.metrics.expose(), "damper_admin_cut_subscribers_total 1\n");
+    return has(admin.target.metrics.expose(), "damper_admin_cut_subscribers_total 1\n");
   };
   const std::string key(200, 'k');
   const Instant end = add(run::now(), std::chrono::seconds(20));
@@ -135,7 +134,7 @@ TEST(EventStreams, ASubscriberThatDoesNotReadIsCut) {  // (2)
   EXPECT_TRUE(cut());
   const std::string got = slow.read_all();  // It ends: what was on its way, and no more.
   EXPECT_FALSE(has(got, "\r\n0\r\n\r\n"));
-  EXPECT_TRUE(has(admin.administered.metrics.expose(), "damper_admin_event_subscribers 0\n"));
+  EXPECT_TRUE(has(admin.target.metrics.expose(), "damper_admin_event_subscribers 0\n"));
 }
 
 TEST(EventStreams, AStrangersNameFollowsNothing) {
@@ -144,7 +143,7 @@ TEST(EventStreams, AStrangersNameFollowsNothing) {
   client.send("GET /events HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n");
   EXPECT_TRUE(has(client.read_all(), "HTTP/1.1 403 "));
   EXPECT_TRUE(
-      has(admin.administered.metrics.expose(), "damper_admin_refused_total{reason=\"host\"} 1\n"));
+      has(admin.target.metrics.expose(), "damper_admin_refused_total{reason=\"host\"} 1\n"));
 }
 
 TEST(EventStreams, TheServersEndIsTheirEnd) {

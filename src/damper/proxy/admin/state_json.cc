@@ -22,6 +22,9 @@ class Writer {
     if (length == kForever) return json_.field(key, nullptr);
     json_.field(key, std::chrono::duration<double>(length).count());
   }
+  void operator()(std::string_view key, const SwitchScope& scope) {
+    json_.field(key, scope.text());
+  }
   void operator()(std::string_view key, admit::BreakerState state) {
     json_.field(key, admit::name(state));
   }

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "damper/proxy/admin/administered_testing.h"
+#include "damper/proxy/admin/admin_target_testing.h"
 
 namespace damper::proxy {
 namespace {
@@ -48,13 +48,13 @@ TEST(StateJson, NamesAreTheWordsOfTheMetrics) {
 
 TEST(StateJson, ASwitchThatIsOnSaysNoMore) {
   EXPECT_EQ(
-      switches_json({{.scope = "route/x"}}),
+      switches_json({{.scope = SwitchScope::route("x")}}),
       R"({"switches":[{"scope":"route/x","retries":{"off":false},"hedging":{"off":false}}]})");
   EXPECT_EQ(switches_json({}), R"({"switches":[]})");
-  const auto back = parse_switches(switches_json({{.scope = "route/x"}}));
+  const auto back = parse_switches(switches_json({{.scope = SwitchScope::route("x")}}));
   ASSERT_TRUE(back);
   ASSERT_EQ(back->size(), 1U);
-  EXPECT_EQ((*back)[0].scope, "route/x");
+  EXPECT_EQ((*back)[0].scope, SwitchScope::route("x"));
   EXPECT_FALSE(parse_switches("{}"));
   EXPECT_FALSE(parse_switches("nonsense"));
 }

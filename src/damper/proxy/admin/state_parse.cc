@@ -16,7 +16,7 @@ using text::JsonValue;
 constexpr text::JsonLimits kLimits{
     .bytes = std::size_t{8} * 1024 * 1024, .depth = 8, .values = 1'000'000};
 
-// What is missing, or is something else than it should be, changes nothing.
+// A field that is missing or has another type is left as it is.
 class Reader {
  public:
   explicit Reader(const JsonValue& from) : from_(from) {}
@@ -51,6 +51,9 @@ class Reader {
     read(from, seconds);
     to = std::chrono::round<Duration>(
         std::chrono::duration<double>(std::clamp(seconds, -kMost, kMost)));
+  }
+  static void read(const JsonValue& from, SwitchScope& to) {
+    if (auto scope = parse_scope(from.as_string().value_or(""))) to = *std::move(scope);
   }
   static void read(const JsonValue& from, Maybe<bool, admit::BreakerState>& to) {
     const auto& names = admit::kBreakerStateNames;

@@ -10,6 +10,7 @@
 
 #include "damper/http/client/client.h"
 #include "damper/http/net/loop.h"
+#include "damper/observe/process_event.h"
 #include "damper/proxy/control/fleet_copy.h"
 #include "damper/run/clock.h"
 
@@ -217,13 +218,13 @@ class FleetControl::Inside final : private OwnLoop,
     copy.policy = good_;
     if (copy == saved_) return;
     if (const auto why = save_fleet(folder_, copy)) {
-      say(engine::EventKind::policy_refused, *why);
+      emit(observe::ProcessEvent::policy_refused, *why);
     } else {
       saved_ = std::move(copy);
     }
   }
 
-  void say(engine::EventKind kind, std::string_view detail, Duration length = Duration{0}) {
+  void emit(observe::ProcessEvent kind, std::string_view detail, Duration length = Duration{0}) {
     if (events_ == nullptr) return;
     events_->on_event(
         {.kind = kind, .key = "control", .at = run::now(), .length = length, .detail = detail});
@@ -234,11 +235,11 @@ class FleetControl::Inside final : private OwnLoop,
       return;
     }
     lost_at_ = run::now();
-    say(engine::EventKind::control_lost, why);
+    emit(observe::ProcessEvent::control_lost, why);
   }
   void say_restored() {
     lost_.clear();
-    say(engine::EventKind::control_restored, {}, between(lost_at_, run::now()));
+    emit(observe::ProcessEvent::control_restored, {}, between(lost_at_, run::now()));
   }
 
   // ---- Metrics: written here, read at each scrape ----

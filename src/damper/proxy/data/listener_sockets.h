@@ -11,6 +11,13 @@
 
 namespace damper::proxy {
 
+// A listening socket that was inherited: from systemd, or from the process that this one replaces.
+struct InheritedSocket {
+  std::string listener;  // its name
+  int fd = -1;
+  bool any_port = false;  // from systemd: the listener uses it whatever port it is bound to
+};
+
 // ListenerSockets are the sockets of one listener, one for each loop as a rule, all on one port:
 // the kernel spreads the connections over them (SO_REUSEPORT).
 //

@@ -3,19 +3,14 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <condition_variable>
 #include <future>
-#include <map>
-#include <mutex>
 #include <system_error>
 #include <thread>
 #include <utility>
 
 #include "damper/http/client/url.h"
-#include "damper/proxy/data/proxy_generation.h"
-#include "damper/proxy/data/proxy_view.h"
-#include "damper/proxy/data/upstream_names.h"
+#include "damper/observe/process_event.h"
 #include "damper/proxy/data/worker.h"
 #include "damper/run/clock.h"
 #include "damper/run/dependency.h"
@@ -24,8 +19,8 @@ namespace damper::proxy {
 namespace {
 
 constexpr std::uint32_t kMostLoops = SharedAdmission::kMostLoops;
-constexpr Duration kNamePatience = std::chrono::seconds(1);  // for addresses, before it goes on
-constexpr Duration kLoopPatience = std::chrono::seconds(1);  // for a loop's answer
+constexpr Duration kNameTimeout = std::chrono::seconds(1);   // of a first lookup, then it continues
+constexpr Duration kLoopTimeout = std::chrono::seconds(1);   // of a loop's answer
 constexpr std::size_t kMostSeries = std::size_t{20} * 1000;  // 1000 routes and some
 
 std::uint32_t loops_of(const ProxyConfig& config) {
@@ -47,16 +42,6 @@ UpstreamNames::Names names_in(const ProxyConfig& config) {
   return names;
 }
 
-bool has_scope(const ProxyGeneration& generation, std::string_view scope) {
-  const auto is = [scope](std::string_view kind, const std::string& name) {
-    return scope.starts_with(kind) && scope.substr(kind.size()) == name;
-  };
-  return std::any_of(generation.routes.begin(), generation.routes.end(),
-                     [&](const auto& route) { return is("route/", route->dependency().name()); }) ||
-         std::any_of(generation.clusters.begin(), generation.clusters.end(),
-                     [&](const auto& cluster) { return is("cluster/", cluster->name()); });
-}
-
 // Counts down from any thread.
 class Latch {
  public:
@@ -65,9 +50,9 @@ class Latch {
     const std::lock_guard lock(mutex_);
     if (--count_ == 0) zero_.notify_all();
   }
-  void wait_for(Duration patience) {
+  void wait_for(Duration timeout) {
     std::unique_lock lock(mutex_);
-    zero_.wait_for(lock, patience, [this] { return count_ == 0; });
+    zero_.wait_for(lock, timeout, [this] { return count_ == 0; });
   }
 
  private:
@@ -76,101 +61,48 @@ class Latch {
   std::size_t count_;
 };
 
-class DataPlane final : public Proxy {
- public:
-  DataPlane(const ProxyConfig& config, const ProxyOptions& options)
-      : loops_(loops_of(config)),
-        events_(options.events),
-        budget_(config.retry_budget.value_or(unlimited_budget())),
-        applied_(registry_.counter(kReloadsMetric, kReloadsHelp, {{"result", "applied"}})),
-        refused_(registry_.counter(kReloadsMetric, kReloadsHelp, {{"result", "refused"}})),
-        names_(options.resolver, [this] { on_names_changed(); }) {}
+}  // namespace
 
-  ~DataPlane() override {
-    collection_ = {};
-    const std::vector<std::unique_ptr<Worker>> gone = take_workers();
-    for (const auto& worker : gone) worker->end();  // All of them before the first one goes.
-  }
+Proxy::Proxy(const ProxyConfig& config, const ProxyOptions& options)
+    : loops_(loops_of(config)),
+      events_(options.events),
+      started_(run::now()),
+      budget_(config.retry_budget.value_or(unlimited_budget())),
+      registry_({.most_series = kMostSeries}),
+      applied_(registry_.counter(kReloadsMetric, kReloadsHelp, {{"result", "applied"}})),
+      refused_(registry_.counter(kReloadsMetric, kReloadsHelp, {{"result", "refused"}})),
+      names_(options.resolver, [this] { on_names_changed(); }) {}
 
-  [[nodiscard]] std::optional<std::string> begin(const ProxyConfig& config,
-                                                 const std::vector<InheritedSocket>& inherited);
-
-  [[nodiscard]] std::optional<std::string> reload(const ProxyConfig& config) override;
-  void drain(Duration within) override;
-  [[nodiscard]] std::shared_ptr<const ProxyConfig> config() const override {
-    return in_force()->config;
-  }
-  [[nodiscard]] std::uint64_t version() const override {
+Proxy::~Proxy() {
+  collection_ = {};
+  std::vector<std::unique_ptr<Worker>> workers;
+  {
     const std::lock_guard lock(mutex_);
-    return version_;
+    workers.swap(workers_);
   }
-  [[nodiscard]] ProxyState state() override;
-  [[nodiscard]] observe::Registry& registry() override { return registry_; }
-  [[nodiscard]] std::vector<InheritedSocket> sockets() const override;
-  [[nodiscard]] std::uint16_t port(std::string_view listener) const override;
-  [[nodiscard]] std::optional<std::string> flip(std::string_view scope, admit::Switch which,
-                                                const admit::SwitchSetting& setting) override;
-  [[nodiscard]] std::vector<ScopeState> switches() const override {
-    return scopes_of(*in_force(), run::now());
-  }
+  for (const auto& worker : workers) worker->end();  // All of them before the first is destroyed.
+}
 
- private:
-  using Generation = std::shared_ptr<ProxyGeneration>;
-  struct Flip {
-    Instant until = Instant::min();
-    std::string reason;
-  };
-  using Flips = std::array<Flip, admit::kSwitchNames.size()>;
+std::uint64_t Proxy::version() const {
+  const std::lock_guard lock(mutex_);
+  return version_;
+}
 
-  [[nodiscard]] Generation in_force() const {
-    const std::lock_guard lock(mutex_);
-    return in_force_;
-  }
-  std::vector<std::unique_ptr<Worker>> take_workers() {
-    const std::lock_guard lock(mutex_);
-    return std::exchange(workers_, {});
-  }
-  [[nodiscard]] ProxyGeneration::Ground ground(const Generation& current) {
-    return {.budget = budget_, .events = events_, .loops = loops_, .in_force = current.get()};
-  }
-  [[nodiscard]] std::optional<std::string> use(const Generation& next);
-  void restore_switches(const ProxyGeneration& next);
-  void write_metrics(observe::Exposition& out) const;
-  void on_names_changed();
-  void report_flip(std::string_view scope, admit::Switch which, const admit::SwitchSetting& setting,
-                   Instant now) const;
+Proxy::Generation Proxy::in_force() const {
+  const std::lock_guard lock(mutex_);
+  return in_force_;
+}
 
-  const std::uint32_t loops_;
-  engine::EventSink* const events_;
-  const Instant started_ = run::now();
-  admit::RetryBudget budget_;
-  observe::Registry registry_{{.most_series = kMostSeries}};
-  observe::Counter& applied_;
-  observe::Counter& refused_;
-  std::map<std::string, std::unique_ptr<http::ServerMetrics>> listener_metrics_;
-  std::mutex reloading_;      // one reload at a time
-  mutable std::mutex mutex_;  // for what follows; never held while a loop is waited for
-  Generation in_force_;
-  std::uint64_t version_ = 0;
-  std::map<std::string, Flips> flips_;  // by scope: what is off, also of those that are not there
-  bool draining_ = false;
-  std::vector<LoopMetrics> loop_metrics_;
-  std::vector<std::unique_ptr<Worker>> workers_;
-  UpstreamNames names_;  // outlives the workers, which the destructor ends first
-  observe::Registry::Collection collection_;
-};
+ProxyGeneration::Context Proxy::context(const Generation& current) {
+  return {.budget = budget_, .events = events_, .loops = loops_, .in_force = current.get()};
+}
 
-std::optional<std::string> DataPlane::begin(const ProxyConfig& config,
-                                            const std::vector<InheritedSocket>& inherited) {
-  std::vector<ProxyGeneration::Inherited> sockets;
-  sockets.reserve(inherited.size());
-  for (const InheritedSocket& one : inherited) {
-    sockets.push_back({one.listener, one.fd, one.any_port});
-  }
-  auto first = ProxyGeneration::prepare(config, ground(nullptr), sockets, run::now());
+std::optional<std::string> Proxy::begin(const ProxyConfig& config,
+                                        const std::vector<InheritedSocket>& inherited) {
+  auto first = ProxyGeneration::prepare(config, context(nullptr), inherited, run::now());
   if (!first) return first.error();
   if (auto error = (*first)->listen()) return error;
-  names_.watch(names_in(config), kNamePatience);
+  names_.watch(names_in(config), kNameTimeout);
   std::vector<std::unique_ptr<Worker>> workers;
   try {
     for (std::uint32_t i = 0; i < loops_; ++i) {
@@ -189,8 +121,8 @@ std::optional<std::string> DataPlane::begin(const ProxyConfig& config,
   return std::nullopt;
 }
 
-// Has every loop serve by it. What can fail has been done.
-std::optional<std::string> DataPlane::use(const Generation& next) {
+// Makes every loop serve this generation. Steps that may fail have been done.
+std::optional<std::string> Proxy::use(const Generation& next) {
   for (std::size_t i = 0; i < next->listeners.size(); ++i) {
     if (next->listeners[i].metrics != nullptr) continue;
     const std::string& name = next->config->listeners[i].name;
@@ -200,7 +132,7 @@ std::optional<std::string> DataPlane::use(const Generation& next) {
   }
   {
     const std::lock_guard lock(mutex_);
-    restore_switches(*next);  // Before the first request; what is flipped meanwhile, below.
+    restore_switches(*next);  // Before the first request, and again below for flips meanwhile.
   }
   std::vector<LoopMetrics> loop_metrics;
   std::optional<std::string> error;
@@ -219,11 +151,10 @@ std::optional<std::string> DataPlane::use(const Generation& next) {
   return error;
 }
 
-// What an operator has turned off stays so for whatever has that name, whether it was moved, or was
-// gone for a time. REQUIRES: mutex_ is held.
-void DataPlane::restore_switches(const ProxyGeneration& next) {
+// Applies the flips of each scope to the objects that have its name now. REQUIRES: mutex_ is held.
+void Proxy::restore_switches(const ProxyGeneration& next) {
   const Instant now = run::now();
-  const auto restore = [&](const std::string& scope, admit::Switches& switches) {
+  const auto restore = [&](const SwitchScope& scope, admit::Switches& switches) {
     const auto found = flips_.find(scope);
     if (found == flips_.end()) return;
     for (std::size_t i = 0; i < found->second.size(); ++i) {
@@ -235,10 +166,10 @@ void DataPlane::restore_switches(const ProxyGeneration& next) {
     }
   };
   for (const auto& cluster : next.clusters) {
-    restore("cluster/" + cluster->name(), cluster->switches());
+    restore(SwitchScope::cluster(cluster->name()), cluster->switches());
   }
   for (const auto& route : next.routes) {
-    restore("route/" + route->dependency().name(), route->dependency().switches());
+    restore(SwitchScope::route(route->dependency().name()), route->dependency().switches());
   }
   std::erase_if(flips_, [now](const auto& scope) {
     return std::all_of(scope.second.begin(), scope.second.end(),
@@ -246,7 +177,7 @@ void DataPlane::restore_switches(const ProxyGeneration& next) {
   });
 }
 
-std::optional<std::string> DataPlane::reload(const ProxyConfig& config) {
+std::optional<std::string> Proxy::reload(const ProxyConfig& config) {
   const std::lock_guard one_at_a_time(reloading_);
   const auto refuse = [this](std::string why) {
     refused_.add();
@@ -258,23 +189,22 @@ std::optional<std::string> DataPlane::reload(const ProxyConfig& config) {
     if (draining_) return refuse("the proxy is draining");
   }
   const Instant now = run::now();
-  auto next = ProxyGeneration::prepare(config, ground(current), {}, now);
+  auto next = ProxyGeneration::prepare(config, context(current), {}, now);
   if (!next) return refuse(next.error());
-  // Addresses of new names first: routes to them shall work from the beginning.
+  // Resolve new names first: their routes work from the first request on.
   UpstreamNames::Names both = names_in(config);
   both.merge(names_in(*current->config));
-  names_.watch(both, kNamePatience);
+  names_.watch(both, kNameTimeout);
   if (auto error = (*next)->listen()) {
     names_.watch(names_in(*current->config), Duration{0});
     return refuse(*std::move(error));
   }
-  (*next)->commit(ground(current), now);
-  // It has been applied: what one loop could not do is told, and does not undo what the others did.
+  (*next)->commit(context(current), now);
+  // The reload is applied: a loop that fails emits an event, and the other loops continue.
   if (const std::optional<std::string> error = use(*next); error && events_ != nullptr) {
-    events_->on_event({.kind = engine::EventKind::first_failure,
-                       .key = "listener",
+    events_->on_event({.kind = observe::ProcessEvent::listener_failed,
+                       .key = "proxy",
                        .at = now,
-                       .count = 1,
                        .detail = *error});
   }
   names_.watch(names_in(config), Duration{0});
@@ -282,20 +212,20 @@ std::optional<std::string> DataPlane::reload(const ProxyConfig& config) {
   return std::nullopt;
 }
 
-void DataPlane::on_names_changed() {
+void Proxy::on_names_changed() {
   const std::lock_guard lock(mutex_);
   for (const auto& worker : workers_) {
     worker->post([on = worker.get()] { on->look_at_names(); });
   }
 }
 
-void DataPlane::drain(Duration within) {
+void Proxy::drain(Duration within) {
   std::shared_ptr<Latch> left;
   {
     const std::lock_guard one_at_a_time(reloading_);
     const std::lock_guard lock(mutex_);
     draining_ = true;
-    // Ours first: the servers' are the last ones then, and see who still waits in the queues.
+    // Close ours first: the servers then hold the last descriptors and drain the accept queues.
     for (const auto& listener : in_force_->listeners) listener.sockets->close();
     left = std::make_shared<Latch>(workers_.size());
     for (const auto& worker : workers_) {
@@ -303,11 +233,11 @@ void DataPlane::drain(Duration within) {
           [on = worker.get(), within, left] { on->drain(within, [left] { left->count_down(); }); });
     }
   }
-  left->wait_for(std::min(within, kLongest) + kLoopPatience);
+  left->wait_for(std::min(within, kLongest) + kLoopTimeout);
 }
 
-// Under the registry's lock, which a loop may want: no loop is waited for.
-void DataPlane::write_metrics(observe::Exposition& out) const {
+// Called under the registry's lock, which a loop may wait for: it must not wait for a loop.
+void Proxy::write_metrics(observe::Exposition& out) const {
   std::vector<std::shared_ptr<const ProxyState>> published;
   std::vector<LoopMetrics> loops;
   Generation current;
@@ -331,7 +261,7 @@ void DataPlane::write_metrics(observe::Exposition& out) const {
   proxy::write_metrics(*current, state, loops, now, out);
 }
 
-ProxyState DataPlane::state() {
+ProxyState Proxy::state() {
   using Answer = std::promise<ProxyState>;
   std::vector<std::future<ProxyState>> answers;
   Generation current;
@@ -353,14 +283,14 @@ ProxyState DataPlane::state() {
   state.version = version;
   state.draining = draining;
   state.up = between(started_, now);
-  const auto patience = run::steady_time(add(now, kLoopPatience));
+  const auto until = run::steady_time(add(now, kLoopTimeout));
   for (auto& answer : answers) {
-    if (answer.wait_until(patience) == std::future_status::ready) add_loop(state, answer.get());
+    if (answer.wait_until(until) == std::future_status::ready) add_loop(state, answer.get());
   }
   return state;
 }
 
-std::vector<InheritedSocket> DataPlane::sockets() const {
+std::vector<InheritedSocket> Proxy::sockets() const {
   std::vector<InheritedSocket> all;
   const std::lock_guard lock(mutex_);
   for (std::size_t i = 0; i < in_force_->listeners.size(); ++i) {
@@ -373,7 +303,7 @@ std::vector<InheritedSocket> DataPlane::sockets() const {
   return all;
 }
 
-std::uint16_t DataPlane::port(std::string_view listener) const {
+std::uint16_t Proxy::port(std::string_view listener) const {
   const Generation current = in_force();
   for (std::size_t i = 0; i < current->listeners.size(); ++i) {
     if (current->config->listeners[i].name == listener) {
@@ -383,60 +313,52 @@ std::uint16_t DataPlane::port(std::string_view listener) const {
   return 0;
 }
 
-void DataPlane::report_flip(std::string_view scope, admit::Switch which,
-                            const admit::SwitchSetting& setting, Instant now) const {
-  if (events_ == nullptr) return;
-  std::string detail(admit::name(which));
-  detail += setting.off ? " off" : " on";
-  if (!setting.reason.empty()) detail.append(": ").append(setting.reason);
-  events_->on_event({.kind = engine::EventKind::switch_flipped,
-                     .key = scope,
-                     .at = now,
-                     .length = setting.off ? between(now, setting.until) : Duration{0},
-                     .detail = detail});
-}
+std::vector<ScopeState> Proxy::switches() const { return scopes_of(*in_force(), run::now()); }
 
-std::optional<std::string> DataPlane::flip(std::string_view scope, admit::Switch which,
-                                           const admit::SwitchSetting& setting) {
+std::optional<std::string> Proxy::flip(const SwitchScope& scope, admit::Switch which,
+                                       const admit::SwitchSetting& setting) {
   const Instant now = run::now();
-  if (scope.empty()) {
+  if (scope.kind == SwitchScope::Kind::process) {
     damper::switches().set(which, setting);
-    report_flip("everything", which, setting, now);
+    engine::report_flip(events_, scope.text(), which, setting, now);
     return std::nullopt;
   }
-  // Kept and looked up in one step: a reload that comes after it restores it.
-  Generation current;
+  SharedRoute* route = nullptr;
+  SharedCluster* cluster = nullptr;
+  Generation current;  // Keeps both alive.
   {
     const std::lock_guard lock(mutex_);
     current = in_force_;
-    if (has_scope(*current, scope)) {
-      flips_[std::string(scope)][static_cast<std::size_t>(which)] = {
-          .until = setting.off ? setting.until : Instant::min(),
-          .reason = std::string(setting.reason)};
+    for (const auto& one : current->routes) {
+      const bool is_it = scope.kind == SwitchScope::Kind::route;
+      if (is_it && one->dependency().name() == scope.name) route = one.get();
     }
+    for (const auto& one : current->clusters) {
+      if (scope.kind == SwitchScope::Kind::cluster && one->name() == scope.name)
+        cluster = one.get();
+    }
+    if (route == nullptr && cluster == nullptr) {
+      return "there is no scope \"" + scope.text() + '"';
+    }
+    // Under the same lock as the lookup: the next reload restores it.
+    flips_[scope][static_cast<std::size_t>(which)] = {
+        .until = setting.off ? setting.until : Instant::min(),
+        .reason = std::string(setting.reason)};
   }
-  for (const auto& route : current->routes) {
-    if (scope != "route/" + route->dependency().name()) continue;
+  if (route != nullptr) {
     route->dependency().flip(which, setting, now);
-    return std::nullopt;
-  }
-  for (const auto& cluster : current->clusters) {
-    if (scope != "cluster/" + cluster->name()) continue;
+  } else {
     cluster->switches().set(which, setting);
-    report_flip(scope, which, setting, now);
-    return std::nullopt;
+    engine::report_flip(events_, scope.text(), which, setting, now);
   }
-  return "there is no scope \"" + std::string(scope) +
-         "\": it is \"\" for everything, \"cluster/NAME\" or \"route/NAME\"";
+  return std::nullopt;
 }
-
-}  // namespace
 
 Expected<std::unique_ptr<Proxy>, std::string> Proxy::start(const ProxyConfig& config,
                                                            const ProxyOptions& options) {
-  auto plane = std::make_unique<DataPlane>(config, options);
-  if (auto error = plane->begin(config, options.inherited)) return unexpected(*std::move(error));
-  return std::unique_ptr<Proxy>(std::move(plane));
+  std::unique_ptr<Proxy> proxy(new Proxy(config, options));
+  if (auto error = proxy->begin(config, options.inherited)) return unexpected(*std::move(error));
+  return proxy;
 }
 
 }  // namespace damper::proxy

@@ -2,8 +2,9 @@
 #define DAMPER_PROXY_DATA_PROXY_H_
 
 #include <cstdint>
-#include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,7 +15,10 @@
 #include "damper/engine/event.h"
 #include "damper/observe/registry.h"
 #include "damper/proxy/config/proxy_config.h"
+#include "damper/proxy/data/proxy_generation.h"
 #include "damper/proxy/data/proxy_state.h"
+#include "damper/proxy/data/proxy_view.h"
+#include "damper/proxy/data/upstream_names.h"
 
 namespace damper::http {
 class Resolver;
@@ -22,72 +26,108 @@ class Resolver;
 
 namespace damper::proxy {
 
-// A listening socket that was handed over: by systemd, or by the process that we replace.
-struct InheritedSocket {
-  std::string listener;  // its name
-  int fd = -1;
-  bool any_port = false;  // it is the listener's of that name whatever it is bound to: systemd's
-};
+class Worker;
 
 struct ProxyOptions {
-  // For a listener of that name and port, or that listens where they are bound to. A proxy that has
-  // started closes the descriptors, those that no listener wants included; else they are left.
+  // Used for the listener of that name and port, or the listener with the same bound address. A
+  // proxy that has started closes these descriptors, unused ones too; a failed start leaves them.
   std::vector<InheritedSocket> inherited{};
-  // Of clusters' names; used by one thread of the proxy's, and outlives it. nullptr: the system's.
+  // Resolves cluster endpoints; used by one thread of the proxy, and outlives the proxy. nullptr:
+  // the system's resolver.
   http::Resolver* resolver = nullptr;
-  engine::EventSink* events = nullptr;  // who hears of transitions; outlives the proxy
+  engine::EventSink* events = nullptr;  // outlives the proxy
 };
 
-// Reloads, by their `result`: who reads the file counts here what never came as far as reload().
+// Reloads by `result`. A file that does not parse never reaches reload(): its reader counts it
+// here.
 inline constexpr std::string_view kReloadsMetric = "damper_proxy_reloads_total";
-inline constexpr std::string_view kReloadsHelp = "Reloads, by what came of them.";
+inline constexpr std::string_view kReloadsHelp = "Reloads by result.";
 
-// A Proxy is the whole data plane: loops on threads of their own, their listeners, and what they
-// share.
+// A Proxy is the data plane: loops on threads of their own, their listeners, and the state that the
+// loops share.
 //
 //   auto proxy = Proxy::start(config, options);
 //   if (!proxy) ... proxy.error()
 //   (*proxy)->reload(next);
 //
-// Model: as many Workers as threads, one ProxyGeneration in force. A reload prepares the next one
-// beside it and then has every loop use it. How many loops there are is decided when it starts.
-// Listeners are told apart by where they listen, so a new name keeps the socket; routes by name and
-// cluster, clusters by name. A switch is of its scope's name: it stays off for a route that moves
-// to another cluster, and for one that goes and comes back. Invariants:
-//   (1) A reload drops no connection and no request; listeners that stay keep their sockets;
-//       budgets, breakers, limits and latencies of routes and clusters that stay are continuous.
+// Model: one Worker per thread, and one ProxyGeneration in force. A reload prepares the next
+// generation beside it and then makes every loop use it. The number of loops is fixed at the start.
+// A listener is identified by its bound address, a route by its name and its cluster's, a cluster
+// by its name. A switch belongs to the name of its scope: it stays off for a route that moves to
+// another cluster, and for a route that is removed and added again.
+// Invariants:
+//   (1) A reload drops no connection and no request; listeners that remain keep their sockets;
+//       budgets, breakers, limits and latencies of routes and clusters that remain are continuous.
 //   (2) A reload that fails (a port is taken, a certificate cannot be read) changes nothing; a
 //       start that fails leaves nothing behind.
-//   (3) A connection that the kernel has accepted when a drain begins is served.
-// Thread safety: all methods may be called by any thread but the loops' own.
+//   (3) A connection that the kernel accepted before a drain is served.
+// Thread safety: all methods may be called by any thread except the loops' own.
 class Proxy {
  public:
   [[nodiscard]] static Expected<std::unique_ptr<Proxy>, std::string> start(
       const ProxyConfig& config, const ProxyOptions& options);
-  virtual ~Proxy() = default;  // Ends at once what is under way; drain() first.
+  Proxy(const Proxy&) = delete;
+  Proxy& operator=(const Proxy&) = delete;
+  ~Proxy();  // Aborts requests in flight; call drain() first.
 
-  // One sentence says why it changed nothing. A socket that a loop cannot use after all, when the
-  // rest is done, is closed and an event.
-  [[nodiscard]] virtual std::optional<std::string> reload(const ProxyConfig& config) = 0;
-  // No new connections; returns when all is done, or `within` is over. Sockets are closed; a
-  // process that has inherited them goes on with them.
-  virtual void drain(Duration within) = 0;
+  // One sentence: the reason why nothing changed. If a loop cannot use a socket after the reload
+  // was applied, the socket is closed and listener_failed is emitted.
+  [[nodiscard]] std::optional<std::string> reload(const ProxyConfig& config);
+  // Accepts no new connections; returns when all requests have ended, or after `within`. Sockets
+  // are closed; a process that inherited them keeps its duplicates.
+  void drain(Duration within);
 
-  [[nodiscard]] virtual std::shared_ptr<const ProxyConfig> config() const = 0;
-  [[nodiscard]] virtual std::uint64_t version() const = 0;  // 1, and one more for each reload
-  [[nodiscard]] virtual ProxyState state() = 0;             // asks every loop
-  [[nodiscard]] virtual observe::Registry& registry() = 0;
-  // Where it listens, for port 0, and for whoever takes the sockets over: the proxy's own
-  // descriptors, good until drain() or a reload that drops the listener.
-  [[nodiscard]] virtual std::vector<InheritedSocket> sockets() const = 0;
-  [[nodiscard]] virtual std::uint16_t port(std::string_view listener) const = 0;
+  [[nodiscard]] std::shared_ptr<const ProxyConfig> config() const { return in_force()->config; }
+  [[nodiscard]] std::uint64_t version() const;  // 1, and one more for each reload
+  [[nodiscard]] ProxyState state();             // waits for every loop, for a second at most
+  [[nodiscard]] observe::Registry& registry() { return registry_; }
+  // The listening sockets, for a successor: the proxy's own descriptors, valid until drain() or a
+  // reload that removes the listener.
+  [[nodiscard]] std::vector<InheritedSocket> sockets() const;
+  // The bound port, for a listener with port 0.
+  [[nodiscard]] std::uint16_t port(std::string_view listener) const;
 
-  // A switch of everything (scope ""), of "cluster/NAME" or of "route/NAME". One sentence: there is
-  // no such scope.
-  [[nodiscard]] virtual std::optional<std::string> flip(std::string_view scope, admit::Switch which,
-                                                        const admit::SwitchSetting& setting) = 0;
-  // As in state(), which waits for the loops: neither this nor flip() does.
-  [[nodiscard]] virtual std::vector<ScopeState> switches() const = 0;
+  // Sets a switch of a scope. One sentence: the scope does not exist.
+  [[nodiscard]] std::optional<std::string> flip(const SwitchScope& scope, admit::Switch which,
+                                                const admit::SwitchSetting& setting);
+  // As in state(). Neither this nor flip() waits for a loop.
+  [[nodiscard]] std::vector<ScopeState> switches() const;
+
+ private:
+  using Generation = std::shared_ptr<ProxyGeneration>;
+  struct Flip {
+    Instant until = Instant::min();
+    std::string reason;
+  };
+
+  Proxy(const ProxyConfig& config, const ProxyOptions& options);
+  [[nodiscard]] std::optional<std::string> begin(const ProxyConfig& config,
+                                                 const std::vector<InheritedSocket>& inherited);
+  [[nodiscard]] Generation in_force() const;
+  [[nodiscard]] ProxyGeneration::Context context(const Generation& current);
+  [[nodiscard]] std::optional<std::string> use(const Generation& next);
+  void restore_switches(const ProxyGeneration& next);
+  void write_metrics(observe::Exposition& out) const;
+  void on_names_changed();
+
+  const std::uint32_t loops_;
+  engine::EventSink* const events_;
+  const Instant started_;
+  admit::RetryBudget budget_;
+  observe::Registry registry_;
+  observe::Counter& applied_;
+  observe::Counter& refused_;
+  std::map<std::string, std::unique_ptr<http::ServerMetrics>> listener_metrics_;
+  std::mutex reloading_;      // one reload at a time
+  mutable std::mutex mutex_;  // guards the following members; not held while waiting for a loop
+  Generation in_force_;
+  std::uint64_t version_ = 0;
+  std::map<SwitchScope, admit::PerSwitch<Flip>> flips_;  // also of scopes that do not exist now
+  bool draining_ = false;
+  std::vector<LoopMetrics> loop_metrics_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  UpstreamNames names_;  // outlives the workers, which the destructor ends first
+  observe::Registry::Collection collection_;
 };
 
 }  // namespace damper::proxy

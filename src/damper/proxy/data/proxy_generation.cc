@@ -33,7 +33,7 @@ const ProxyGeneration::Listener* find_kept(const ProxyGeneration* in_force,
 
 // By name, on the same port (or whichever, for port 0 and systemd's); else those bound to the same
 // place.
-std::vector<int> find_inherited(const std::vector<ProxyGeneration::Inherited>& inherited,
+std::vector<int> find_inherited(const std::vector<InheritedSocket>& inherited,
                                 const ListenerConfig& wanted) {
   std::vector<int> fds;
   const std::string place = place_of(wanted.address, wanted.port);
@@ -51,7 +51,7 @@ std::vector<int> find_inherited(const std::vector<ProxyGeneration::Inherited>& i
 }
 
 Expected<Sockets> open_sockets(const ListenerConfig& wanted, std::size_t loops,
-                               const std::vector<ProxyGeneration::Inherited>& inherited) {
+                               const std::vector<InheritedSocket>& inherited) {
   const std::vector<int> fds = find_inherited(inherited, wanted);
   auto made = fds.empty() ? ListenerSockets::bind(wanted.address, wanted.port, loops)
                           : ListenerSockets::adopt(fds, loops);
@@ -109,26 +109,26 @@ std::shared_ptr<Shared> find_shared(const std::vector<std::shared_ptr<Shared>>& 
 // The gate of a route that stays, or a new one.
 std::shared_ptr<SharedAdmission> share_gate(const RouteConfig& config,
                                             const std::shared_ptr<SharedRoute>& route,
-                                            const ProxyGeneration::Ground& ground) {
-  if (ground.in_force != nullptr) {
-    const auto& before = ground.in_force->routes;
+                                            const ProxyGeneration::Context& context) {
+  if (context.in_force != nullptr) {
+    const auto& before = context.in_force->routes;
     const auto found = std::find(before.begin(), before.end(), route);
     if (found != before.end()) {
-      const auto& gate = ground.in_force->gates[static_cast<std::size_t>(found - before.begin())];
+      const auto& gate = context.in_force->gates[static_cast<std::size_t>(found - before.begin())];
       if (gate != nullptr) return gate;
     }
   }
-  return std::make_shared<SharedAdmission>(*config.admission, ground.loops);
+  return std::make_shared<SharedAdmission>(*config.admission, context.loops);
 }
 
 // Clusters and routes: those of the one in force, as far as they stay, else new ones.
-void share(ProxyGeneration& made, const ProxyGeneration::Ground& ground, Instant now) {
+void share(ProxyGeneration& made, const ProxyGeneration::Context& context, Instant now) {
   static const ProxyGeneration kNothing;
-  const ProxyGeneration& old = ground.in_force == nullptr ? kNothing : *ground.in_force;
+  const ProxyGeneration& old = context.in_force == nullptr ? kNothing : *context.in_force;
   for (const ClusterConfig& cluster : made.config->clusters) {
     auto shared =
         find_shared(old.clusters, [&](const auto& one) { return one->name() == cluster.name; });
-    if (shared == nullptr) shared = std::make_shared<SharedCluster>(cluster, &ground.budget, now);
+    if (shared == nullptr) shared = std::make_shared<SharedCluster>(cluster, &context.budget, now);
     made.clusters.push_back(std::move(shared));
   }
   for (const RouteConfig& route : made.config->routes) {
@@ -140,21 +140,22 @@ void share(ProxyGeneration& made, const ProxyGeneration::Ground& ground, Instant
     });
     if (shared == nullptr) {
       shared = std::make_shared<SharedRoute>(route, cluster, now);
-      shared->dependency().report_to(ground.events);
+      shared->dependency().report_to(context.events);
     }
     made.routes.push_back(std::move(shared));
-    made.gates.push_back(route.admission ? share_gate(route, made.routes.back(), ground) : nullptr);
+    made.gates.push_back(route.admission ? share_gate(route, made.routes.back(), context)
+                                         : nullptr);
   }
 }
 
 }  // namespace
 
 Expected<std::shared_ptr<ProxyGeneration>> ProxyGeneration::prepare(
-    const ProxyConfig& config, const Ground& ground, const std::vector<Inherited>& inherited,
-    Instant now) {
+    const ProxyConfig& config, const Context& context,
+    const std::vector<InheritedSocket>& inherited, Instant now) {
   auto made = std::make_shared<ProxyGeneration>();
   made->config = std::make_shared<const ProxyConfig>(config);
-  made->loops = ground.loops;
+  made->loops = context.loops;
   auto log = open_log(config);
   if (!log) return unexpected(log.error());
   made->log = *std::move(log);
@@ -170,18 +171,18 @@ Expected<std::shared_ptr<ProxyGeneration>> ProxyGeneration::prepare(
   }
   for (std::size_t i = 0; i < config.listeners.size(); ++i) {
     Listener& listener = made->listeners[i];
-    if (const Listener* const kept = find_kept(ground.in_force, config.listeners[i])) {
+    if (const Listener* const kept = find_kept(context.in_force, config.listeners[i])) {
       listener.sockets = kept->sockets;
       listener.metrics = kept->metrics;
       listener.places = kept->places;
       continue;
     }
-    auto sockets = open_sockets(config.listeners[i], ground.loops, inherited);
+    auto sockets = open_sockets(config.listeners[i], context.loops, inherited);
     if (!sockets) return unexpected(sockets.error());
     listener.sockets = *std::move(sockets);
     listener.places = std::make_shared<admit::Places>(config.listeners[i].max_connections);
   }
-  share(*made, ground, now);
+  share(*made, context, now);
   return made;
 }
 
@@ -194,11 +195,11 @@ std::optional<std::string> ProxyGeneration::listen() {
   return std::nullopt;
 }
 
-void ProxyGeneration::commit(const Ground& ground, Instant now) {
-  if (ground.in_force == nullptr) return;
-  const ProxyGeneration& old = *ground.in_force;
+void ProxyGeneration::commit(const Context& context, Instant now) {
+  if (context.in_force == nullptr) return;
+  const ProxyGeneration& old = *context.in_force;
   if (config->retry_budget != old.config->retry_budget) {
-    ground.budget.reload(config->retry_budget.value_or(unlimited_budget()), now);
+    context.budget.reload(config->retry_budget.value_or(unlimited_budget()), now);
   }
   for (std::size_t i = 0; i < listeners.size(); ++i) {
     listeners[i].places->reload(config->listeners[i].max_connections);

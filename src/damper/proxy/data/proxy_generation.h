@@ -18,55 +18,49 @@
 
 namespace damper::proxy {
 
-// A ProxyGeneration is one configuration with everything that it needs and that may fail to be had:
-// sockets, certificates; and with what all loops share. Loops make of it what each has of its own.
+// A ProxyGeneration is one configuration with its resources (sockets, certificates) and the state
+// that all loops share. Each loop builds its own tables from it.
 //
-// Model: prepare() makes one beside the one in force and takes over from that what stays: a route
-// by its name and its cluster's, a cluster by its name, a listener by where it listens (whatever it
-// is called), or by name and address as the file has them (port 0, a socket of systemd's). A route
-// that stays keeps its gate; one that had none gets a new one. commit() then tells what stays of
-// its new options.
+// Model: prepare() creates a generation beside the one in force and takes over what remains: a
+// route by its name and its cluster's, a cluster by its name, a listener by its bound address, or
+// by the name and address of the file (port 0, a socket of systemd). A route that remains keeps its
+// gate; a route without one gets a new one. commit() then applies the new options to what remains.
 // Invariants:
-//   (1) A prepare() that fails leaves the one in force as it was, and holds nothing.
+//   (1) A prepare() that fails leaves the generation in force as it was, and holds nothing.
 // Thread safety: immutable between prepare() and commit(), and after.
 struct ProxyGeneration {
   struct Listener {
     std::shared_ptr<ListenerSockets> sockets;
     std::optional<http::TlsSettings> tls{};
-    http::ServerMetrics* metrics = nullptr;   // of the name that it was opened with
-    std::shared_ptr<admit::Places> places{};  // of the connections on all loops
+    http::ServerMetrics* metrics = nullptr;   // labelled with the name at its opening
+    std::shared_ptr<admit::Places> places{};  // connections, of all loops together
   };
 
   std::shared_ptr<const ProxyConfig> config;
   std::uint32_t loops = 1;
-  std::vector<Listener> listeners;                           // as config->listeners
-  std::vector<std::shared_ptr<SharedCluster>> clusters;      // as config->clusters
-  std::vector<std::optional<http::TlsSettings>> client_tls;  // the same; nothing: no https
-  std::vector<std::shared_ptr<SharedRoute>> routes;          // as config->routes
-  std::vector<std::shared_ptr<SharedAdmission>> gates;       // the same; nullptr: it has none
-  std::shared_ptr<const int> log;                            // the access log's descriptor
+  std::vector<Listener> listeners;                       // as config->listeners
+  std::vector<std::shared_ptr<SharedCluster>> clusters;  // as config->clusters
+  std::vector<std::optional<http::TlsSettings>>
+      client_tls;                                       // as config->clusters; nothing: no https
+  std::vector<std::shared_ptr<SharedRoute>> routes;     // as config->routes
+  std::vector<std::shared_ptr<SharedAdmission>> gates;  // as config->routes; nullptr: none
+  std::shared_ptr<const int> log;                       // the access log's descriptor
 
-  // What a generation is made from. All of it outlives the generation.
-  struct Ground {
+  // The proxy's part of a generation; outlives it.
+  struct Context {
     admit::RetryBudget& budget;  // of the process
     engine::EventSink* events;   // or nullptr
     std::uint32_t loops;
-    const ProxyGeneration* in_force;  // nullptr: it is the first
+    const ProxyGeneration* in_force;  // nullptr: this is the first
   };
-  // Sockets that were inherited, by what they are for: nothing for those that nobody wants.
-  struct Inherited {
-    std::string listener;
-    int fd = -1;
-    bool any_port = false;  // see InheritedSocket
-  };
-  // One sentence says why there is none. New sockets are bound and do not listen yet.
+  // One sentence: why it failed. New sockets are bound and do not listen yet.
   [[nodiscard]] static Expected<std::shared_ptr<ProxyGeneration>> prepare(
-      const ProxyConfig& config, const Ground& ground, const std::vector<Inherited>& inherited,
-      Instant now);
-  // New sockets listen from now on: the last thing that may fail.
+      const ProxyConfig& config, const Context& context,
+      const std::vector<InheritedSocket>& inherited, Instant now);
+  // Makes new sockets listen: the last step that may fail.
   [[nodiscard]] std::optional<std::string> listen();
-  // What stays has its new options.
-  void commit(const Ground& ground, Instant now);
+  // Applies the new options to the routes and clusters that remain.
+  void commit(const Context& context, Instant now);
 };
 
 }  // namespace damper::proxy

@@ -1,7 +1,6 @@
 #ifndef DAMPER_PROXY_DATA_PROXY_STATE_H_
 #define DAMPER_PROXY_DATA_PROXY_STATE_H_
 
-#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -11,17 +10,18 @@
 #include "damper/admit/switches.h"
 #include "damper/base/instant.h"
 #include "damper/engine/tally.h"
+#include "damper/proxy/data/switch_scope.h"
 
 namespace damper::proxy {
 
-// What a proxy looks like now, for people and programs: plain data, made on request.
+// A snapshot of a proxy as plain data.
 struct BudgetState {
-  double balance = 0;  // retries that it would allow now
+  double balance = 0;  // retries that it would grant now
   double fill = 1;     // 0 to 1
 };
-struct ScopeState {  // a switch scope: "", "cluster/NAME", "route/NAME"
-  std::string scope;
-  std::array<admit::SwitchStatus, 2> switches{};  // by admit::Switch
+struct ScopeState {
+  SwitchScope scope{};
+  admit::PerSwitch<admit::SwitchStatus> switches{};
 };
 struct RouteState {
   std::string name, cluster;
@@ -31,24 +31,24 @@ struct RouteState {
   admit::BreakerState breaker{};
   bool has_limit = false;
   std::int32_t limit = 0, in_flight = 0;
-  double throttle = 0;  // the probability that it refuses
+  double throttle = 0;  // probability that it refuses a call
   bool has_gate = false;
-  std::int32_t gate_limit = 0;           // the places of all loops together
-  std::int64_t queued = 0, running = 0;  // who waits for one, who has one
+  std::int32_t gate_limit = 0;           // slots, of all loops together
+  std::int64_t queued = 0, running = 0;  // requests that wait for a slot, that hold one
   Duration p50{0}, p99{0};
 };
 struct ReplicaState {
-  std::string endpoint;  // of all loops together
+  std::string endpoint;  // the numbers are sums over all loops
   std::uint32_t outstanding = 0;
-  std::uint32_t ejected_on = 0;  // loops whose breaker does not let it be asked
-  Duration latency{0};           // the mean of the loops
+  std::uint32_t ejected_on = 0;  // number of loops on which it is ejected
+  Duration latency{0};           // mean of the loops
   std::size_t connections = 0, idle = 0, waiting = 0;
 };
 struct ClusterState {
   std::string name;
   BudgetState budget{};
   std::vector<ReplicaState> replicas;
-  std::size_t left_out = 0;  // addresses over the bound of replicas
+  std::size_t left_out = 0;  // addresses ignored because of the bound on replicas
 };
 struct ListenerState {
   std::string name, address;
@@ -59,12 +59,12 @@ struct ListenerState {
 struct ProxyState {
   std::uint64_t version = 0;
   std::uint32_t loops = 0;
-  std::uint32_t answered = 0;  // loops whose part is in it; a stuck one does not answer
+  std::uint32_t answered = 0;  // loops included in the sums; a stuck loop is not
   Duration up{0};
   bool draining = false;
   std::size_t requests_under_way = 0;
   std::uint64_t access_log_lines = 0, access_log_dropped = 0;
-  BudgetState budget{};  // of the process: all routes together
+  BudgetState budget{};  // of the process
   std::vector<ListenerState> listeners;
   std::vector<ClusterState> clusters;
   std::vector<RouteState> routes;

@@ -244,9 +244,9 @@ TEST(Proxy, TheStateShowsEveryPart) {
   EXPECT_EQ(state.routes[0].name, "all");
   EXPECT_EQ(state.routes[0].tally.finished, 1U);
   ASSERT_EQ(state.scopes.size(), 3U);
-  EXPECT_EQ(state.scopes[0].scope, "");
-  EXPECT_EQ(state.scopes[1].scope, "cluster/backend");
-  EXPECT_EQ(state.scopes[2].scope, "route/all");
+  EXPECT_EQ(state.scopes[0].scope.text(), "process");
+  EXPECT_EQ(state.scopes[1].scope.text(), "cluster/backend");
+  EXPECT_EQ(state.scopes[2].scope.text(), "route/all");
   const std::string metrics = proxy->registry().expose();  // As of that state().
   for (const std::string line :
        {"damper_proxy_loops 2", "damper_proxy_config_version 1",
@@ -265,10 +265,10 @@ TEST(Proxy, SwitchesAreFlippedByScope) {
   TestBackend one("one");
   const auto proxy = start(config_for({one.url()}));
   const admit::SwitchSetting off{.off = true, .reason = "a test"};
-  EXPECT_FALSE(proxy->flip("route/all", admit::Switch::retries, off));
-  EXPECT_FALSE(proxy->flip("cluster/backend", admit::Switch::hedging, off));
-  EXPECT_FALSE(proxy->flip("", admit::Switch::retries, off));
-  const auto unknown = proxy->flip("route/nobody", admit::Switch::retries, off);
+  EXPECT_FALSE(proxy->flip(SwitchScope::route("all"), admit::Switch::retries, off));
+  EXPECT_FALSE(proxy->flip(SwitchScope::cluster("backend"), admit::Switch::hedging, off));
+  EXPECT_FALSE(proxy->flip(SwitchScope{}, admit::Switch::retries, off));
+  const auto unknown = proxy->flip(SwitchScope::route("nobody"), admit::Switch::retries, off);
   ASSERT_TRUE(unknown);
   EXPECT_NE(unknown->find("there is no scope \"route/nobody\""), std::string::npos);
   const ProxyState state = proxy->state();
@@ -277,7 +277,7 @@ TEST(Proxy, SwitchesAreFlippedByScope) {
   EXPECT_TRUE(state.scopes[1].switches[1].off);
   EXPECT_TRUE(state.scopes[2].switches[0].off);
   EXPECT_EQ(state.scopes[2].switches[0].reason, "a test");
-  EXPECT_FALSE(proxy->flip("", admit::Switch::retries, {}));
+  EXPECT_FALSE(proxy->flip(SwitchScope{}, admit::Switch::retries, {}));
   EXPECT_FALSE(damper::switches().retries_off(run::now()));
 }
 
@@ -287,11 +287,11 @@ TEST(Proxy, ASwitchStaysOffForARouteThatMovesAndForOneThatComesBack) {
   config.clusters.push_back(cluster_of("other", {one.url()}));
   const auto proxy = start(config);
   const admit::SwitchSetting off{.off = true, .reason = "an incident"};
-  ASSERT_FALSE(proxy->flip("route/all", admit::Switch::retries, off));
-  ASSERT_FALSE(proxy->flip("cluster/other", admit::Switch::hedging, off));
+  ASSERT_FALSE(proxy->flip(SwitchScope::route("all"), admit::Switch::retries, off));
+  ASSERT_FALSE(proxy->flip(SwitchScope::cluster("other"), admit::Switch::hedging, off));
   const auto status = [&](std::string_view scope, admit::Switch which) {
     for (const ScopeState& state : proxy->state().scopes) {
-      if (state.scope == scope) return state.switches[static_cast<std::size_t>(which)];
+      if (state.scope.text() == scope) return state.switches[static_cast<std::size_t>(which)];
     }
     return admit::SwitchStatus{};
   };
@@ -309,7 +309,7 @@ TEST(Proxy, ASwitchStaysOffForARouteThatMovesAndForOneThatComesBack) {
   ASSERT_FALSE(proxy->reload(before));  // Both are back.
   EXPECT_TRUE(status("route/all", admit::Switch::retries).off);
   EXPECT_TRUE(status("cluster/other", admit::Switch::hedging).off);
-  ASSERT_FALSE(proxy->flip("route/all", admit::Switch::retries, {}));
+  ASSERT_FALSE(proxy->flip(SwitchScope::route("all"), admit::Switch::retries, {}));
   config = before;
   config.routes[0].cluster = "other";
   ASSERT_FALSE(proxy->reload(config));

@@ -13,10 +13,12 @@ BudgetState view_of(const admit::RetryBudget& budget, Instant now) {
   return {.balance = budget.balance(now), .fill = budget.fill(now)};
 }
 
-ScopeState view_of(std::string scope, const admit::Switches& switches, Instant now) {
-  return {.scope = std::move(scope),
-          .switches = {switches.snapshot(admit::Switch::retries, now),
-                       switches.snapshot(admit::Switch::hedging, now)}};
+ScopeState view_of(SwitchScope scope, const admit::Switches& switches, Instant now) {
+  ScopeState state{.scope = std::move(scope), .switches = {}};
+  for (std::size_t i = 0; i < state.switches.size(); ++i) {
+    state.switches[i] = switches.snapshot(static_cast<admit::Switch>(i), now);
+  }
+  return state;
 }
 
 RouteState view_of(SharedRoute& route, Instant now) {
@@ -132,13 +134,13 @@ ProxyState view_of(const ProxyGeneration& generation, const admit::RetryBudget& 
 
 std::vector<ScopeState> scopes_of(const ProxyGeneration& generation, Instant now) {
   std::vector<ScopeState> scopes;
-  scopes.push_back(view_of("", damper::switches(), now));
+  scopes.push_back(view_of({}, damper::switches(), now));
   for (const auto& cluster : generation.clusters) {
-    scopes.push_back(view_of("cluster/" + cluster->name(), cluster->switches(), now));
+    scopes.push_back(view_of(SwitchScope::cluster(cluster->name()), cluster->switches(), now));
   }
   for (const auto& route : generation.routes) {
-    scopes.push_back(
-        view_of("route/" + route->dependency().name(), route->dependency().switches(), now));
+    scopes.push_back(view_of(SwitchScope::route(route->dependency().name()),
+                             route->dependency().switches(), now));
   }
   return scopes;
 }

@@ -13,10 +13,13 @@ Handover handover_of(const std::vector<ScopeState>& scopes,
                      const std::vector<InheritedSocket>& sockets) {
   Handover out;
   for (const ScopeState& scope : scopes) {
-    for (const admit::Switch which : {admit::Switch::retries, admit::Switch::hedging}) {
-      const admit::SwitchStatus& status = scope.switches[static_cast<std::size_t>(which)];
+    for (std::size_t i = 0; i < scope.switches.size(); ++i) {
+      const admit::SwitchStatus& status = scope.switches[i];
       if (!status.off) continue;
-      SwitchOrder order{.scope = scope.scope, .which = which, .off = true, .reason = status.reason};
+      SwitchOrder order{.scope = scope.scope,
+                        .which = static_cast<admit::Switch>(i),
+                        .off = true,
+                        .reason = status.reason};
       if (status.remaining < kLongest) order.length = status.remaining;
       if (order.reason.empty()) order.reason = "no reason was given";  // An order has one.
       out.switches.push_back(std::move(order));

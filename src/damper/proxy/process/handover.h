@@ -10,15 +10,14 @@
 
 namespace damper::proxy {
 
-// A Handover is what a proxy tells the process that replaces it, beside its sockets.
+// A Handover is the message of a proxy to its successor, beside its sockets.
 //
-// Why: a switch that somebody has turned off in an incident must not be on again because the
-// program was upgraded meanwhile.
-// Model: lines of text: an order, as PUT /switches takes it, for each switch that is off, with the
-// time that is left; "given NAME" for each listener whose sockets are systemd's, and not where the
-// file says. A line that is not understood is passed over: the other may be of another version.
+// Why: an upgrade must not turn a switch on that an operator has turned off.
+// Model: lines of text: a SwitchOrder in JSON for each switch that is off, with the remaining time;
+// "given NAME" for each listener with a socket from systemd on another port than the file's. An
+// unknown line is ignored: the other process may have another version.
 // Invariants:
-//   (1) What print_handover() makes is read the same.
+//   (1) parse_handover(print_handover(h)) is h.
 struct Handover {
   std::vector<SwitchOrder> switches{};
   std::vector<std::string> given{};

@@ -10,15 +10,15 @@ using namespace std::chrono_literals;
 TEST(Handover, HasTheSwitchesThatAreOffAndTheSocketsThatAreElsewhere) {
   std::vector<ScopeState> scopes(2);
   scopes[0].switches[0] = {.off = true, .remaining = kForever, .reason = "db \"failover\"\n"};
-  scopes[1].scope = "route/a";
+  scopes[1].scope = SwitchScope::route("a");
   scopes[1].switches[1] = {.off = true, .remaining = 90s, .reason = "load"};
   const Handover handover =
       handover_of(scopes, {{"web", 3, true}, {"web", 4, true}, {"inner", 5, false}});
-  const Handover wanted{.switches = {{.scope = "",
+  const Handover wanted{.switches = {{.scope = {},
                                       .which = admit::Switch::retries,
                                       .off = true,
                                       .reason = "db \"failover\"\n"},
-                                     {.scope = "route/a",
+                                     {.scope = SwitchScope::route("a"),
                                       .which = admit::Switch::hedging,
                                       .off = true,
                                       .reason = "load",

@@ -13,7 +13,7 @@ namespace damper::proxy {
 
 class FleetControl;
 
-// A text that a proxy may start with, and what errors call it.
+// A configuration text that a proxy may start with, and its name in errors.
 struct ProxyChoice {
   std::string text;
   std::string name;
@@ -22,13 +22,13 @@ struct ProxyChoice {
   friend bool operator==(const ProxyChoice&, const ProxyChoice&) = default;
 };
 
-// What a proxy may start with, the best first: the fleet's policy as etcd has it; as the copy on
-// disk has it; the file and the flags. Or one sentence: the file cannot be read.
+// The candidates for a start, in order of preference: the fleet's policy from etcd, its copy on
+// disk, the file with the flags. One sentence: the file cannot be read.
 //
-// Why several: a policy of the fleet's can be good elsewhere and wrong here (a port that is taken,
-// a certificate that is not there), and a process that does not start serves nobody. Model: without
-// a control only the last. The copy is read, then etcd is asked, for `within` at most; what is not
-// to be had is said on `err`, and passed over.
+// Why several: the fleet's policy may be invalid on this machine only (a taken port, a missing
+// certificate), and the process has to start all the same.
+// Model: without a control only the last. The copy is read, then etcd, for `within` at most; a
+// failure is printed on `err` and skipped.
 [[nodiscard]] Expected<std::vector<ProxyChoice>> find_choices(const ProxySettings& settings,
                                                               FleetControl* control,
                                                               Duration within, std::ostream& err);

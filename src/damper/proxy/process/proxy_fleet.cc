@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "damper/observe/process_event.h"
 #include "damper/run/clock.h"
 
 namespace damper::proxy {
@@ -10,32 +11,26 @@ namespace damper::proxy {
 Expected<SwitchOrder> parse_fleet_switch(std::string_view key, std::string_view text) {
   auto order = parse_switch_order(text);
   if (!order) return unexpected("switches/" + std::string(key) + ": " + order.error());
-  std::string_view scope = key;
+  const auto refuse = [key](const std::string& why) {
+    return unexpected("switches/" + std::string(key) + ": " + why);
+  };
+  const std::string which(admit::name(order->which));
   const std::size_t slash = key.rfind('/');
   const std::string_view last = slash == std::string_view::npos ? "" : key.substr(slash + 1);
-  if (std::find(admit::kSwitchNames.begin(), admit::kSwitchNames.end(), last) !=
-      admit::kSwitchNames.end()) {
-    scope = key.substr(0, slash);
-    if (last != admit::name(order->which)) {
-      return unexpected("switches/" + std::string(key) + ": its value is about " +
-                        std::string(admit::name(order->which)));
-    }
+  const bool names_switch = admit::kSwitchNames.find(last).has_value();
+  if (names_switch && last != which) return refuse("the value is for the switch " + which);
+  auto scope = key.empty() ? Expected<SwitchScope>(unexpected(std::string("the key has no scope")))
+                           : parse_scope(names_switch ? key.substr(0, slash) : key);
+  if (!scope) return refuse(scope.error());
+  if (order->scope != SwitchScope{} && order->scope != *scope) {
+    return refuse("the value is for the scope " + order->scope.text());
   }
-  if (scope == "process") {
-    scope = "";
-  } else if (!scope.starts_with("route/") && !scope.starts_with("cluster/")) {
-    return unexpected("switches/" + std::string(key) +
-                      ": the key ends in process, route/NAME or cluster/NAME");
-  }
-  if (!order->scope.empty() && order->scope != scope) {
-    return unexpected("switches/" + std::string(key) + ": its value is about " + order->scope);
-  }
-  order->scope = scope;
+  order->scope = *std::move(scope);
   return *std::move(order);
 }
 
 std::optional<std::string> ProxyFleet::on_policy(const std::string& text) {
-  if (auto why = reload_(text)) return why;  // Said by whoever reloads.
+  if (auto why = reload_(text)) return why;  // reload_ has emitted the event.
   for (const auto& [key, again] : std::exchange(refused_, {})) (void)flip(key, again);
   return std::nullopt;
 }
@@ -48,7 +43,7 @@ std::optional<std::string> ProxyFleet::flip(const std::string& key, const std::s
   if (order) why = flip_(order->scope, order->which, order->setting(run::now()));
   if (why) {
     refused_[key] = text;
-    events_.on_event({.kind = engine::EventKind::policy_refused,
+    events_.on_event({.kind = observe::ProcessEvent::policy_refused,
                       .key = "control",
                       .at = run::now(),
                       .detail = *why});
@@ -79,7 +74,7 @@ void ProxyFleet::release(const std::string& key, const SwitchOrder& next) {
   const SwitchOrder before = known->second;
   if (before.scope == next.scope && before.which == next.which) return;
   forget(known);
-  (void)flip_(before.scope, before.which, {});  // Of a route that is gone nothing is off.
+  (void)flip_(before.scope, before.which, {});  // A route that is gone has no switch.
 }
 
 std::optional<std::string> ProxyFleet::on_switch(const std::string& scope,

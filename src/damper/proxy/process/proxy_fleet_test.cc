@@ -23,10 +23,12 @@ class ProxyFleetTest : public testing::Test {
                       known_ = text;
                       return std::nullopt;
                     },
-                    [this](std::string_view scope, admit::Switch which,
+                    [this](const SwitchScope& scope, admit::Switch which,
                            const admit::SwitchSetting& setting) -> std::optional<std::string> {
-                      if (!scope.empty() && scope != "route/" + known_) return "no such scope";
-                      flips_ += std::string(scope) + ' ' + std::string(name(which)) +
+                      if (scope != SwitchScope{} && scope != SwitchScope::route(known_)) {
+                        return "no such scope";
+                      }
+                      flips_ += scope.text() + ' ' + std::string(name(which)) +
                                 (setting.off ? " off;" : " on;");
                       return std::nullopt;
                     },
@@ -37,10 +39,10 @@ class ProxyFleetTest : public testing::Test {
 };
 
 TEST(FleetSwitch, TheKeySaysTheScopeAndPerhapsTheSwitch) {
-  EXPECT_EQ(parse_fleet_switch("process", kOff)->scope, "");
-  EXPECT_EQ(parse_fleet_switch("process/retries", kOff)->scope, "");
-  EXPECT_EQ(parse_fleet_switch("route/a/b", kOff)->scope, "route/a/b");
-  EXPECT_EQ(parse_fleet_switch("route/a/b/retries", kOff)->scope, "route/a/b");
+  EXPECT_EQ(parse_fleet_switch("process", kOff)->scope, SwitchScope{});
+  EXPECT_EQ(parse_fleet_switch("process/retries", kOff)->scope, SwitchScope{});
+  EXPECT_EQ(parse_fleet_switch("route/a/b", kOff)->scope, SwitchScope::route("a/b"));
+  EXPECT_EQ(parse_fleet_switch("route/a/b/retries", kOff)->scope, SwitchScope::route("a/b"));
   EXPECT_EQ(parse_fleet_switch("cluster/x/hedging", kHedgingOff)->which, admit::Switch::hedging);
 }
 
@@ -58,7 +60,7 @@ TEST_F(ProxyFleetTest, ASwitchIsFlippedAndTurnedOnAgainWhenItsKeyIsGone) {
   EXPECT_EQ(fleet_.on_switch("process/hedging", kHedgingOff), std::nullopt);
   EXPECT_EQ(fleet_.on_switch("route/a", std::nullopt), std::nullopt);
   EXPECT_EQ(fleet_.on_switch("route/unknown", std::nullopt), std::nullopt);
-  EXPECT_EQ(flips_, "route/a retries off; hedging off;route/a retries on;");
+  EXPECT_EQ(flips_, "route/a retries off;process hedging off;route/a retries on;");
 }
 
 TEST_F(ProxyFleetTest, AKeyThatTurnsToTheOtherSwitchLeavesTheFirstOn) {

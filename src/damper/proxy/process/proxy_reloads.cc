@@ -3,6 +3,7 @@
 #include <chrono>
 #include <utility>
 
+#include "damper/observe/process_event.h"
 #include "damper/proxy/process/proxy_admin.h"
 #include "damper/run/clock.h"
 
@@ -10,7 +11,7 @@ namespace damper::proxy {
 namespace {
 
 observe::Counter& counter(Proxy& proxy, const char* result) {
-  // The proxy's own: it counts what it was given, we what did not get so far.
+  // The proxy's own counter: the proxy counts its reloads, this class what never reached it.
   return proxy.registry().counter(kReloadsMetric, kReloadsHelp, {{"result", result}});
 }
 
@@ -25,7 +26,7 @@ ProxyReloads::ProxyReloads(const ProxySettings& settings, Proxy& proxy, engine::
       refused_(counter(proxy, "refused")),
       unchanged_(counter(proxy, "unchanged")),
       time_(proxy.registry().gauge("damper_proxy_last_reload_time_seconds",
-                                   "When the configuration in force came, in Unix time.")),
+                                   "When the configuration was put in force, in Unix time.")),
       started_(proxy.config()),
       applied_(std::move(text)) {
   on_applied();
@@ -37,9 +38,11 @@ void ProxyReloads::on_applied() {
 }
 
 std::optional<std::string> ProxyReloads::refuse(std::optional<std::string> text, std::string why) {
-  if (refused_text_ == text && refused_why_ == why) return why;  // Said already.
-  events_.on_event(
-      {.kind = engine::EventKind::policy_refused, .key = "proxy", .at = run::now(), .detail = why});
+  if (refused_text_ == text && refused_why_ == why) return why;  // Reported already.
+  events_.on_event({.kind = observe::ProcessEvent::policy_refused,
+                    .key = "proxy",
+                    .at = run::now(),
+                    .detail = why});
   refused_text_ = std::move(text);
   refused_why_ = why;
   return why;
@@ -82,7 +85,7 @@ std::optional<std::string> ProxyReloads::apply(const std::string& text, const st
 std::optional<std::string> ProxyReloads::reload_file(When when) {
   const std::lock_guard lock(mutex_);
   if (when == When::always) {
-    refused_why_.clear();  // Who asks is told, again.
+    refused_why_.clear();  // An explicit reload reports the reason again.
     if (fleet_text_ && *fleet_text_ != applied_) {
       auto why = apply(*fleet_text_, settings_.control);
       if (!why) fleet_stands_ = true;
@@ -91,7 +94,7 @@ std::optional<std::string> ProxyReloads::reload_file(When when) {
   }
   if (fleet_stands_) return "the fleet's policy is in force: change it in etcd";
   if (settings_.file.empty()) {
-    return "there is no file to read again: it was started by flags";
+    return "the proxy was started without a file";
   }
   const auto text = read_proxy_file(settings_);
   if (!text) {

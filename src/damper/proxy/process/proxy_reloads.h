@@ -16,35 +16,34 @@ namespace damper::proxy {
 
 class ProxyAdmin;
 
-// ProxyReloads give a running proxy its next configuration, whoever asks: a signal, a change of the
-// file, the admin's API, a fleet's etcd.
+// ProxyReloads applies the next configuration to a running proxy, on a signal, a change of the
+// file, a request to the admin API, or a change in etcd.
 //
-// Model: the text is the fleet's, once it has one; else the file's. What does not load, and what
-// the proxy refuses, changes nothing: one event policy_refused says why, and a metric counts it. A
-// text of the fleet's that was refused is tried again when it comes again, or a reload is asked
-// for; for the same reason it is refused in silence. A token file of the admin pages that is
-// another one, and cannot be read, is a reason, too. What a reload cannot change, the event says.
+// Model: the fleet's policy is used once there is a valid one, else the file. A text that does not
+// load, that the proxy refuses, or whose token file cannot be read, changes nothing: policy_refused
+// is emitted with the reason, and a metric counts it. A refused text of the fleet is tried again
+// when it is received again, or on an explicit reload; the same reason is reported once. The event
+// of a reload names the settings that need a restart.
 //   damper_proxy_reloads_total{result}       applied, refused, unchanged
-//   damper_proxy_last_reload_time_seconds    when the one in force came, Unix time
-// Thread safety: all methods may be called concurrently; reloads come one after the other.
+//   damper_proxy_last_reload_time_seconds    when the configuration was put in force, Unix time
+// Thread safety: all methods may be called concurrently; reloads are serialised.
 class ProxyReloads {
  public:
   enum class When : std::uint8_t { always, if_changed };
 
-  // `text` is what the proxy runs with; `admin` hears of what comes, if there is one. What is
-  // referred to outlives it.
+  // `text` is the configuration in force; `admin` gets a new token file. References outlive it.
   ProxyReloads(const ProxySettings& settings, Proxy& proxy, engine::EventSink& events,
                std::string text, ProxyAdmin* admin = nullptr);
 
-  // Reads the file again. One sentence: why nothing changed.
+  // Reloads the file. One sentence: why nothing changed.
   [[nodiscard]] std::optional<std::string> reload_file(When when);
-  // What the fleet says, from now on in the place of the file. One sentence: why nothing changed.
+  // Uses the fleet's policy, from now on instead of the file. One sentence: why nothing changed.
   [[nodiscard]] std::optional<std::string> use_fleet(const std::string& text);
-  // What the fleet says at the start, and whether the proxy runs with the fleet's already.
+  // The fleet's policy at the start, and whether the proxy was started with it.
   void on_fleet_at_start(std::optional<std::string> text, bool in_force);
 
  private:
-  // REQUIRES: the lock.
+  // REQUIRES: mutex_ is held.
   std::optional<std::string> apply(const std::string& text, const std::string& name);
   std::optional<std::string> refuse(std::optional<std::string> text, std::string why);
   void forget_refused() noexcept;
@@ -59,15 +58,15 @@ class ProxyReloads {
   observe::Gauge& time_;
   std::mutex mutex_;
   const std::shared_ptr<const ProxyConfig> started_;
-  std::string applied_;                        // the text that it runs with
-  std::optional<std::string> refused_text_{};  // the one that was refused last; nothing: unread
+  std::string applied_;                        // the text in force
+  std::optional<std::string> refused_text_{};  // refused last; nothing: it could not be read
   std::string refused_why_;
-  std::optional<std::string> fleet_text_{};  // what the fleet says, good or not
-  bool fleet_stands_ = false;                // the fleet has a policy: the file is not looked at
+  std::optional<std::string> fleet_text_{};  // valid or not
+  bool fleet_stands_ = false;                // the fleet's policy is in force: the file is ignored
 };
 
-// What differs and a reload does not change: "threads and admin.address stay as they were until a
-// restart; SIGUSR2 is one"; or nothing.
+// The settings that differ and need a restart: "threads and admin.address stay as they were until a
+// restart; SIGUSR2 is one"; empty without any.
 [[nodiscard]] std::string restart_note(const ProxyConfig& started, const ProxyConfig& next);
 
 }  // namespace damper::proxy

@@ -11,8 +11,9 @@
 #include <system_error>
 #include <thread>
 
+#include "damper/observe/process_event.h"
 #include "damper/proxy/process/file_watch.h"
-#include "damper/proxy/process/proxy_shell.h"
+#include "damper/proxy/process/proxy_process.h"
 #include "damper/proxy/process/service_notify.h"
 #include "damper/proxy/process/signal_fd.h"
 #include "damper/run/clock.h"
@@ -21,24 +22,23 @@
 namespace damper::proxy {
 namespace {
 
-using engine::EventKind;
+using observe::ProcessEvent;
 
-// When something is asked of a proxy's shell: signals, changes of the file, time, the process that
-// is to replace this one.
+// Drives a ProxyProcess by signals, changes of the file, time, and the successor.
 class ProxyRun {
  public:
   ProxyRun(const ProxySettings& settings, const text::Stdio& streams)
-      : settings_(settings), streams_(streams), shell_(settings, streams) {}
+      : settings_(settings), streams_(streams), process_(settings, streams) {}
   ProxyRun(const ProxyRun&) = delete;
   ProxyRun& operator=(const ProxyRun&) = delete;
   ~ProxyRun() {
     if (drained_fd_ >= 0) close(drained_fd_);
   }
 
-  // One sentence: why it does not run.
+  // One sentence: why it failed.
   [[nodiscard]] std::optional<std::string> start() {
-    drained_fd_ = eventfd(0, EFD_CLOEXEC);  // Now: when it is needed, there may be none left.
-    if (drained_fd_ < 0) return std::string("there are no descriptors left");
+    drained_fd_ = eventfd(0, EFD_CLOEXEC);  // Now: later there may be no descriptor left.
+    if (drained_fd_ < 0) return std::string("cannot create an eventfd: no file descriptors left");
     auto command = find_own_command();
     if (command) command_ = *std::move(command);
     const std::optional<int> ready_fd = take_ready_fd();
@@ -46,14 +46,14 @@ class ProxyRun {
     auto sockets = take_listen_fds();
     if (!sockets) return sockets.error();
     if (!settings_.file.empty()) watch_.emplace(settings_.file);  // Before it is read.
-    if (auto why = shell_.start({.sockets = *std::move(sockets),
-                                 .handover = std::move(handover),
-                                 .predecessor = ready_fd.has_value()})) {
+    if (auto why = process_.start({.sockets = *std::move(sockets),
+                                   .handover = std::move(handover),
+                                   .predecessor = ready_fd.has_value()})) {
       return why;
     }
-    const std::string parts = count_parts(*shell_.proxy().config());
+    const std::string parts = count_parts(*process_.proxy().config());
     streams_.err << "damper proxy, process " << getpid() << ": " << parts << '\n'
-                 << shell_.describe() << std::flush;
+                 << process_.describe() << std::flush;
     notify_.ready(parts);
     if (ready_fd) say_ready(*ready_fd);
     if (const auto every = notify_.watchdog_every()) watchdog_due_ = add(run::now(), *every);
@@ -78,8 +78,8 @@ class ProxyRun {
       on_time(now);
     }
     drainer_.join();
-    shell_.close_control();
-    shell_.close_admin();
+    process_.close_control();
+    process_.close_admin();
     if (successor_) wait_for_successor(signals);
     return text::kOk;
   }
@@ -97,7 +97,7 @@ class ProxyRun {
   void on_time(Instant now) {
     if (watch_ && !drainer_.joinable() && watch_->due() <= now) {
       watch_->on_look();
-      (void)shell_.reloads().reload_file(ProxyReloads::When::if_changed);
+      (void)process_.reloads().reload_file(ProxyReloads::When::if_changed);
     }
     if (successor_due_ <= now) on_successor(Successor::State::failed);
     if (watchdog_due_ <= now) {
@@ -115,22 +115,22 @@ class ProxyRun {
   }
 
   void on_told_to_end() {
-    if (told_) {  // What is under way is given up.
+    if (told_) {  // The second signal: exit at once.
       if (successor_) successor_->kill_now();
       _exit(run::kInterrupted);
     }
     told_ = true;
-    if (successor_) {  // One that starts would be left behind, and serve.
+    if (successor_) {  // It would start to serve after this process.
       successor_->ask_to_end();
       successor_due_ = kNever;
-      on_upgrade_failed("this process was told to end, and the new one with it");
+      on_upgrade_failed("this process received a signal to exit, and the new one with it");
     }
     if (!drainer_.joinable()) drain();
   }
 
-  // It was told to end, too, and may have accepted something.
+  // The successor was told to exit too, and may still serve connections.
   void wait_for_successor(SignalFd& signals) {
-    const Instant until = add(run::now(), shell_.proxy().config()->drain_time);
+    const Instant until = add(run::now(), process_.proxy().config()->drain_time);
     while (!successor_->has_ended() && run::now() < until) {
       pollfd wait{.fd = signals.fd(), .events = POLLIN, .revents = 0};
       if (poll(&wait, 1, 10) > 0) on_signals(signals);
@@ -140,27 +140,27 @@ class ProxyRun {
 
   void reload() {
     notify_.reloading(run::now());
-    (void)shell_.reloads().reload_file(ProxyReloads::When::always);  // It says why not, if not.
-    notify_.ready(count_parts(*shell_.proxy().config()));
+    (void)process_.reloads().reload_file(ProxyReloads::When::always);  // A refusal is an event.
+    notify_.ready(count_parts(*process_.proxy().config()));
   }
 
   void drain() {
-    const Duration within = shell_.proxy().config()->drain_time;
-    shell_.events().on_event({.kind = EventKind::draining,
-                              .key = "proxy",
-                              .at = run::now(),
-                              .length = within,
-                              .detail = {}});
-    if (!handed_over_) notify_.stopping("draining");  // The service goes on with the new one.
+    const Duration within = process_.proxy().config()->drain_time;
+    process_.events().on_event({.kind = ProcessEvent::draining,
+                                .key = "proxy",
+                                .at = run::now(),
+                                .length = within,
+                                .detail = {}});
+    if (!handed_over_) notify_.stopping("draining");  // The service continues in the successor.
     drainer_ = std::thread([this, within] {
-      shell_.proxy().drain(within);
+      process_.proxy().drain(within);
       const std::uint64_t one = 1;
       (void)!write(drained_fd_, &one, sizeof one);
     });
   }
 
   void upgrade(const SignalFd& signals) {
-    auto successor = Successor::start(shell_.plan_successor(command_, signals.mask_before()));
+    auto successor = Successor::start(process_.plan_successor(command_, signals.mask_before()));
     if (!successor) return on_upgrade_failed(successor.error());
     successor_.emplace(*std::move(successor));
     successor_due_ = add(run::now(), kUpgradeTime);
@@ -175,42 +175,43 @@ class ProxyRun {
     }
     const pid_t pid = successor_->pid();
     successor_.reset();
-    shell_.close_control();  // The new one keeps the fleet's copy from now on.
-    if (notify_.watchdog_every()) notify_.alive();  // The new one was not heard until now.
+    process_.close_control();  // The successor owns the copy on disk from now on.
+    if (notify_.watchdog_every())
+      notify_.alive();  // systemd ignores the successor until main_pid().
     notify_.main_pid(pid);
     handed_over_ = true;
     watchdog_due_ = kNever;
-    shell_.events().on_event({.kind = EventKind::upgraded,
-                              .key = "proxy",
-                              .at = run::now(),
-                              .count = pid,
-                              .detail = {}});
-    shell_.close_admin();  // The new one has the socket.
+    process_.events().on_event({.kind = ProcessEvent::upgraded,
+                                .key = "proxy",
+                                .at = run::now(),
+                                .count = pid,
+                                .detail = {}});
+    process_.close_admin();  // The successor has the socket.
     if (!drainer_.joinable()) drain();
   }
 
   void on_upgrade_failed(const std::string& why) {
-    shell_.events().on_event(
-        {.kind = EventKind::upgrade_failed, .key = "proxy", .at = run::now(), .detail = why});
+    process_.events().on_event(
+        {.kind = ProcessEvent::upgrade_failed, .key = "proxy", .at = run::now(), .detail = why});
   }
 
   const ProxySettings& settings_;
   const text::Stdio& streams_;
   OwnCommand command_;
   ServiceNotify notify_;
-  ProxyShell shell_;
+  ProxyProcess process_;
   std::optional<FileWatch> watch_;
   std::optional<Successor> successor_;
   Instant successor_due_ = kNever;
   Instant watchdog_due_ = kNever;
   std::thread drainer_;
   int drained_fd_ = -1;
-  bool handed_over_ = false;  // another process serves; this one drains
+  bool handed_over_ = false;  // the successor serves; this process drains
   bool told_ = false;         // to end, by a signal
   bool ended_ = false;
 };
 
-// A proxy has two descriptors for each request under way; shells give 1024.
+// A proxy needs two descriptors per request in flight; the usual soft limit is 1024.
 void raise_descriptor_limit() noexcept {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;

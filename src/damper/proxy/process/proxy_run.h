@@ -6,18 +6,17 @@
 
 namespace damper::proxy {
 
-// Runs a proxy until it is told to end: its exit status.
+// Runs a proxy until a signal ends it, and returns the exit status.
 //
-// Model: one thread waits, in poll(), for signals, for changes of the file, for the process that is
-// to replace it, and for time; the proxy, its admin server and the fleet's control have threads of
-// their own.
-//   SIGHUP             reads the configuration again
-//   SIGTERM, SIGINT    drains, then ends with 0; the second one ends it at once. A new process that
-//                      does not serve yet is ended, too
-//   SIGUSR2            starts the program anew with our sockets, and what is switched off; when
-//                      that serves, drains and ends
-// A new process that fails, or does not serve within kUpgradeTime, changes nothing. The fleet's
-// policy with which it cannot start is passed over: for the copy on disk, then for the file.
+// Model: one thread polls signals, changes of the file, the successor and timers; the proxy, its
+// admin server and the fleet's control have threads of their own.
+//   SIGHUP             reloads the configuration
+//   SIGTERM, SIGINT    drains, then exits with 0; a second one exits at once. A successor that does
+//                      not serve yet is ended too
+//   SIGUSR2            starts a successor with the same sockets and switches; once it serves, this
+//                      process drains and exits
+// A successor that fails, or does not serve within kUpgradeTime, changes nothing. If the proxy
+// cannot start with the fleet's policy, it uses the copy on disk, then the file.
 [[nodiscard]] int run_proxy(const ProxySettings& settings, const text::Stdio& streams);
 
 inline constexpr Duration kUpgradeTime = std::chrono::seconds(30);

@@ -12,7 +12,7 @@ std::string counted(std::size_t count, const std::string& what) {
   return std::to_string(count) + ' ' + what + (count == 1 ? "" : "s");
 }
 
-// Where a client of this machine reaches it.
+// The URL for a client on this machine.
 std::string reach(const ListenerConfig& listener, std::uint16_t port) {
   std::string address = listener.address;
   if (address == "0.0.0.0") address = "127.0.0.1";
@@ -72,7 +72,7 @@ std::string describe_start(const ProxyConfig& config, const std::vector<std::uin
   }
   if (admin_port) {
     const std::string at = ListenAddress{.host = config.admin->address, .port = *admin_port}.text();
-    const bool usual = at == "127.0.0.1:9901";  // Where ctl looks.
+    const bool usual = at == "127.0.0.1:9901";  // The default of damper ctl.
     out += "  admin    http://" + at + "/  (damper ctl " + (usual ? "" : "--admin " + at + ' ') +
            "status)\n";
   }

@@ -14,7 +14,7 @@
 
 namespace damper::proxy {
 
-// What the command line of `damper proxy` says.
+// The command line of `damper proxy`.
 struct ProxySettings {
   std::string file{};      // -c; empty: none
   Flags flags{};           // --listen, --to, --admin
@@ -24,23 +24,22 @@ struct ProxySettings {
   std::optional<AccessLog> access_log{};
   std::optional<Duration> drain_time{};
   std::string control{};                 // etcd://...
-  http::TlsClientOptions control_tls{};  // of etcds://
-  std::string state_dir{};               // where the fleet's last good copy is kept
+  http::TlsClientOptions control_tls{};  // for etcds://
+  std::string state_dir{};               // for the last good copy of the fleet's policy
   observe::LogFormat log_format = observe::LogFormat::logfmt;
 };
 
-// The configuration that a file's text makes together with the flags: a flag goes before the file.
-// Without a text, that of the flags alone. `name` is what errors call the text.
+// The configuration of a file's text and the flags; a flag overrides the file. An empty text is the
+// configuration of the flags alone. Errors use `name` for the text.
 [[nodiscard]] Expected<ProxyConfig> make_proxy_config(const ProxySettings& settings,
                                                       std::string_view text, std::string_view name);
-// The text that the settings' file holds now; empty when there is no file.
+// The current text of the settings' file; empty without a file.
 [[nodiscard]] Expected<std::string> read_proxy_file(const ProxySettings& settings);
 
 // "2 listeners, 1 cluster, 3 routes"
 [[nodiscard]] std::string count_parts(const ProxyConfig& config);
 
-// What a person reads when it has started: where it listens, where it sends, where the admin page
-// is, and what to try first.
+// The text printed at the start: listeners, upstreams, the admin API, and a first command to try.
 [[nodiscard]] std::string describe_start(const ProxyConfig& config,
                                          const std::vector<std::uint16_t>& ports,
                                          std::optional<std::uint16_t> admin_port);

@@ -54,20 +54,20 @@ SocketMatch match_sockets(const ProxyConfig& config, const std::vector<ListenFd>
 std::optional<std::string> find_taken(const ProxyConfig& config, const SocketMatch& match) {
   const auto taken = [](const std::string& address, std::uint16_t port, const char* hint) {
     return is_taken({address, port}) ? std::optional("cannot listen on " + place_of(address, port) +
-                                                     ": another process does; " + hint)
+                                                     ": another process listens there; " + hint)
                                      : std::nullopt;
   };
   for (const ListenerConfig& listener : config.listeners) {
     const bool given = std::any_of(match.listeners.begin(), match.listeners.end(),
                                    [&](const auto& one) { return one.listener == listener.name; });
     if (given) continue;
-    if (auto why = taken(listener.address, listener.port, "end that, or choose another port")) {
+    if (auto why = taken(listener.address, listener.port, "stop it, or choose another port")) {
       return why;
     }
   }
   if (!config.admin || match.admin) return std::nullopt;
   return taken(config.admin->address, config.admin->port,
-               "choose another place for the admin pages with --admin ADDRESS:PORT, or off");
+               "pass --admin ADDRESS:PORT or --admin off");
 }
 
 }  // namespace damper::proxy

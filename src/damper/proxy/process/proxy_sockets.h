@@ -11,12 +11,12 @@
 
 namespace damper::proxy {
 
-// Which socket is whose: by its listener's name, else by where it is bound, else the only one for
-// the only listener. Those that are nobody's are in `nobodys`.
+// Assigns inherited sockets to listeners: by the listener's name, else by the bound address, else
+// the only socket to the only listener. The rest is in `nobodys`.
 //
-// Those of systemd are used whatever their port: the unit goes before the file. Those of a process
-// that we replace are used on the port that the configuration says, which may have changed, unless
-// `given` has the listener: then they were systemd's before.
+// A socket from systemd is used whatever its port: the unit overrides the file. A socket from a
+// predecessor is used only on the configured port, which may have changed, unless `given` has the
+// listener: then it was systemd's before.
 struct SocketSource {
   bool predecessor = false;          // else systemd
   std::vector<std::string> given{};  // listeners whose sockets the predecessor had from systemd
@@ -31,8 +31,8 @@ inline constexpr std::string_view kAdminSocket = "damper-admin";
                                         const std::vector<ListenFd>& sockets,
                                         const SocketSource& from = {});
 
-// A place that has to be bound and where another process listens already: one sentence. Asked once,
-// at the start: a reload keeps its sockets, and another process gives us its own.
+// One sentence if another process listens on an address that has to be bound. For the start only:
+// a reload keeps its sockets, and a successor inherits them.
 [[nodiscard]] std::optional<std::string> find_taken(const ProxyConfig& config,
                                                     const SocketMatch& match);
 

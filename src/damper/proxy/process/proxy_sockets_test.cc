@@ -79,8 +79,9 @@ TEST(ProxySockets, APlaceThatAnotherHasIsTakenUnlessItsSocketWasGiven) {
   config.listeners[0].port = other->port();
   config.listeners[1].port = 0;
   const std::string place = "127.0.0.1:" + std::to_string(other->port());
-  EXPECT_EQ(find_taken(config, {}), "cannot listen on " + place +
-                                        ": another process does; end that, or choose another port");
+  EXPECT_EQ(find_taken(config, {}),
+            "cannot listen on " + place +
+                ": another process listens there; stop it, or choose another port");
   SocketMatch match;
   match.listeners.push_back({.listener = "web", .fd = 3});
   EXPECT_EQ(find_taken(config, match), std::nullopt);

@@ -1,5 +1,5 @@
-#ifndef DAMPER_PROXY_ADMIN_ADMINISTERED_TESTING_H_
-#define DAMPER_PROXY_ADMIN_ADMINISTERED_TESTING_H_
+#ifndef DAMPER_PROXY_ADMIN_ADMIN_TARGET_TESTING_H_
+#define DAMPER_PROXY_ADMIN_ADMIN_TARGET_TESTING_H_
 
 #include <functional>
 #include <map>
@@ -10,12 +10,12 @@
 #include <utility>
 
 #include "damper/admit/switches.h"
-#include "damper/proxy/admin/administered.h"
+#include "damper/proxy/admin/admin_target.h"
 #include "damper/run/clock.h"
 
 namespace damper::proxy {
 
-// A state with something of everything, as an incident shows it.
+// The state of a proxy in an incident, with a value in every part.
 [[nodiscard]] inline ProxyState incident() {
   using std::chrono::milliseconds;
   ProxyState state;
@@ -69,12 +69,14 @@ namespace damper::proxy {
   checkout.p50 = milliseconds(80);
   checkout.p99 = milliseconds(2500);
   state.routes = {assets, checkout};
-  state.scopes = {{.scope = ""}, {.scope = "cluster/payments"}, {.scope = "route/checkout"}};
+  state.scopes = {{},
+                  {.scope = SwitchScope::cluster("payments"), .switches = {}},
+                  {.scope = SwitchScope::route("checkout"), .switches = {}}};
   return state;
 }
 
-// An Administered whose switches are real and whose rest is what the test says.
-class FakeAdministered final : public Administered {
+// An AdminTarget with real switches; the test sets the rest.
+class FakeAdminTarget final : public AdminTarget {
  public:
   ProxyState state() override {
     if (before_state) before_state();
@@ -101,7 +103,7 @@ class FakeAdministered final : public Administered {
     const std::lock_guard lock(mutex);
     return unready;
   }
-  std::optional<std::string> flip(std::string_view scope, admit::Switch which,
+  std::optional<std::string> flip(const SwitchScope& scope, admit::Switch which,
                                   const admit::SwitchSetting& setting) override {
     const std::lock_guard lock(mutex);
     for (const ScopeState& known : shown.scopes) {
@@ -109,7 +111,7 @@ class FakeAdministered final : public Administered {
       switches_of(known.scope).set(which, setting);
       return std::nullopt;
     }
-    return "there is no " + std::string(scope);
+    return "there is no " + scope.text();
   }
   Expected<std::uint64_t, ReloadRefusal> reload() override {
     const std::lock_guard lock(mutex);
@@ -127,14 +129,14 @@ class FakeAdministered final : public Administered {
   observe::Registry metrics;
 
  private:
-  admit::Switches& switches_of(const std::string& scope) {
+  admit::Switches& switches_of(const SwitchScope& scope) {
     auto& found = switches_[scope];
     if (!found) found = std::make_unique<admit::Switches>();
     return *found;
   }
-  std::map<std::string, std::unique_ptr<admit::Switches>> switches_;
+  std::map<SwitchScope, std::unique_ptr<admit::Switches>> switches_;
 };
 
 }  // namespace damper::proxy
 
-#endif  // DAMPER_PROXY_ADMIN_ADMINISTERED_TESTING_H_
+#endif  // DAMPER_PROXY_ADMIN_ADMIN_TARGET_TESTING_H_

@@ -1,4 +1,4 @@
-#include "damper/cli/ctl/ctl_looks.h"
+#include "damper/cli/ctl/ctl_snapshots.h"
 
 #include <algorithm>
 #include <thread>
@@ -39,7 +39,7 @@ Tally grown(const Tally& a, const Tally& b) {
 
 }  // namespace
 
-Expected<Look, proxy::AdminClientError> look(proxy::AdminClient& client) {
+Expected<Snapshot, proxy::AdminClientError> take_snapshot(proxy::AdminClient& client) {
   const auto text = client.get("/state");
   if (!text) return unexpected(text.error());
   auto state = proxy::parse_state(*text);
@@ -47,25 +47,26 @@ Expected<Look, proxy::AdminClientError> look(proxy::AdminClient& client) {
     return unexpected(
         proxy::AdminClientError{client.where() + " answered, but " + state.error(), kTrouble});
   }
-  return Look{*std::move(state), run::now()};
+  return Snapshot{*std::move(state), run::now()};
 }
 
-Expected<Looks, proxy::AdminClientError> look_twice(proxy::AdminClient& client, Duration apart) {
-  auto before = look(client);
+Expected<Snapshots, proxy::AdminClientError> take_snapshots(proxy::AdminClient& client,
+                                                            Duration apart) {
+  auto before = take_snapshot(client);
   if (!before) return unexpected(before.error());
   std::this_thread::sleep_for(apart);
-  auto after = look(client);
+  auto after = take_snapshot(client);
   if (!after) return unexpected(after.error());
-  return Looks{.before = std::move(before->state),
-               .after = std::move(after->state),
-               .apart = between(before->at, after->at)};
+  return Snapshots{.before = std::move(before->state),
+                   .after = std::move(after->state),
+                   .apart = between(before->at, after->at)};
 }
 
-Expected<Looks, proxy::AdminClientError> look_since_start(proxy::AdminClient& client) {
-  auto now = look(client);
+Expected<Snapshots, proxy::AdminClientError> snapshots_since_start(proxy::AdminClient& client) {
+  auto now = take_snapshot(client);
   if (!now) return unexpected(now.error());
   const Duration up = now->state.up;
-  return Looks{.before = {}, .after = std::move(now->state), .apart = up};
+  return Snapshots{.before = {}, .after = std::move(now->state), .apart = up};
 }
 
 std::vector<RouteChange> changes_between(const ProxyState& before, const ProxyState& after) {

@@ -1,12 +1,12 @@
-#include "damper/proxy/admin/clerk.h"
+#include "damper/proxy/admin/serial_executor.h"
 
 #include <utility>
 
 namespace damper::proxy {
 
-Clerk::Clerk(std::size_t most) : most_(most), thread_([this] { work(); }) {}
+SerialExecutor::SerialExecutor(std::size_t most) : most_(most), thread_([this] { work(); }) {}
 
-Clerk::~Clerk() {
+SerialExecutor::~SerialExecutor() {
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
@@ -15,7 +15,7 @@ Clerk::~Clerk() {
   thread_.join();
 }
 
-bool Clerk::try_give(std::function<void()> work) {
+bool SerialExecutor::try_post(std::function<void()> work) {
   {
     const std::lock_guard lock(mutex_);
     if (waiting_.size() >= most_) return false;
@@ -25,7 +25,7 @@ bool Clerk::try_give(std::function<void()> work) {
   return true;
 }
 
-void Clerk::work() {
+void SerialExecutor::work() {
   std::unique_lock lock(mutex_);
   while (true) {
     wake_.wait(lock, [this] { return stopping_ || !waiting_.empty(); });
@@ -34,7 +34,7 @@ void Clerk::work() {
     waiting_.pop_front();
     lock.unlock();
     next();
-    next = {};  // Not under the lock: what it holds may be the last of something.
+    next = {};  // Without the lock: its captures may run destructors.
     lock.lock();
   }
 }

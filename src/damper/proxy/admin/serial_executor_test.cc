@@ -1,4 +1,4 @@
-#include "damper/proxy/admin/clerk.h"
+#include "damper/proxy/admin/serial_executor.h"
 
 #include <gtest/gtest.h>
 
@@ -8,29 +8,29 @@
 namespace damper::proxy {
 namespace {
 
-TEST(Clerk, DoesOneThingAfterAnother) {
+TEST(SerialExecutor, DoesOneThingAfterAnother) {
   std::string done;
   std::promise<void> last;
-  Clerk clerk(10);
+  SerialExecutor executor(10);
   for (const char c : std::string("abc")) {
-    ASSERT_TRUE(clerk.try_give([&done, c] { done += c; }));
+    ASSERT_TRUE(executor.try_post([&done, c] { done += c; }));
   }
-  ASSERT_TRUE(clerk.try_give([&] { last.set_value(); }));
+  ASSERT_TRUE(executor.try_post([&] { last.set_value(); }));
   last.get_future().wait();
   EXPECT_EQ(done, "abc");  // (1)
 }
 
-TEST(Clerk, RefusesWhatIsTooMuch) {
+TEST(SerialExecutor, RefusesWhatIsTooMuch) {
   std::promise<void> begun;
   std::promise<void> go_on;
-  Clerk clerk(1);
-  ASSERT_TRUE(clerk.try_give([&] {
+  SerialExecutor executor(1);
+  ASSERT_TRUE(executor.try_post([&] {
     begun.set_value();
     go_on.get_future().wait();
   }));
   begun.get_future().wait();
-  EXPECT_TRUE(clerk.try_give([] {}));
-  EXPECT_FALSE(clerk.try_give([] {}));  // (2)
+  EXPECT_TRUE(executor.try_post([] {}));
+  EXPECT_FALSE(executor.try_post([] {}));  // (2)
   go_on.set_value();
 }
 

@@ -1,4 +1,4 @@
-#include "damper/cli/ctl/ctl_looks.h"
+#include "damper/cli/ctl/ctl_snapshots.h"
 
 #include <gtest/gtest.h>
 
@@ -60,11 +60,11 @@ TEST(CtlLooks, TwoLooksAreApartAndOneIsSinceTheStart) {
   AdminFixture admin;
   auto client = proxy::AdminClient::open(admin.url(), "");
   ASSERT_TRUE(client);
-  const auto twice = look_twice(*client, std::chrono::milliseconds(1));
+  const auto twice = take_snapshots(*client, std::chrono::milliseconds(1));
   ASSERT_TRUE(twice);
   EXPECT_GE(twice->apart, std::chrono::milliseconds(1));
   EXPECT_EQ(twice->before.routes.size(), twice->after.routes.size());
-  const auto once = look_since_start(*client);
+  const auto once = snapshots_since_start(*client);
   ASSERT_TRUE(once);
   EXPECT_EQ(once->apart, std::chrono::hours(3));
   EXPECT_TRUE(once->before.routes.empty());

@@ -1,0 +1,30 @@
+#ifndef DAMPER_OBSERVE_PROCESS_EVENT_H_
+#define DAMPER_OBSERVE_PROCESS_EVENT_H_
+
+#include <cstdint>
+#include <string_view>
+
+#include "damper/base/enum_names.h"
+
+namespace damper::observe {
+
+// The events that a process emits beside the engine's (engine/event.h), to the same sinks.
+enum class ProcessEvent : std::uint8_t {
+  policy_refused,    // A new policy or switch was refused and changed nothing; `detail`: why.
+  listener_failed,   // A loop could not use a listener's socket after a reload; `detail`: why.
+  control_lost,      // The control plane does not answer; `detail`: why.
+  control_restored,  // The control plane answers again, after `length`.
+  draining,          // The process accepts no new connections, and exits within `length`.
+  upgraded,          // A new process, of pid `count`, serves.
+  upgrade_failed,    // The new process failed, and this one continues; `detail`: why.
+};
+inline constexpr EnumNames<ProcessEvent::upgrade_failed> kProcessEventNames = {
+    "policy_refused", "listener_failed", "control_lost",  "control_restored",
+    "draining",       "upgraded",        "upgrade_failed"};
+[[nodiscard]] constexpr std::string_view name(ProcessEvent kind) noexcept {
+  return kProcessEventNames[kind];
+}
+
+}  // namespace damper::observe
+
+#endif  // DAMPER_OBSERVE_PROCESS_EVENT_H_
