@@ -1,12 +1,15 @@
-# damper_module(NAME [FOLDERS folder...] [DEPS module...] [LINK library...] [PROGRAM name])
+# damper_module(NAME [FOLDERS folder...] [DEPS module...] [LINK library...] [PROGRAM name]
+#   [PRECOMPILE kind...] [OPTIONS option...])
 #
 # One library: damper_NAME from the *.cc of FOLDERS (default: the folder of this call), their
 # *_test.cc as one test program, their *_bench.cc as part of damper_bench, and each header compiled
 # alone, so that no header relies on another header's includes. DEPS are our own modules: this is
 # the dependency rule, and tools/tidy checks the includes against it. LINK are libraries of the
-# distribution. PROGRAM builds bin/name from main.cc.
+# distribution. PROGRAM builds bin/name from main.cc. PRECOMPILE: see
+# damper_precompile(). OPTIONS are compiler options of the library's sources.
 function(damper_module NAME)
-  cmake_parse_arguments(ARG "" "PROGRAM" "FOLDERS;DEPS;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "" "PROGRAM" "FOLDERS;DEPS;LINK;PRECOMPILE;OPTIONS"
+    ${ARGN})
   set(target damper_${NAME})
   if(NOT ARG_FOLDERS)
     set(ARG_FOLDERS .)
@@ -26,6 +29,7 @@ function(damper_module NAME)
     add_library(${target} STATIC ${sources})
     set(visibility PUBLIC)
     target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:damper_flags>)
+    damper_precompile(${target} ${ARG_PRECOMPILE} OPTIONS ${ARG_OPTIONS})
   else()
     add_library(${target} INTERFACE)
     set(visibility INTERFACE)
@@ -45,7 +49,7 @@ function(damper_module NAME)
   if(DAMPER_TESTS)
     damper_check_headers(${target} ${headers})
     if(tests)
-      damper_test(${NAME}_test SOURCES ${tests} DEPS ${target})
+      damper_test(${NAME}_test SOURCES ${tests} DEPS ${target} PRECOMPILE ${ARG_PRECOMPILE})
     endif()
   endif()
   if(benches)
@@ -82,12 +86,13 @@ function(damper_check_headers TARGET)
   endif()
 endfunction()
 
-# damper_test(NAME SOURCES file... DEPS target... [TIMEOUT seconds] [RUN_SERIAL])
+# damper_test(NAME SOURCES file... DEPS target... [PRECOMPILE kind...] [TIMEOUT seconds]
+#   [RUN_SERIAL])
 # One GoogleTest program; each TEST is a ctest of its own, with a time limit. DAMPER_TEST_OPTIONS
 # are for its own sources. RUN_SERIAL: nothing else runs beside it. Under the thread sanitizer only
 # those are left that tools/threaded names, and no program is made of none.
 function(damper_test NAME)
-  cmake_parse_arguments(ARG "RUN_SERIAL" "TIMEOUT" "SOURCES;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "RUN_SERIAL" "TIMEOUT" "SOURCES;DEPS;PRECOMPILE" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
@@ -108,27 +113,44 @@ function(damper_test NAME)
   include(GoogleTest)
   add_executable(${NAME} ${ARG_SOURCES})
   target_link_libraries(${NAME} PRIVATE damper_flags ${ARG_DEPS} GTest::gtest_main)
-  target_compile_options(${NAME} PRIVATE ${DAMPER_TEST_OPTIONS})
   target_compile_definitions(${NAME} PRIVATE DAMPER_INSTRUMENTED=$<BOOL:${DAMPER_INSTRUMENTED}>)
-  damper_precompile_gtest(${NAME})
+  damper_precompile(${NAME} gtest ${ARG_PRECOMPILE} OPTIONS ${DAMPER_TEST_OPTIONS})
   gtest_discover_tests(${NAME} DISCOVERY_TIMEOUT 60
     PROPERTIES TIMEOUT ${ARG_TIMEOUT} RUN_SERIAL ${ARG_RUN_SERIAL})
 endfunction()
 
-# damper_precompile_gtest(TARGET)
-# GoogleTest's header is two thirds of a second of each test's source: it is compiled once, for all.
-# So all have its options: -pthread, which some need and gcc tells apart, and ccache's.
-function(damper_precompile_gtest TARGET)
-  if(NOT TARGET damper_gtest)
-    file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/headers/gtest.cc CONTENT "int main() {}\n")
-    add_executable(damper_gtest EXCLUDE_FROM_ALL ${PROJECT_BINARY_DIR}/headers/gtest.cc)
-    target_link_libraries(damper_gtest PRIVATE damper_flags GTest::gtest_main)
-    target_compile_options(damper_gtest PRIVATE -pthread ${DAMPER_TEST_OPTIONS})
-    target_precompile_headers(damper_gtest PRIVATE <gtest/gtest.h>)
+# damper_precompile(TARGET KIND...)
+# Gives TARGET the precompiled header of KINDs, from DamperPrecompiled.cmake's lists: the standard
+# library, and what KIND names (gtest, asio, cli11). Only headers of other projects: a header of ours
+# must not hide a missing include, and clang-tidy compiles without any (tools/lint). The header is
+# compiled once for all targets with the same kinds and options. -pthread: gcc requires it to be the
+# same everywhere. -fpch-preprocess: ccache requires it.
+function(damper_precompile TARGET)
+  set(options -pthread $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
+  cmake_parse_arguments(ARG "" "" "OPTIONS" ${ARGN})
+  list(APPEND options ${ARG_OPTIONS})
+  get_target_property(type ${TARGET} TYPE)
+  string(MD5 hash "${ARGN} ${type}")
+  set(host damper_precompiled_${hash})
+  if(NOT TARGET ${host})
+    set(headers ${DAMPER_PRECOMPILED_std})
+    set(file ${PROJECT_BINARY_DIR}/headers/precompiled.cc)
+    file(CONFIGURE OUTPUT ${file} CONTENT "int main() {}\n")
+    if(type STREQUAL "EXECUTABLE")  # -fPIE, and -fPIC for a library: gcc requires that, too.
+      add_executable(${host} EXCLUDE_FROM_ALL ${file})
+    else()
+      add_library(${host} STATIC EXCLUDE_FROM_ALL ${file})
+    endif()
+    target_link_libraries(${host} PRIVATE damper_flags)
+    foreach(kind IN LISTS ARG_UNPARSED_ARGUMENTS)
+      list(APPEND headers ${DAMPER_PRECOMPILED_${kind}})
+      target_link_libraries(${host} PRIVATE ${DAMPER_PRECOMPILED_LINK_${kind}})
+    endforeach()
+    target_compile_options(${host} PRIVATE ${options})
+    target_precompile_headers(${host} PRIVATE ${headers})
   endif()
-  target_compile_options(${TARGET} PRIVATE -pthread
-    $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
-  target_precompile_headers(${TARGET} REUSE_FROM damper_gtest)
+  target_compile_options(${TARGET} PRIVATE ${options})
+  target_precompile_headers(${TARGET} REUSE_FROM ${host})
 endfunction()
 
 # damper_boost_headers(target...)
