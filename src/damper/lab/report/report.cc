@@ -122,8 +122,6 @@ Promise check(const Report& report, const RunSet& set, const std::string& label,
       keeps(expectation, share)};
 }
 
-std::string times_text(double amount) { return text::for_people(amount) + " times"; }
-
 }  // namespace
 
 std::vector<std::string> labels(const Report& report) {
@@ -218,25 +216,17 @@ std::string describe(const FaultSpec& fault) {
       on += (i == 0 ? "" : ", ") + std::to_string(fault.replicas[i]);
     }
   }
-  const std::string answer(decide::name(fault.answer));
-  const std::string share = text::for_people(fault.amount * 100) + " %";
-  switch (fault.kind) {
-    case FaultKind::down:
-      return on + " is down: " + answer + ", at once";
-    case FaultKind::errors:
-      return on + " fails with " + share + " of requests: " + answer;
-    case FaultKind::slow:
-      return on + " takes " + times_text(fault.amount) + " as long";
-    case FaultKind::capacity:
-      return on + " works with " + share + " of its workers";
-    case FaultKind::held:
-      return "nothing gets through to " + on + "; what was sent arrives when it is over";
-    case FaultKind::lost:
-      return "nothing gets through to " + on + "; what was sent is lost";
-    case FaultKind::spike:
-      return on + " send " + times_text(fault.amount) + " as many requests";
-  }
-  return on;
+  std::string text(fault.traits().sentence);
+  const auto replace = [&text](std::string_view key, const std::string& value) {
+    if (const auto at = text.find(key); at != std::string::npos) {
+      text.replace(at, key.size(), value);
+    }
+  };
+  replace("{share}", text::for_people(fault.amount * 100) + " %");
+  replace("{times}", text::for_people(fault.amount) + " times");
+  replace("{answer}", std::string(decide::name(fault.answer)));
+  replace("{on}", on);  // Last: a name may contain any text.
+  return text;
 }
 
 std::string describe_time(const FaultSpec& fault) {

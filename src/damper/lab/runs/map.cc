@@ -17,9 +17,8 @@ namespace {
 constexpr double kBorderWidth = 0.005;  // of the load
 constexpr int kMostSteps = 12;          // of a bisection
 
-bool is_sized_by_amount(FaultKind kind) {
-  return kind == FaultKind::errors || kind == FaultKind::slow || kind == FaultKind::spike ||
-         kind == FaultKind::capacity;
+bool is_sized_by_amount(const FaultSpec& fault) {
+  return fault.traits().size != FaultTraits::Size::length;
 }
 
 Duration seconds(double count) { return Duration{std::llround(count * 1e9)}; }
@@ -122,7 +121,7 @@ Scenario at_point(const Scenario& scenario, double load, double trigger) {
     clients.every = std::max(Duration{1}, seconds(sources / load));
   }
   FaultSpec& fault = changed.faults.front();
-  if (is_sized_by_amount(fault.kind)) {
+  if (is_sized_by_amount(fault)) {
     fault.amount = trigger;
     return changed;
   }
@@ -186,7 +185,7 @@ MapResult draw_map(const Scenario& scenario, const MapOptions& options) {
   map.about = scenario.about;
   map.load_unit = "/s";
   const FaultSpec& fault = scenario.faults.front();
-  map.trigger_unit = is_sized_by_amount(fault.kind) ? " times" : " s";
+  map.trigger_unit = is_sized_by_amount(fault) ? " times" : " s";
   map.trigger_name =
       fault.on + ' ' + std::string(kFaultNames[static_cast<std::size_t>(fault.kind)]);
   map.loads = scenario.map.loads;

@@ -179,6 +179,25 @@ enum class FaultKind : std::uint8_t {
 inline constexpr std::array<std::string_view, 7> kFaultNames = {
     "down", "errors", "slow", "capacity", "held", "lost", "spike"};
 
+// What a kind of fault needs, and how reports describe it: {on}, {answer}, and the amount as
+// {share} or {times} are replaced.
+struct FaultTraits {
+  enum class Size : std::uint8_t { length, share, factor };  // what `amount` is; length: unused
+  Size size;
+  bool on_clients;  // else on a service
+  std::string_view sentence;
+};
+inline constexpr std::array<FaultTraits, kFaultNames.size()> kFaultTraits = {{
+    {FaultTraits::Size::length, false, "{on} is down: {answer}, at once"},
+    {FaultTraits::Size::share, false, "{on} fails with {share} of requests: {answer}"},
+    {FaultTraits::Size::factor, false, "{on} takes {times} as long"},
+    {FaultTraits::Size::share, false, "{on} works with {share} of its workers"},
+    {FaultTraits::Size::length, false,
+     "nothing gets through to {on}; what was sent arrives when it is over"},
+    {FaultTraits::Size::length, false, "nothing gets through to {on}; what was sent is lost"},
+    {FaultTraits::Size::factor, true, "{on} send {times} as many requests"},
+}};
+
 struct FaultSpec {
   FaultKind kind = FaultKind::down;
   config::Place place{};
@@ -191,6 +210,9 @@ struct FaultSpec {
   decide::Outcome answer = decide::Outcome::transient;
 
   [[nodiscard]] Duration end() const noexcept { return at + length; }
+  [[nodiscard]] constexpr const FaultTraits& traits() const noexcept {
+    return kFaultTraits[static_cast<std::size_t>(kind)];
+  }
 };
 
 // What a run promises: a measure (measure.h), and the bounds that it keeps. The bounds are those of

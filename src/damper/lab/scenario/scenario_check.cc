@@ -299,11 +299,14 @@ class Checker {
     if (fault.requests > 0 && fault.kind != FaultKind::slow) {
       return wrong("requests is for the kind slow alone");
     }
-    const bool share = fault.kind == FaultKind::errors || fault.kind == FaultKind::capacity;
-    if (share && fault.amount > 1) return wrong("amount must be a share from 0 to 1");
-    const bool factor = fault.kind == FaultKind::slow || fault.kind == FaultKind::spike;
-    if (factor && fault.amount < 0.001) return wrong("amount must be a factor from 0.001 to 1000");
-    return fault.kind == FaultKind::spike ? check_spike(fault, called) : check_place(fault, called);
+    const FaultTraits& traits = fault.traits();
+    if (traits.size == FaultTraits::Size::share && fault.amount > 1) {
+      return wrong("amount must be a share from 0 to 1");
+    }
+    if (traits.size == FaultTraits::Size::factor && fault.amount < 0.001) {
+      return wrong("amount must be a factor from 0.001 to 1000");
+    }
+    return traits.on_clients ? check_spike(fault, called) : check_place(fault, called);
   }
 
   [[nodiscard]] Wrong check_spike(const FaultSpec& fault, const std::string& called) const {

@@ -8,8 +8,8 @@ namespace damper::lab {
 
 ActiveFaults::ActiveFaults(const Scenario& scenario) {
   for (const FaultSpec& spec : scenario.faults) {
-    const auto on = spec.kind == FaultKind::spike ? scenario.find_clients(spec.on)
-                                                  : scenario.find_service(spec.on);
+    const auto on =
+        spec.traits().on_clients ? scenario.find_clients(spec.on) : scenario.find_service(spec.on);
     DAMPER_CHECK(on.has_value());
     all_.push_back({&spec, *on, spec.requests});
   }
