@@ -12,10 +12,6 @@
 #include "damper/cli/lab/lab_files.h"
 #include "damper/cli/terminal.h"
 #include "damper/lab/report/report.h"
-#include "damper/lab/report/report_csv.h"
-#include "damper/lab/report/report_html.h"
-#include "damper/lab/report/report_json.h"
-#include "damper/lab/report/report_text.h"
 #include "damper/lab/runs/runs.h"
 #include "damper/run/interrupt.h"
 

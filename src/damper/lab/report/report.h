@@ -3,9 +3,11 @@
 
 #include <array>
 #include <cstdint>
+#include <iosfwd>
 #include <string>
 #include <vector>
 
+#include "damper/base/text/chart_text.h"
 #include "damper/base/verdict.h"
 #include "damper/lab/record/record.h"
 #include "damper/lab/runs/interval.h"
@@ -14,8 +16,8 @@
 
 namespace damper::lab {
 
-// A Report is what has been run and what is to be shown of it. report_text.h, report_html.h,
-// report_json.h and report_csv.h show it; each is a function of the report alone.
+// A Report is the results of runs. print_text(), print_html(), print_json() and print_csv() show
+// it; each is a function of the report alone.
 
 // One variant of a scenario, or one policy, run with one or more seeds.
 struct RunSet {
@@ -76,6 +78,60 @@ struct Promise {
 
 // 16 hexadecimal digits.
 [[nodiscard]] std::string hash_text(std::uint64_t hash);
+
+// For a terminal of 100 columns: the faults; charts of each set's first run, all on the same scale,
+// of the service that the clients call and of the end of the chain of calls; then the measures side
+// by side over all runs, the verdicts, and the promises.
+void print_text(std::ostream& out, const Report& report, text::ReportStyle style);
+// The promises alone, a line for each.
+void print_promises(std::ostream& out, const Report& report, text::ReportStyle style);
+
+// One self-contained HTML page (html_page.h): faults, promises, charts (report_panels.h), measures
+// side by side, verdicts, and the command to run it again.
+//
+// Invariants:
+//   (1) No script, no request to a network, every name escaped.
+//   (2) The same report gives the same bytes.
+void print_html(std::ostream& out, const Report& report);
+
+// All data of a report as one JSON object on one line, its fields always in this order:
+//
+//   kind         "report"
+//   title, about, command, version
+//   interrupted  whether fewer runs were made than asked_runs
+//   promises     [{sentence, held, checked}]
+//   sets         [{label, scenario, variant, policy, faults, measures, collapsed, verdicts, runs}]
+//     faults       [{kind, on, at_seconds, length_seconds, requests, amount}]
+//     measures     {name: {unit, runs, mean, low, high, values}}: low to high is the 95 % interval
+//                  of the mean; values are those of the runs, null if undefined
+//     collapsed    {runs, collapsed, probability, low, high}: Wilson's 95 % interval
+//     verdicts     {verdict: requests of the first clients}, all runs together, none with 0
+//     runs         [{seed, trace_hash, events, last_end_seconds, bucket_seconds,
+//                    latency_bucket_seconds, clients, services}]
+//       trace_hash   16 hexadecimal digits: equal when the runs were
+//       clients      [{name, requests, attempts, succeeded, failed, unfinished, requests_in_fault,
+//                      attempts_in_fault, latency, series, latency_series}]: latency is of the
+//                    whole run, {p50_ms, p99_ms, p999_ms}
+//       services     [{name, first_tries, attempts, hedges, served, good, refused, series}]
+//         series       {name: [a value for each bucket]}; record.h documents the names
+void print_json(std::ostream& out, const Report& report);
+
+// All numbers of a report as CSV (RFC 4180) in long format: one number a row, as data frames in R
+// and pandas want it, because clients and services have different series.
+//
+//   set           the label of the variant or the policy
+//   seed          of the run
+//   kind          measure: a number of the whole run (measure.h)
+//                 verdict: requests of the clients `name` with that verdict
+//                 clients, service: a bucket of a series (record.h)
+//   name          of the clients or the service; empty for a measure
+//   series        the name of the measure, the verdict or the series
+//   time_seconds  the start of the bucket; empty for a number of the whole run
+//   value         empty if undefined
+//
+//   df[df.kind == "service"].pivot_table(index="time_seconds", columns=["set", "series"],
+//                                        values="value")
+void print_csv(std::ostream& out, const Report& report);
 
 }  // namespace damper::lab
 

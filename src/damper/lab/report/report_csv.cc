@@ -1,8 +1,10 @@
-#include "damper/lab/report/report_csv.h"
+#include "damper/lab/report/report.h"
 
+#include <cmath>
 #include <ostream>
 
 #include "damper/base/text/plain_text.h"
+#include "damper/lab/report/map_report.h"
 #include "damper/lab/report/report_series.h"
 
 namespace damper::lab {
@@ -67,6 +69,22 @@ void print_csv(std::ostream& out, const Report& report) {
         print_series(out, run + "service," + text::csv_field(service.name) + ',', service.ticks,
                      record.bucket, service_series());
       }
+    }
+  }
+}
+
+void print_map_csv(std::ostream& out, const MapResult& map) {
+  out << "load,trigger,region,runs,collapsed,probability,low,high\n";
+  for (std::size_t trigger = 0; trigger < map.triggers.size(); ++trigger) {
+    for (std::size_t load = 0; load < map.loads.size(); ++load) {
+      const MapCell cell = map.cell(trigger, load);
+      const Interval interval = cell.collapsed.interval();
+      out << text::for_programs(cell.load, "") << ',' << text::for_programs(cell.trigger, "") << ','
+          << name(region_of(map, trigger, load)) << ',' << cell.collapsed.n << ','
+          << cell.collapsed.k << ','
+          << text::for_programs(cell.collapsed.n == 0 ? std::nan("") : cell.collapsed.share(), "")
+          << ',' << text::for_programs(interval.low, "") << ','
+          << text::for_programs(interval.high, "") << '\n';
     }
   }
 }

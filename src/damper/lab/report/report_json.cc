@@ -1,15 +1,41 @@
-#include "damper/lab/report/report_json.h"
+#include "damper/lab/report/report.h"
 
 #include <cmath>
 #include <ostream>
 
-#include "damper/lab/report/json_writer.h"
+#include "damper/base/text/json_writer.h"
+#include "damper/lab/report/map_report.h"
 #include "damper/lab/report/report_series.h"
 
 namespace damper::lab {
 namespace {
 
+using text::JsonWriter;
+
 double seconds(Duration duration) { return static_cast<double>(duration.count()) / 1e9; }
+
+void write_proportion(JsonWriter& json, std::string_view key, const Proportion& proportion) {
+  const Interval interval = proportion.interval();
+  json.open('{', key);
+  json.field("runs", proportion.n);
+  json.field("collapsed", proportion.k);
+  json.field("probability", proportion.share());
+  json.field("low", interval.low);
+  json.field("high", interval.high);
+  json.close('}');
+}
+
+// What a report and a map have in common.
+template <class Result>
+void open_result(JsonWriter& json, const char* kind, const Result& result) {
+  json.open('{');
+  json.field("kind", kind);
+  json.field("title", result.title);
+  json.field("about", result.about);
+  json.field("command", result.command);
+  json.field("version", result.version);
+  json.field("interrupted", result.interrupted);
+}
 
 template <typename Tick>
 void write_series(JsonWriter& json, const std::vector<Tick>& ticks,
@@ -161,17 +187,19 @@ void write_set(JsonWriter& json, const RunSet& set, const std::string& label) {
   json.close('}');
 }
 
+double known(double number) { return number > 0 ? number : std::nan(""); }
+
+void write_list(JsonWriter& json, std::string_view key, const std::vector<double>& values) {
+  json.open('[', key);
+  for (const double value : values) json.element(value);
+  json.close(']');
+}
+
 }  // namespace
 
 void print_json(std::ostream& out, const Report& report) {
   JsonWriter json(out);
-  json.open('{');
-  json.field("kind", "report");
-  json.field("title", report.title);
-  json.field("about", report.about);
-  json.field("command", report.command);
-  json.field("version", report.version);
-  json.field("interrupted", report.interrupted);
+  open_result(json, "report", report);
   json.field("asked_runs", report.asked_runs);
   json.open('[', "promises");
   for (const Promise& promise : check_expectations(report)) {
@@ -185,6 +213,42 @@ void print_json(std::ostream& out, const Report& report) {
   json.open('[', "sets");
   const std::vector<std::string> names = labels(report);
   for (std::size_t i = 0; i < names.size(); ++i) write_set(json, report.sets[i], names[i]);
+  json.close(']');
+  json.close('}');
+  out << '\n';
+}
+
+void print_map_json(std::ostream& out, const MapResult& map) {
+  JsonWriter json(out);
+  open_result(json, "map", map);
+  json.field("load_unit", map.load_unit);
+  json.field("trigger_unit", map.trigger_unit);
+  json.field("trigger_name", map.trigger_name);
+  write_list(json, "loads", map.loads);
+  write_list(json, "triggers", map.triggers);
+  json.field("capacity", known(map.capacity));
+  json.field("hidden_capacity", known(map.hidden_capacity));
+  json.open('[', "borders");
+  for (const Border& border : map.borders) {
+    json.open('{');
+    json.field("trigger", border.trigger);
+    json.field("highest_safe_load", border.safe.value_or(std::nan("")));
+    json.field("lowest_collapsed_load", border.collapsed.value_or(std::nan("")));
+    json.close('}');
+  }
+  json.close(']');
+  json.open('[', "cells");
+  for (std::size_t trigger = 0; trigger < map.triggers.size(); ++trigger) {
+    for (std::size_t load = 0; load < map.loads.size(); ++load) {
+      const MapCell cell = map.cell(trigger, load);
+      json.open('{');
+      json.field("load", cell.load);
+      json.field("trigger", cell.trigger);
+      json.field("region", name(region_of(map, trigger, load)));
+      write_proportion(json, "collapsed", cell.collapsed);
+      json.close('}');
+    }
+  }
   json.close(']');
   json.close('}');
   out << '\n';

@@ -1,4 +1,4 @@
-#include "damper/lab/report/report_json.h"
+#include "damper/lab/report/report.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "damper/lab/report/report_text.h"
+#include "damper/lab/report/report.h"
 
 #include <algorithm>
 #include <ostream>
