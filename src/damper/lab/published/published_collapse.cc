@@ -18,45 +18,32 @@ constexpr std::string_view kOsdi =
 constexpr std::string_view kBrooker =
     "Brooker, simulator_example/simple_collapse_sim, github.com/mbrooker";
 
-Study database_study(double rate, std::size_t runs) {
-  Scenario scenario = builtin_variant("metastable-db", "plain");
-  scenario.clients[0].rate = rate;
-  Study study =
-      study_of(std::move(scenario), runs, [](const Scenario& played, const Record& record) {
-        return Sample{.values = {is_collapsed(played, record) ? 1.0 : 0.0, 1,
-                                 find_measure("arrivals_at_end")->of(played, record),
-                                 find_measure("goodput_at_end")->of(played, record)}};
-      });
-  study.of += ", " + std::to_string(static_cast<int>(rate)) + "/s";
-  return study;
-}
-
 std::vector<Study> database_studies() {
   const PublishedRow row{.result = "A retry is enough (HotOS'21)", .source = std::string(kHotOs)};
-  const auto collapses = [&row](double rate, double theirs, double low, double high) {
-    PublishedRow collapse = row;
-    collapse.what = "P(collapsed) at " + std::to_string(static_cast<int>(rate)) + "/s";
-    collapse.theirs = theirs;
-    Study study = database_study(rate, 60);
-    study.rows = {{between_bounds(collapse, low, high), share_of(0, 1)}};
-    return study;
+  const auto study = [](int rate, std::size_t runs, std::vector<StudyRow> rows) {
+    Scenario scenario = builtin_variant("metastable-db", "plain");
+    scenario.clients[0].rate = rate;
+    return study_of(
+        std::move(scenario), runs,
+        [](const Scenario& played, const Record& record) {
+          return Sample{.values = {is_collapsed(played, record) ? 1.0 : 0.0, 1,
+                                   find_measure("arrivals_at_end")->of(played, record),
+                                   find_measure("goodput_at_end")->of(played, record)}};
+        },
+        std::move(rows), ", " + std::to_string(rate) + "/s");
   };
-  PublishedRow arrivals = row;
-  arrivals.what = "attempts at the database, 280/s";
+  PublishedRow arrivals = row.named("attempts at the database, 280/s", 560);
   arrivals.unit = "/s";
-  arrivals.theirs = 560;
-  PublishedRow goodput = row;
-  goodput.what = "goodput at the end, 280/s";
+  PublishedRow goodput = row.named("goodput at the end, 280/s", 0);
   goodput.unit = "%";
-  goodput.theirs = 0;
-  Study lost = database_study(280, 20);
-  lost.rows = {{within_percent(arrivals, 1), mean_of(2)},
-               {within_amount(goodput, 0.5), mean_of(3)}};
-  std::vector<Study> all;
-  all.push_back(collapses(145, 0, 0, 0.05));
-  all.push_back(collapses(150, 1, 0.95, 1));
-  all.push_back(std::move(lost));
-  return all;
+  return {
+      study(145, 60,
+            {{between_bounds(row.named("P(collapsed) at 145/s", 0), 0, 0.05), share_of(0, 1)}}),
+      study(150, 60,
+            {{between_bounds(row.named("P(collapsed) at 150/s", 1), 0.95, 1), share_of(0, 1)}}),
+      study(280, 20,
+            {{within_percent(arrivals, 1), mean_of(2)}, {within_amount(goodput, 0.5), mean_of(3)}}),
+  };
 }
 
 // The border between loads that recover and loads that do not, found for each seed by halving.
@@ -89,46 +76,31 @@ Study border_study(std::string_view variant, PublishedRow row, double low, doubl
 std::vector<Study> border_studies() {
   const PublishedRow row{
       .result = "Hidden capacity (OSDI'22)", .unit = "/s", .source = std::string(kOsdi)};
-  PublishedRow plain = row;
-  plain.what = "border, one retry: 300 / 2";
-  plain.theirs = 150;
-  PublishedRow budget = row;
-  budget.what = "border, 10 % budget: 300 / 1.1";
-  budget.theirs = 300 / 1.1;
-  budget.note = "our budget keeps a little under 10 % of a sliding window, so the border is higher";
-  std::vector<Study> all;
-  all.push_back(border_study("plain", plain, 120, 180));
-  all.push_back(border_study("budget", budget, 240, 300));
-  return all;
+  return {border_study("plain", row.named("border, one retry: 300 / 2", 150), 120, 180),
+          border_study("budget",
+                       row.named("border, 10 % budget: 300 / 1.1", 300 / 1.1,
+                                 "our budget keeps a little under 10 % of a sliding window, so the "
+                                 "border is higher"),
+                       240, 300)};
 }
 
 std::vector<Study> spike_studies() {
   const PublishedRow row{.result = "Retry collapse (Brooker)", .source = std::string(kBrooker)};
-  const auto look = [](const Scenario& played, const Record& record) {
+  const auto sample = [](const Scenario& played, const Record& record) {
     return Sample{.values = {is_collapsed(played, record) ? 1.0 : 0.0, 1}};
   };
-  PublishedRow plain = row;
-  plain.what = "P(collapsed at the end)";
-  plain.theirs = 0.740;
-  PublishedRow jittered = row;
-  jittered.what = "the same, backoff to 20 and 40 s";
-  jittered.theirs = 0;
-  std::vector<Study> all;
-  all.push_back(study_of(builtin_variant("retry-collapse", "plain"), 4500, look));
-  all.back().rows = {{between_bounds(plain, 0.72, 0.76), share_of(0, 1)}};
-  all.push_back(study_of(builtin_variant("retry-collapse", "jittered"), 1000, look));
-  all.back().rows = {{between_bounds(jittered, 0, 0.005), share_of(0, 1)}};
-  return all;
+  return {study_of(builtin_variant("retry-collapse", "plain"), 4500, sample,
+                   {{between_bounds(row.named("P(collapsed at the end)", 0.740), 0.72, 0.76),
+                     share_of(0, 1)}}),
+          study_of(builtin_variant("retry-collapse", "jittered"), 1000, sample,
+                   {{between_bounds(row.named("the same, backoff to 20 and 40 s", 0), 0, 0.005),
+                     share_of(0, 1)}})};
 }
 
 }  // namespace
 
 std::vector<Study> collapse_studies() {
-  std::vector<Study> all;
-  for (auto* const part : {database_studies, border_studies, spike_studies}) {
-    for (Study& study : part()) all.push_back(std::move(study));
-  }
-  return all;
+  return joined({database_studies(), border_studies(), spike_studies()});
 }
 
 }  // namespace damper::lab

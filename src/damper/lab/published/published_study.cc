@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <utility>
 
 #include "damper/base/check.h"
 #include "damper/base/text/plain_text.h"
-#include "damper/lab/runs/measure.h"
 #include "damper/lab/scenario/builtin.h"
 
 namespace damper::lab {
@@ -49,34 +49,28 @@ Estimator quantile_of(Percent share) {
   };
 }
 
-Study study_of(Scenario scenario, std::size_t runs, Look look, bool latency_over_time) {
+Study study_of(Scenario scenario, std::size_t runs, Sampler sampler, std::vector<StudyRow> rows,
+               std::string_view detail, bool latency_over_time) {
   DAMPER_CHECK(!find_error(scenario));
-  Study study{.rows = {}, .of = scenario.title(), .runs = runs, .run = {}};
-  study.run = [scenario = std::move(scenario), look = std::move(look), latency_over_time](
+  Study study{.rows = std::move(rows),
+              .of = scenario.title() + std::string(detail),
+              .runs = runs,
+              .run = {}};
+  study.run = [scenario = std::move(scenario), sampler = std::move(sampler), latency_over_time](
                   std::uint64_t seed, const std::atomic<bool>* stop) {
     const Record record =
         play(scenario, {.seed = seed, .latency_over_time = latency_over_time, .stop = stop});
-    Sample sample = look(scenario, record);
+    Sample sample = sampler(scenario, record);
     sample.whole = !record.cut_short;
     return sample;
   };
   return study;
 }
 
-Study study_of(Scenario scenario, std::size_t runs, const std::vector<std::string_view>& measures) {
-  std::vector<const Measure*> found;
-  for (const std::string_view name : measures) {
-    found.push_back(find_measure(name));
-    DAMPER_CHECK(found.back() != nullptr);
-  }
-  return study_of(std::move(scenario), runs,
-                  [found = std::move(found)](const Scenario& played, const Record& record) {
-                    Sample sample;
-                    for (const Measure* each : found) {
-                      sample.values.push_back(each->of(played, record));
-                    }
-                    return sample;
-                  });
+std::vector<Study> joined(std::vector<std::vector<Study>> parts) {
+  std::vector<Study> all;
+  for (std::vector<Study>& part : parts) std::ranges::move(part, std::back_inserter(all));
+  return all;
 }
 
 Scenario builtin_variant(std::string_view name, std::string_view variant) {
@@ -120,12 +114,8 @@ PublishedRow between_bounds(PublishedRow row, double low, double high) {
 }
 
 std::vector<Study> all_studies() {
-  std::vector<Study> all;
-  for (auto* const part :
-       {backoff_studies, collapse_studies, queue_studies, retry_studies, tail_studies}) {
-    for (Study& study : part()) all.push_back(std::move(study));
-  }
-  return all;
+  return joined(
+      {backoff_studies(), collapse_studies(), queue_studies(), retry_studies(), tail_studies()});
 }
 
 }  // namespace damper::lab

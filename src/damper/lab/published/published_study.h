@@ -17,19 +17,19 @@
 #include "damper/lab/scenario/scenario.h"
 #include "damper/lab/world/world.h"
 
-// What published.h's reproduce() is made of: the studies, in published_backoff.cc,
+// The parts of reproduce() (published.h): studies are in published_backoff.cc,
 // published_collapse.cc, published_queues.cc, published_retries.cc and published_tail.cc.
 
 namespace damper::lab {
 
-// What one run has said.
+// The values of one run.
 struct Sample {
   std::vector<double> values{};
   LatencySketch latency{};
   bool whole = true;  // not cut short
 };
 
-// What the runs of a study say of one row, together. The interval is at 95 %.
+// The estimate of one row from all runs of a study. The interval is at 95 %.
 struct Estimate {
   double value = 0;
   Interval interval{};
@@ -41,8 +41,7 @@ using Estimator = std::function<Estimate(std::span<const Sample>)>;
 // `scale` times the sum of values[k] by that of values[n], with Wilson's interval: a share of
 // requests, or of runs.
 [[nodiscard]] Estimator share_of(std::size_t k, std::size_t n, double scale = 1);
-// What that share of all latencies does not exceed, in ms; the interval is that of the order
-// statistics.
+// The quantile `share` of all latencies in ms; the interval is that of the order statistics.
 [[nodiscard]] Estimator quantile_of(Percent share);
 
 struct StudyRow {
@@ -50,29 +49,28 @@ struct StudyRow {
   Estimator estimate{};
 };
 
-// A Study is runs that are alike but for their seed, and the rows that they speak of.
+// A Study is runs that differ in their seed alone, and the rows that they estimate.
 struct Study {
   std::vector<StudyRow> rows{};
   std::string of{};  // "aws-occ/full, 50 clients"
   std::size_t runs = 1;
-  // One run; seeds count from 1. Stopped, it returns early and is not whole.
+  // One run; seeds count from 1. If stopped, it returns early with `whole` false.
   std::function<Sample(std::uint64_t seed, const std::atomic<bool>* stop)> run{};
 };
 
-// A study of one scenario, in which each run is one play of it.
-using Look = std::function<Sample(const Scenario&, const Record&)>;
-[[nodiscard]] Study study_of(Scenario scenario, std::size_t runs, Look look,
+// A study in which each run plays the scenario once. `detail` is appended to its name.
+using Sampler = std::function<Sample(const Scenario&, const Record&)>;
+[[nodiscard]] Study study_of(Scenario scenario, std::size_t runs, Sampler sampler,
+                             std::vector<StudyRow> rows = {}, std::string_view detail = "",
                              bool latency_over_time = false);
-// The same, where a run's values are measures (measure.h).
-[[nodiscard]] Study study_of(Scenario scenario, std::size_t runs,
-                             const std::vector<std::string_view>& measures);
+[[nodiscard]] std::vector<Study> joined(std::vector<std::vector<Study>> parts);
 
 // REQUIRES: there is such a built-in scenario with that variant.
 [[nodiscard]] Scenario builtin_variant(std::string_view name, std::string_view variant);
 // The policy that calls to the service run under. REQUIRES: the scenario has a route for it.
 [[nodiscard]] engine::Policy& policy_of(Scenario& scenario, std::string_view service);
 
-// `theirs`, accepted within so many percent of it, or within so much.
+// Accepted within `percent` of `theirs`, or within `amount`.
 [[nodiscard]] PublishedRow within_percent(PublishedRow row, double percent);
 [[nodiscard]] PublishedRow within_amount(PublishedRow row, double amount);
 // Accepted from low to high.

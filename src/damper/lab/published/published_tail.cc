@@ -1,5 +1,4 @@
-// The Tail at Scale: a rare hiccup is common where a request asks many servers, and a hedge cures
-// it.
+// The Tail at Scale: rare slowness is common in a fan-out to many servers, and hedging cures it.
 #include <chrono>
 #include <cmath>
 
@@ -15,8 +14,8 @@ constexpr std::string_view kSource = "Dean and Barroso, \"The Tail at Scale\", C
 
 // ---- Fan-out -----------------------------------------------------------------------------------
 
-// How many requests took over half a second, and how many there were.
-Sample look_at_slow(const Scenario& played, const Record& record) {
+// The number of requests over half a second, and of all requests.
+Sample sample_slow(const Scenario& played, const Record& record) {
   const auto count = static_cast<double>(record.clients[0].latency.count());
   const double percent = find_measure("over_half_second")->of(played, record);
   return {.values = {std::round(percent / 100 * count), count}};
@@ -25,18 +24,12 @@ Sample look_at_slow(const Scenario& played, const Record& record) {
 std::vector<Study> fanout_studies() {
   const PublishedRow row{
       .result = "The tail at scale, fan-out", .unit = "%", .source = std::string(kSource)};
-  PublishedRow hundred = row;
-  hundred.what = "slow, 100 servers, each 1 in 100";
-  hundred.theirs = 63.4;
-  PublishedRow thousands = row;
-  thousands.what = "slow, 2000 servers, each 1 in 10,000";
-  thousands.theirs = 18.1;
-  std::vector<Study> all;
-  all.push_back(study_of(builtin_variant("tail-fanout", "hundred"), 20, look_at_slow));
-  all.back().rows = {{within_amount(hundred, 1), share_of(0, 1, 100)}};
-  all.push_back(study_of(builtin_variant("tail-fanout", "two-thousand"), 20, look_at_slow));
-  all.back().rows = {{within_amount(thousands, 1), share_of(0, 1, 100)}};
-  return all;
+  const auto study = [&row](const char* variant, const char* what, double theirs) {
+    return study_of(builtin_variant("tail-fanout", variant), 20, sample_slow,
+                    {{within_amount(row.named(what, theirs), 1), share_of(0, 1, 100)}});
+  };
+  return {study("hundred", "slow, 100 servers, each 1 in 100", 63.4),
+          study("two-thousand", "slow, 2000 servers, each 1 in 10,000", 18.1)};
 }
 
 // ---- Hedging -----------------------------------------------------------------------------------
@@ -59,9 +52,9 @@ Scenario by_server(std::string_view variant) {
   return scenario;
 }
 
-// The latencies from the sixth second on: the engine hedges nobody before it knows how long an
-// answer takes, and what was published is not the first second.
-Sample look_at_tail(const Scenario&, const Record& record) {
+// The latencies from the sixth second on: the engine does not hedge before it has seen enough
+// latencies, and the published numbers are of a steady state.
+Sample sample_tail(const Scenario&, const Record& record) {
   const ServiceRecord& leaf = record.services[1];
   Sample sample;
   sample.values = {100 * static_cast<double>(leaf.hedges) / static_cast<double>(leaf.first_tries)};
@@ -70,60 +63,41 @@ Sample look_at_tail(const Scenario&, const Record& record) {
   return sample;
 }
 
-Study tail_study(Scenario scenario, std::size_t runs, std::string_view reading) {
-  Study study = study_of(std::move(scenario), runs, look_at_tail, true);
-  study.of += reading;
-  return study;
-}
-
 std::vector<Study> hedge_studies() {
   const Estimator p999 = quantile_of(Percent::from_hundredths(9990));
   const PublishedRow row{
       .result = "The tail at scale, hedging", .unit = "ms", .source = std::string(kSource)};
-  const auto named = [&row](std::string what, double theirs, std::string note) {
-    PublishedRow renamed = row;
-    renamed.what = std::move(what);
-    renamed.theirs = theirs;
-    renamed.note = std::move(note);
-    return renamed;
+  const char* const fitted = "a fact that the fit used";
+  const char* const alone = "independent replicas would do better than 74";
+  const char* const shared =
+      "a share of requests is slow on every replica; 74 needs less than 1 % of them";
+  PublishedRow more = row.named("more requests", 2, fitted);
+  more.unit = std::string("%");
+  const auto one = [&](const char* what, double theirs, const char* note, double percent) {
+    return StudyRow{within_percent(row.named(what, theirs, note), percent), p999};
   };
-  PublishedRow more = named("more requests", 2, "a fact that the fit used");
-  more.unit = "%";
-  const PublishedRow before = named("p99.9 without, by key", 1800, "a fact that the fit used");
-  const PublishedRow before_by_server =
-      named("p99.9 without, by server", 1800, "a fact that the fit used");
-  const PublishedRow alone = named("p99.9 hedged, independent, by key", 53,
-                                   "independent replicas would do better than 74");
-  const PublishedRow alone_by_server =
-      named("p99.9 hedged, independent, by server", 41, alone.note);
-  const PublishedRow shared =
-      named("p99.9 hedged, 0.17 % shared, by key", 74,
-            "a share of requests is slow on every replica; 74 needs less than 1 % of them");
-  const PublishedRow shared_by_server =
-      named("p99.9 hedged, 0.8 % shared, by server", 74, shared.note);
-
-  std::vector<Study> all;
-  all.push_back(tail_study(builtin_variant("tail-hedge", "plain"), 20, ""));
-  all.back().rows = {{within_percent(before, 15), p999}};
-  all.push_back(tail_study(builtin_variant("tail-hedge", "hedged"), 20, ""));
-  all.back().rows = {{within_amount(more, 0.1), mean_of(0)}, {within_percent(alone, 10), p999}};
-  all.push_back(tail_study(builtin_variant("tail-hedge", "shared-fate"), 20, ""));
-  all.back().rows = {{within_percent(shared, 10), p999}};
-  all.push_back(tail_study(by_server("plain"), 10, ", 100 calls"));
-  all.back().rows = {{within_percent(before_by_server, 15), p999}};
-  all.push_back(tail_study(by_server("hedged"), 10, ", 100 calls"));
-  all.back().rows = {{within_percent(alone_by_server, 10), p999}};
-  all.push_back(tail_study(by_server("shared-fate"), 15, ", 100 calls"));
-  all.back().rows = {{within_percent(shared_by_server, 10), p999}};
-  return all;
+  const auto by_key = [](std::string_view variant, std::vector<StudyRow> rows) {
+    return study_of(builtin_variant("tail-hedge", variant), 20, sample_tail, std::move(rows), "",
+                    true);
+  };
+  const auto by_server_study = [](std::string_view variant, std::size_t runs, StudyRow its_row) {
+    return study_of(by_server(variant), runs, sample_tail, {std::move(its_row)}, ", 100 calls",
+                    true);
+  };
+  return {
+      by_key("plain", {one("p99.9 without, by key", 1800, fitted, 15)}),
+      by_key("hedged", {{within_amount(more, 0.1), mean_of(0)},
+                        one("p99.9 hedged, independent, by key", 53, alone, 10)}),
+      by_key("shared-fate", {one("p99.9 hedged, 0.17 % shared, by key", 74, shared, 10)}),
+      by_server_study("plain", 10, one("p99.9 without, by server", 1800, fitted, 15)),
+      by_server_study("hedged", 10, one("p99.9 hedged, independent, by server", 41, alone, 10)),
+      by_server_study("shared-fate", 15,
+                      one("p99.9 hedged, 0.8 % shared, by server", 74, shared, 10)),
+  };
 }
 
 }  // namespace
 
-std::vector<Study> tail_studies() {
-  std::vector<Study> all = fanout_studies();
-  for (Study& study : hedge_studies()) all.push_back(std::move(study));
-  return all;
-}
+std::vector<Study> tail_studies() { return joined({fanout_studies(), hedge_studies()}); }
 
 }  // namespace damper::lab
