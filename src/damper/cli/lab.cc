@@ -6,21 +6,21 @@ namespace damper::cli {
 namespace {
 
 constexpr const char* kExamples = R"(Examples:
-  damper lab list                                   the scenarios that come with it
+  damper lab list                                   the built-in scenarios
   damper lab run storm                              500 controllers, 503 for ten seconds
   damper lab run storm --html storm.html            the same as a page
   damper lab run metastable-db --runs 200           with intervals
   damper lab compare storm --policy default --policy mine.yaml
-  damper lab map metastable-db --variant plain      where it would go metastable
-  damper lab reproduce                              the published results, ours beside theirs
+  damper lab map metastable-db --variant plain      the loads at which it goes metastable
+  damper lab reproduce                              published results, and ours
   damper lab new mine.yaml && damper lab run mine.yaml
 )";
 
 }  // namespace
 
 void add_lab(CLI::App& app, const text::Stdio& streams, int& status) {
-  CLI::App* lab =
-      app.add_subcommand("lab", "Simulate: the engine's own code in virtual time, by the seed.");
+  CLI::App* lab = app.add_subcommand(
+      "lab", "Simulate scenarios: the engine's own code in virtual time, reproducible by seed.");
   lab->require_subcommand(1);
   lab->footer(kExamples);
   add_lab_list(*lab, streams, status);

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "damper/base/text/words.h"
-#include "damper/cli/files.h"
 #include "damper/lab/scenario/builtin.h"
 #include "damper/lab/scenario/scenario_file.h"
 #include "damper/policy/file/policy_file.h"
@@ -17,7 +16,7 @@ namespace {
 
 using Loaded = Expected<std::vector<lab::Scenario>, config::Error>;
 
-// A name without a slash or a dot is a built-in scenario, unless there is such a file.
+// A name without a slash or a dot is a built-in scenario, unless a file has that name.
 bool is_file(const std::string& name) {
   if (name.find_first_of("/.") != std::string::npos) return true;
   std::error_code error;
@@ -69,16 +68,37 @@ Expected<lab::Scenario> under_policy(const lab::Scenario& scenario, const std::s
   changed.policy = std::move(*file);
   for (const lab::ClientsSpec& clients : changed.clients) {
     if (changed.route_for(clients.calls) != nullptr) continue;
-    return unexpected(policy + ": has no route for " + clients.calls + ", which the clients " +
-                      clients.name + " call");
+    return unexpected(policy + ": has no route for the service " + clients.calls +
+                      ", called by the clients " + clients.name);
   }
   return changed;
 }
 
 void add_outputs(CLI::App& command, Outputs& outputs) {
   command.add_option("--html", outputs.html, "Write one self-contained page to this file.");
-  command.add_option("--json", outputs.json, "Write everything as JSON; - is standard output.");
+  command.add_option("--json", outputs.json, "Write all data as JSON; - is standard output.");
   command.add_option("--csv", outputs.csv, "Write every number as CSV; - is standard output.");
+}
+
+void add_threads(CLI::App& command, unsigned& threads) {
+  command.add_option("--threads", threads, "The most threads; 0 is one for each core.")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 64));
+}
+
+void add_run_options(CLI::App& command, RunOptions& options, int most_runs) {
+  command
+      .add_option("SCENARIO", options.scenario,
+                  "A built-in scenario (damper lab list) or a file; - is standard input.")
+      ->required();
+  command.add_option("--seed", options.seed, "The seed of the first run; the next have the next.")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command.add_option("--runs", options.runs, "The number of runs, each with a seed of its own.")
+      ->capture_default_str()
+      ->check(CLI::Range(1, most_runs));
+  add_threads(command, options.threads);
+  add_outputs(command, options.outputs);
 }
 
 }  // namespace damper::cli

@@ -5,10 +5,8 @@
 #include <vector>
 
 #include "damper/base/text/plain_text.h"
-#include "damper/cli/files.h"
 #include "damper/cli/commands.h"
 #include "damper/cli/lab/lab_files.h"
-#include "damper/cli/terminal.h"
 #include "damper/lab/report/map_report.h"
 #include "damper/lab/runs/map.h"
 #include "damper/run/interrupt.h"
@@ -16,16 +14,11 @@
 namespace damper::cli {
 namespace {
 
-struct Options {
-  std::string scenario;
+struct Options : RunOptions {
   std::string variant;
   std::string policy;
   std::vector<double> loads;
   std::vector<double> triggers;
-  int runs = 10;
-  std::uint64_t seed = 1;
-  unsigned threads = 0;
-  Outputs outputs;
 };
 
 Expected<lab::Scenario> choose(const Options& options, const text::Stdio& streams) {
@@ -45,7 +38,7 @@ Expected<lab::Scenario> choose(const Options& options, const text::Stdio& stream
   return chosen;
 }
 
-// What to type for the same map.
+// The command line that gives the same map.
 std::string command_line(const Options& options) {
   std::string line = "damper lab map " + options.scenario;
   if (!options.variant.empty()) line += " --variant " + options.variant;
@@ -82,17 +75,11 @@ int draw(const Options& options, const text::Stdio& streams) {
   }
   map.command = command_line(options);
   map.version = DAMPER_VERSION;
-  if (!options.outputs.takes_standard_output()) {
-    lab::print_map_text(streams.out, map, {.colour = wants_colour(streams.out)});
+  if (!print_all<lab::MapResult>(
+          map, options.outputs, streams,
+          {lab::print_map_text, lab::print_map_html, lab::print_map_json, lab::print_map_csv})) {
+    return kTrouble;
   }
-  const auto wanted = [&](const std::string& file,
-                          void (*print)(std::ostream&, const lab::MapResult&)) {
-    return file.empty() || write_output(file, streams, [&](std::ostream& out) { print(out, map); });
-  };
-  const bool html = wanted(options.outputs.html, lab::print_map_html);
-  const bool json = wanted(options.outputs.json, lab::print_map_json);
-  const bool csv = wanted(options.outputs.csv, lab::print_map_csv);
-  if (!html || !json || !csv) return kTrouble;
   return map.interrupted ? run::kInterrupted : kOk;
 }
 
@@ -103,35 +90,24 @@ void add_lab_map(CLI::App& lab, const text::Stdio& streams, int& status) {
   CLI::App* command = lab.add_subcommand(
       "map", "Sweep load against the size of the trigger: safe, vulnerable, metastable.");
   command->footer(R"(Examples:
-  damper lab map metastable-db                              as the scenario says
+  damper lab map metastable-db                              the sweep of the scenario
   damper lab map metastable-db --variant damper --html map.html
   damper lab map mine.yaml --policy new.yaml --load 100,150,200 --trigger 1,5,20 --runs 50
 
-The load is that of the scenario's first clients, in requests a second; the trigger is its first
-fault: seconds of an outage, or the amount of a slowdown, a spike or a capacity cut.
+The load is the rate of the scenario's first clients, in requests per second. The trigger is its
+first fault: seconds of an outage, or the amount of a slowdown, a spike or a capacity cut.
 )");
-  command
-      ->add_option("SCENARIO", options->scenario,
-                   "One that comes with it (damper lab list), or a file; - is standard input.")
-      ->required();
-  command->add_option("--variant", options->variant, "Of this variant; else the first.");
-  command->add_option("--policy", options->policy, "Under this policy file; `default` is none.");
-  command->add_option("--load", options->loads, "Requests a second, with commas between.")
+  options->runs = 10;
+  add_run_options(*command, *options, 10'000);
+  command->add_option("--variant", options->variant, "Map this variant; the default is the first.");
+  command->add_option("--policy", options->policy,
+                      "Play under this policy file; `default` is the built-in one.");
+  command->add_option("--load", options->loads, "Requests per second, separated by commas.")
       ->delimiter(',')
       ->check(CLI::PositiveNumber);
-  command->add_option("--trigger", options->triggers, "Sizes, with commas between.")
+  command->add_option("--trigger", options->triggers, "Sizes of the trigger, separated by commas.")
       ->delimiter(',')
       ->check(CLI::NonNegativeNumber);
-  command->add_option("--runs", options->runs, "Of each point.")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 10'000));
-  command->add_option("--seed", options->seed, "Of each point's first run.")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  command->add_option("--threads", options->threads, "At most so many; 0 is one for each core.")
-      ->capture_default_str()
-      ->check(CLI::Range(0, 64));
-  add_outputs(*command, options->outputs);
   command->callback([options, streams, &status] { status = draw(*options, streams); });
 }
 

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "damper/base/text/words.h"
-#include "damper/cli/files.h"
 #include "damper/cli/commands.h"
+#include "damper/cli/files.h"
 #include "damper/cli/lab/lab_files.h"
 #include "damper/lab/scenario/builtin.h"
 
@@ -45,7 +45,7 @@ int make_new(const Options& options, const text::Stdio& streams) {
   std::error_code error;
   if (options.file != "-" && std::filesystem::exists(options.file, error)) {
     streams.err << "damper: " << text::in_quotes(options.file)
-                << " is there already; choose another name, or take it away\n";
+                << " is there already; choose another name, or remove it\n";
     return kTrouble;
   }
   if (!write_output(options.file, streams, [&](std::ostream& out) { out << text; })) {
@@ -61,7 +61,7 @@ int make_new(const Options& options, const text::Stdio& streams) {
 }  // namespace
 
 void add_lab_list(CLI::App& lab, const text::Stdio& streams, int& status) {
-  CLI::App* command = lab.add_subcommand("list", "Say which scenarios come with it.");
+  CLI::App* command = lab.add_subcommand("list", "List the built-in scenarios.");
   command->callback([streams, &status] {
     list(streams);
     status = kOk;
@@ -70,13 +70,14 @@ void add_lab_list(CLI::App& lab, const text::Stdio& streams, int& status) {
 
 void add_lab_new(CLI::App& lab, const text::Stdio& streams, int& status) {
   const auto options = std::make_shared<Options>();
-  CLI::App* command = lab.add_subcommand("new", "Write a scenario with comments, to be edited.");
+  CLI::App* command = lab.add_subcommand("new", "Write a commented scenario file to edit.");
   command->footer(R"(Examples:
-  damper lab new mine.yaml                 a small one
-  damper lab new mine.yaml --from storm    a copy of one that comes with it
+  damper lab new mine.yaml                 a small scenario
+  damper lab new mine.yaml --from storm    a copy of a built-in scenario
 )");
-  command->add_option("FILE", options->file, "Where to; - is standard output.")->required();
-  command->add_option("--from", options->from, "The scenario to copy; damper lab list has them.");
+  command->add_option("FILE", options->file, "The file to write; - is standard output.")
+      ->required();
+  command->add_option("--from", options->from, "The built-in scenario to copy (damper lab list).");
   command->callback([options, streams, &status] { status = make_new(*options, streams); });
 }
 

@@ -5,8 +5,7 @@
 
 #include "damper/base/text/words.h"
 #include "damper/cli/commands.h"
-#include "damper/cli/files.h"
-#include "damper/cli/terminal.h"
+#include "damper/cli/lab/lab_files.h"
 #include "damper/lab/published/published.h"
 #include "damper/lab/published/published_report.h"
 #include "damper/run/interrupt.h"
@@ -18,8 +17,7 @@ struct Options {
   std::string only;
   std::size_t most_runs = 0;  // 0: as many as each result needs
   unsigned threads = 0;
-  std::string json;
-  std::string csv;
+  Outputs outputs;  // without HTML
 };
 
 int reproduce(const Options& options, const text::Stdio& streams) {
@@ -40,17 +38,10 @@ int reproduce(const Options& options, const text::Stdio& streams) {
                 << " in its name; damper lab reproduce without --only shows all\n";
     return kTrouble;
   }
-  if (options.json != "-" && options.csv != "-") {
-    lab::print_text(streams.out, result, {.colour = wants_colour(streams.out)});
+  if (!print_all<lab::Reproduction>(result, options.outputs, streams,
+                                    {lab::print_text, nullptr, lab::print_json, lab::print_csv})) {
+    return kTrouble;
   }
-  const auto wanted = [&](const std::string& file,
-                          void (*print)(std::ostream&, const lab::Reproduction&)) {
-    return file.empty() ||
-           write_output(file, streams, [&](std::ostream& out) { print(out, result); });
-  };
-  const bool json = wanted(options.json, lab::print_json);
-  const bool csv = wanted(options.csv, lab::print_csv);
-  if (!json || !csv) return kTrouble;
   if (result.interrupted) return run::kInterrupted;
   return result.holds() ? kOk : kBroken;
 }
@@ -60,24 +51,24 @@ int reproduce(const Options& options, const text::Stdio& streams) {
 void add_lab_reproduce(CLI::App& lab, const text::Stdio& streams, int& status) {
   const auto options = std::make_shared<Options>();
   CLI::App* command = lab.add_subcommand(
-      "reproduce", "Play the published results: theirs, ours, and whether both agree.");
+      "reproduce", "Reproduce published results: theirs, ours, and whether they agree.");
   command->footer(R"(Examples:
-  damper lab reproduce                    all of them, in about two minutes of one core
-  damper lab reproduce --only aws         those with this in their name
-  damper lab reproduce --runs 20          a quick look: fewer runs, wider intervals
+  damper lab reproduce                    all of them: about two minutes of one core
+  damper lab reproduce --only aws         those with this text in their name
+  damper lab reproduce --runs 20          faster: fewer runs, wider intervals
   damper lab reproduce --json - | jq '.rows[] | select(.within | not)'
 
-Exit status: 0 when all are within tolerance, 1 when one is not, 2 for trouble.
+Exit status: 0 if all are within tolerance, 1 if one is not, 2 on error.
 )");
-  command->add_option("--only", options->only, "Results with this text in their name.");
-  command->add_option("--runs", options->most_runs, "At most so many of each; 0 is all it needs.")
+  command->add_option("--only", options->only, "Only results with this text in their name.");
+  command->add_option("--runs", options->most_runs, "The most runs of each study; 0 is no limit.")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  command->add_option("--threads", options->threads, "At most so many; 0 is one for each core.")
-      ->capture_default_str()
-      ->check(CLI::Range(0, 64));
-  command->add_option("--json", options->json, "Write all rows as JSON; - is standard output.");
-  command->add_option("--csv", options->csv, "Write all rows as CSV; - is standard output.");
+  add_threads(*command, options->threads);
+  command->add_option("--json", options->outputs.json,
+                      "Write all rows as JSON; - is standard output.");
+  command->add_option("--csv", options->outputs.csv,
+                      "Write all rows as CSV; - is standard output.");
   command->callback([options, streams, &status] { status = reproduce(*options, streams); });
 }
 

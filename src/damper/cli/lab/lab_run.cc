@@ -1,16 +1,12 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <filesystem>
 #include <memory>
 #include <ostream>
 #include <string>
 #include <vector>
 
-#include "damper/base/text/words.h"
 #include "damper/cli/commands.h"
-#include "damper/cli/files.h"
 #include "damper/cli/lab/lab_files.h"
-#include "damper/cli/terminal.h"
 #include "damper/lab/report/report.h"
 #include "damper/lab/runs/runs.h"
 #include "damper/run/interrupt.h"
@@ -18,17 +14,12 @@
 namespace damper::cli {
 namespace {
 
-struct Options {
-  std::string scenario;
+struct Options : RunOptions {
   std::vector<std::string> variants;
   std::vector<std::string> policies;
-  std::uint64_t seed = 1;
-  int runs = 1;
-  unsigned threads = 0;
-  Outputs outputs;
 };
 
-// What to type for the same report.
+// The command line that gives the same report.
 std::string command_line(const char* verb, const Options& options) {
   std::string line = std::string("damper lab ") + verb + ' ' + options.scenario;
   for (const std::string& variant : options.variants) line += " --variant " + variant;
@@ -49,21 +40,6 @@ Expected<std::vector<lab::Scenario>> choose(const Options& options, const text::
     chosen.push_back(std::move(*changed));
   }
   return chosen;
-}
-
-bool print_all(const lab::Report& report, const Outputs& outputs, const text::Stdio& streams) {
-  if (!outputs.takes_standard_output()) {
-    lab::print_text(streams.out, report, {.colour = wants_colour(streams.out)});
-  }
-  const auto wanted = [&](const std::string& file,
-                          void (*print)(std::ostream&, const lab::Report&)) {
-    return file.empty() ||
-           write_output(file, streams, [&](std::ostream& out) { print(out, report); });
-  };
-  const bool html = wanted(outputs.html, lab::print_html);
-  const bool json = wanted(outputs.json, lab::print_json);
-  const bool csv = wanted(outputs.csv, lab::print_csv);
-  return html && json && csv;
 }
 
 int play(const char* verb, const Options& options, const text::Stdio& streams) {
@@ -99,32 +75,19 @@ int play(const char* verb, const Options& options, const text::Stdio& streams) {
     for (lab::Record& record : report.sets[i].records) record.policy = options.policies[i];
   }
   if (report.sets.front().records.empty()) {
-    streams.err << "damper: interrupted before the first run was over\n";
+    streams.err << "damper: interrupted before the first run ended\n";
     return run::kInterrupted;
   }
-  if (!print_all(report, options.outputs, streams)) return kTrouble;
+  if (!print_all<lab::Report>(
+          report, options.outputs, streams,
+          {lab::print_text, lab::print_html, lab::print_json, lab::print_csv})) {
+    return kTrouble;
+  }
   if (report.interrupted) return run::kInterrupted;
   const auto promises = lab::check_expectations(report);
   const bool held = std::all_of(promises.begin(), promises.end(),
                                 [](const lab::Promise& promise) { return promise.held; });
   return held ? kOk : kBroken;
-}
-
-void add_common(CLI::App& command, Options& options) {
-  command
-      .add_option("SCENARIO", options.scenario,
-                  "One that comes with it (damper lab list), or a file; - is standard input.")
-      ->required();
-  command.add_option("--seed", options.seed, "Of the first run; the others have the next ones.")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  command.add_option("--runs", options.runs, "With so many seeds: numbers get intervals.")
-      ->capture_default_str()
-      ->check(CLI::Range(1, lab::kMostRuns));
-  command.add_option("--threads", options.threads, "At most so many; 0 is one for each core.")
-      ->capture_default_str()
-      ->check(CLI::Range(0, 64));
-  add_outputs(command, options.outputs);
 }
 
 }  // namespace
@@ -139,37 +102,41 @@ void add_lab_run(CLI::App& lab, const text::Stdio& streams, int& status) {
   damper lab run metastable-db --runs 200 --json - | jq .sets[0].collapsed
   damper lab run mine.yaml --html mine.html
 
-Exit status: 0 when all that the scenario promises held, 1 when something did not, 2 for trouble.
+Exit status: 0 if all promises of the scenario held, 1 if one did not, 2 on error.
 )");
-  add_common(*command, *options);
-  command->add_option("--variant", options->variants, "Only these; all without.")
+  add_run_options(*command, *options, lab::kMostRuns);
+  command
+      ->add_option("--variant", options->variants,
+                   "Play only this variant; may be repeated. The default is all.")
       ->allow_extra_args(false);
   command
       ->add_option("--policy", options->policies,
-                   "Play the first variant under this policy file instead; `default` is none.")
+                   "Play the first variant under this policy file; `default` is the built-in one.")
       ->expected(1);
   command->callback([options, streams, &status] { status = play("run", *options, streams); });
 }
 
 void add_lab_compare(CLI::App& lab, const text::Stdio& streams, int& status) {
   const auto options = std::make_shared<Options>();
-  CLI::App* command =
-      lab.add_subcommand("compare", "Play one scenario under several policies, same arrivals.");
+  CLI::App* command = lab.add_subcommand(
+      "compare", "Play one scenario under several policies, with the same arrivals.");
   command->footer(R"(Examples:
   damper lab compare storm --policy default --policy mine.yaml
   damper lab compare mine.yaml --policy old.yaml --policy new.yaml --runs 50 --html compare.html
 )");
-  add_common(*command, *options);
-  command->add_option("--variant", options->variants, "Of this variant's world; else the first's.")
+  add_run_options(*command, *options, lab::kMostRuns);
+  command
+      ->add_option("--variant", options->variants, "Play this variant; the default is the first.")
       ->allow_extra_args(false);
   command
       ->add_option("--policy", options->policies,
-                   "A policy file, or `default`; once for each, two or more.")
+                   "A policy file, or `default`; give it two or more times.")
       ->allow_extra_args(false)
       ->required();
   command->callback([options, streams, &status] {
     if (options->policies.size() < 2) {
-      streams.err << "damper: compare takes two policies or more; give --policy twice\n";
+      streams.err << "damper: compare has " << options->policies.size()
+                  << " policy; it needs at least 2: give --policy again\n";
       status = kTrouble;
     } else {
       status = play("compare", *options, streams);
