@@ -75,7 +75,7 @@ constexpr auto kControllersBudget = std::to_array<Drawn<ControllersTick>>({
      controllers_budget},
 });
 
-// A mean is to be calm: arrivals in step would otherwise be a comb.
+// Few points: means of synchronised arrivals would oscillate.
 constexpr std::size_t kMostMeans = 60;
 // Rates of more buckets than these are drawn as means, and their peaks apart.
 constexpr std::size_t kMostTicks = 2 * text::kMostPoints;
@@ -105,7 +105,7 @@ text::Chart chart_of(const RunSet& set, const std::vector<Tick>& ticks,
   const double scale = rate && bucket > Duration{0} ? 1 / seconds(bucket) : 1;
   text::Chart chart = empty_chart(set);
   for (const Drawn<Tick>& each : drawn) {
-    // Peaks of a hundred milliseconds say nothing in an hour.
+    // Peaks of 100 ms are meaningless in a run of an hour.
     const bool peaks =
         each.reduction == text::Reduction::greatest && !(rate && ticks.size() > kMostTicks);
     std::vector<double> values = points_of(
@@ -193,21 +193,41 @@ const ServiceRecord* find_service(const Record& record, std::string_view name) {
   return found == record.services.end() ? nullptr : &*found;
 }
 
-Panel service_panel(const Report& report, const std::string& service,
-                    std::span<const Drawn<ServiceTick>> drawn, bool rate) {
+// A figure for each set whose first record has a chart.
+template <typename ChartOf>
+Panel panel_of(const Report& report, ChartOf chart_of_set) {
   Panel panel;
   const std::vector<std::string> names = labels(report);
   for (std::size_t i = 0; i < names.size(); ++i) {
     const RunSet& set = report.sets[i];
     if (set.records.empty()) continue;
-    const Record& record = set.records.front();
-    const ServiceRecord* const found = find_service(record, service);
-    if (found == nullptr) continue;
-    panel.figures.push_back({names[i], chart_of(set, found->ticks, drawn, rate)});
+    std::optional<text::Chart> chart = chart_of_set(set, set.records.front());
+    if (chart) panel.figures.push_back({names[i], std::move(*chart)});
   }
+  return panel;
+}
+
+// The same for the ticks that ticks_of(record) finds; null: none.
+template <typename Tick, typename TicksOf>
+Panel ticks_panel(const Report& report, std::span<const Drawn<Tick>> drawn, bool rate,
+                  TicksOf ticks_of) {
+  Panel panel =
+      panel_of(report, [&](const RunSet& set, const Record& record) -> std::optional<text::Chart> {
+        const std::vector<Tick>* const ticks = ticks_of(record);
+        if (ticks == nullptr) return std::nullopt;
+        return chart_of(set, *ticks, drawn, rate);
+      });
   set_top(panel);
   add_keys(panel, inks_of(drawn));
   return panel;
+}
+
+Panel service_panel(const Report& report, const std::string& service,
+                    std::span<const Drawn<ServiceTick>> drawn, bool rate) {
+  return ticks_panel(report, drawn, rate, [&service](const Record& record) {
+    const ServiceRecord* const found = find_service(record, service);
+    return found == nullptr ? nullptr : &found->ticks;
+  });
 }
 
 std::vector<std::string> charted_services(const Report& report) {
@@ -261,24 +281,21 @@ void set_decades(Panel& panel) {
 Panel latency_panel(const Report& report) {
   constexpr std::array<const char*, 3> kNames = {"p50", "p99", "p99.9"};
   constexpr std::array<const char*, 3> kInks = {"low", "high", "highest"};
-  Panel panel;
-  const std::vector<std::string> names = labels(report);
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    const RunSet& set = report.sets[i];
-    if (set.records.empty() || set.records.front().clients.empty()) continue;
-    Panel::Figure figure{names[i], empty_chart(set)};
-    for (std::size_t j = kNames.size(); j-- > 0;) {  // The highest is drawn first.
-      std::vector<double> values;
-      for (const LatencySketch& sketch : set.records.front().clients.front().latency_ticks) {
-        values.push_back(latency_of(sketch, latency_series()[j]));
-      }
-      values = text::reduced(values, kMostMeans, text::Reduction::greatest);
-      if (is_drawn(values)) {
-        figure.chart.series.push_back({kNames[j], kInks[j], text::Shape::line, std::move(values)});
-      }
-    }
-    panel.figures.push_back(std::move(figure));
-  }
+  Panel panel =
+      panel_of(report, [&](const RunSet& set, const Record& record) -> std::optional<text::Chart> {
+        if (record.clients.empty()) return std::nullopt;
+        text::Chart chart = empty_chart(set);
+        for (std::size_t j = kNames.size(); j-- > 0;) {  // The highest is drawn first.
+          std::vector<double> values;
+          for (const LatencySketch& sketch : record.clients.front().latency_ticks) {
+            values.push_back(latency_of(sketch, latency_series()[j]));
+          }
+          values = text::reduced(values, kMostMeans, text::Reduction::greatest);
+          if (!is_drawn(values)) continue;
+          chart.series.push_back({kNames[j], kInks[j], text::Shape::line, std::move(values)});
+        }
+        return chart;
+      });
   set_decades(panel);
   add_keys(panel, kInks);
   return panel;
@@ -288,17 +305,9 @@ Panel latency_panel(const Report& report) {
 template <typename Tick, typename Group>
 Panel group_panel(const Report& report, std::vector<Group> Record::*groups,
                   std::span<const Drawn<Tick>> drawn) {
-  Panel panel;
-  const std::vector<std::string> names = labels(report);
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    const RunSet& set = report.sets[i];
-    if (set.records.empty() || (set.records.front().*groups).empty()) continue;
-    const std::vector<Tick>& ticks = (set.records.front().*groups).front().ticks;
-    panel.figures.push_back({names[i], chart_of(set, ticks, drawn, false)});
-  }
-  set_top(panel);
-  add_keys(panel, inks_of(drawn));
-  return panel;
+  return ticks_panel(report, drawn, false, [groups](const Record& record) {
+    return (record.*groups).empty() ? nullptr : &(record.*groups).front().ticks;
+  });
 }
 
 Panel budget_panel(const Report& report) {

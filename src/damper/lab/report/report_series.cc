@@ -6,54 +6,44 @@
 namespace damper::lab {
 namespace {
 
-template <auto field>
-double service_field(const ServiceTick& tick) {
-  return tick.*field;
-}
-
-template <auto field>
-double clients_field(const ClientsTick& tick) {
-  return tick.*field;
+template <auto member, class Tick>
+double field(const Tick& tick) {
+  return tick.*member;
 }
 
 constexpr auto kService = std::to_array<TickSeries<ServiceTick>>({
-    {"first_tries", service_field<&ServiceTick::first_tries>},
-    {"retries", service_field<&ServiceTick::retries>},
-    {"hedges", service_field<&ServiceTick::hedges>},
-    {"served", service_field<&ServiceTick::served>},
-    {"good", service_field<&ServiceTick::good>},
-    {"refused", service_field<&ServiceTick::refused>},
-    {"failed", service_field<&ServiceTick::failed>},
-    {"queued", service_field<&ServiceTick::queued>},
-    {"working", service_field<&ServiceTick::working>},
-    {"limit", service_field<&ServiceTick::limit>},
+    {"first_tries", field<&ServiceTick::first_tries>},
+    {"retries", field<&ServiceTick::retries>},
+    {"hedges", field<&ServiceTick::hedges>},
+    {"served", field<&ServiceTick::served>},
+    {"good", field<&ServiceTick::good>},
+    {"refused", field<&ServiceTick::refused>},
+    {"failed", field<&ServiceTick::failed>},
+    {"queued", field<&ServiceTick::queued>},
+    {"working", field<&ServiceTick::working>},
+    {"limit", field<&ServiceTick::limit>},
 });
 
 constexpr auto kClients = std::to_array<TickSeries<ClientsTick>>({
-    {"requests", clients_field<&ClientsTick::requests>},
-    {"attempts", clients_field<&ClientsTick::attempts>},
-    {"succeeded", clients_field<&ClientsTick::succeeded>},
-    {"failed", clients_field<&ClientsTick::failed>},
-    {"in_flight", clients_field<&ClientsTick::in_flight>},
-    {"budget", clients_field<&ClientsTick::budget>},
+    {"requests", field<&ClientsTick::requests>},
+    {"attempts", field<&ClientsTick::attempts>},
+    {"succeeded", field<&ClientsTick::succeeded>},
+    {"failed", field<&ClientsTick::failed>},
+    {"in_flight", field<&ClientsTick::in_flight>},
+    {"budget", field<&ClientsTick::budget>},
 });
 
-template <auto field>
-double controllers_field(const ControllersTick& tick) {
-  return tick.*field;
-}
-
 constexpr auto kControllers = std::to_array<TickSeries<ControllersTick>>({
-    {"events", controllers_field<&ControllersTick::events>},
-    {"runs", controllers_field<&ControllersTick::runs>},
-    {"retries", controllers_field<&ControllersTick::retries>},
-    {"succeeded", controllers_field<&ControllersTick::succeeded>},
-    {"failed", controllers_field<&ControllersTick::failed>},
-    {"waiting", controllers_field<&ControllersTick::waiting>},
-    {"failing", controllers_field<&ControllersTick::failing>},
-    {"running", controllers_field<&ControllersTick::running>},
-    {"parked", controllers_field<&ControllersTick::parked>},
-    {"budget", controllers_field<&ControllersTick::budget>},
+    {"events", field<&ControllersTick::events>},
+    {"runs", field<&ControllersTick::runs>},
+    {"retries", field<&ControllersTick::retries>},
+    {"succeeded", field<&ControllersTick::succeeded>},
+    {"failed", field<&ControllersTick::failed>},
+    {"waiting", field<&ControllersTick::waiting>},
+    {"failing", field<&ControllersTick::failing>},
+    {"running", field<&ControllersTick::running>},
+    {"parked", field<&ControllersTick::parked>},
+    {"budget", field<&ControllersTick::budget>},
 });
 
 constexpr auto kLatency = std::to_array<LatencySeries>({

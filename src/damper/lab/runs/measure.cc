@@ -50,6 +50,36 @@ const ControllersRecord* controllers(const Record& record) {
   return record.controllers.empty() ? nullptr : &record.controllers.front();
 }
 
+// Functions of the first clients, the service or the first controllers as measures of a run.
+template <auto of>
+double of_clients(const Scenario&, const Record& record) {
+  return record.clients.empty() ? kNone : of(record.clients.front());
+}
+template <auto of>
+double of_service(const Scenario& scenario, const Record& record) {
+  const ServiceRecord* const at = service(scenario, record);
+  return at == nullptr ? kNone : of(*at);
+}
+template <auto of>
+double of_controllers(const Scenario&, const Record& record) {
+  return record.controllers.empty() ? kNone : of(record.controllers.front());
+}
+
+template <std::int32_t hundredths>
+double milliseconds(const LatencySketch& latency) {
+  const auto found = latency.quantile(Percent::from_hundredths(hundredths));
+  return found ? static_cast<double>(found->count()) / 1e6 : kNone;
+}
+double deepest(const ServiceRecord& of) {
+  std::uint32_t most = 0;
+  for (const ServiceTick& tick : of.ticks) most = std::max(most, tick.queued);
+  return most;
+}
+template <std::uint32_t ControllersTick::*level>
+double last_level(const ControllersRecord& group) {
+  return group.ticks.empty() ? kNone : group.ticks.back().*level;
+}
+
 // The service that the first controllers call.
 const ServiceRecord* controlled_service(const Scenario& scenario, const Record& record) {
   if (scenario.controllers.empty()) return nullptr;
@@ -72,20 +102,10 @@ std::optional<Duration> last_fault_end(const Scenario& scenario) {
   return last;
 }
 
-// How many buckets make such a time; at least one.
+// The number of buckets in `time`; at least one.
 std::size_t buckets_of(Duration time, const Record& record) {
   if (record.bucket <= Duration{0}) return 1;
   return static_cast<std::size_t>(std::max<std::int64_t>(time / record.bucket, 1));
-}
-
-double attempts_per_request(const Scenario&, const Record& record) {
-  const ClientsRecord* const group = clients(record);
-  return group == nullptr ? kNone : ratio(group->attempts, group->requests);
-}
-
-double attempts_per_request_in_fault(const Scenario&, const Record& record) {
-  const ClientsRecord* const group = clients(record);
-  return group == nullptr ? kNone : ratio(group->attempts_in_fault, group->requests_in_fault);
 }
 
 double attempts_at_bottom(const Scenario& scenario, const Record& record) {
@@ -93,17 +113,6 @@ double attempts_at_bottom(const Scenario& scenario, const Record& record) {
   std::uint64_t requests = 0;
   for (const ClientsRecord& group : record.clients) requests += group.requests;
   return bottom ? ratio(record.services[*bottom].attempts, requests) : kNone;
-}
-
-double success(const Scenario&, const Record& record) {
-  const ClientsRecord* const group = clients(record);
-  if (group == nullptr) return kNone;
-  return percent(group->succeeded, group->succeeded + group->failed);
-}
-
-double failed(const Scenario&, const Record& record) {
-  const ClientsRecord* const group = clients(record);
-  return group == nullptr ? kNone : percent(group->failed, group->requests);
 }
 
 double goodput_at_end(const Scenario& scenario, const Record& record) {
@@ -115,7 +124,7 @@ double goodput_at_end(const Scenario& scenario, const Record& record) {
     offered += group->ticks[i].requests;
     succeeded += group->ticks[i].succeeded;
   }
-  // A closed loop offers nothing while all its clients wait; an open one that is over, nothing.
+  // A closed loop offers nothing while all its clients wait.
   const bool closed = !scenario.clients.empty() && scenario.clients.front().loop == Loop::closed;
   if (offered == 0 && closed && !group->ticks.empty()) offered = group->ticks.back().in_flight;
   return std::min(percent(succeeded, offered), 100.0);  // In this order, NaN stays.
@@ -128,8 +137,8 @@ double collapsed(const Scenario& scenario, const Record& record) {
   return goodput_at_end(scenario, record) < 50 ? 1 : 0;
 }
 
-// Whether 99 % of what was offered in buckets [first, last) succeeded. What is still under way is
-// not missed as long as it is no more than `normal`.
+// Whether 99 % of the requests offered in buckets [first, last) succeeded. Requests in flight count
+// as successes if there are at most `normal`.
 bool is_good(std::span<const ClientsTick> ticks, std::size_t first, std::size_t last,
              std::int64_t normal) {
   std::int64_t offered = 0;
@@ -144,7 +153,7 @@ bool is_good(std::span<const ClientsTick> ticks, std::size_t first, std::size_t 
   return good * 100 >= offered * 99;
 }
 
-// Of controllers: until at most 1 % of the healthy keys have failed and not run well since.
+// For controllers: until at most 1 % of the healthy keys are failing.
 double settled_after(const Scenario& scenario, const Record& record, Duration over) {
   const ControllersRecord* const group = controllers(record);
   if (group == nullptr || scenario.controllers.empty()) return kNone;
@@ -168,9 +177,9 @@ double back_after(const Scenario& scenario, const Record& record) {
   if (!over) return 0;
   if (*over >= record.length) return kNone;
   if (group == nullptr) return settled_after(scenario, record, *over);
-  Duration calm = record.length;  // How long nothing was wrong at first.
+  Duration calm = record.length;  // The time before the first fault.
   for (const FaultSpec& fault : scenario.faults) calm = std::min(calm, fault.at);
-  std::int64_t normal = 0;  // Twice as many under way as before the first fault.
+  std::int64_t normal = 0;  // Twice the most in flight before the first fault.
   const auto healthy = static_cast<std::size_t>(std::max(calm, Duration{0}) / record.bucket);
   for (std::size_t i = 0; i < std::min(healthy, group->ticks.size()); ++i) {
     normal = std::max<std::int64_t>(normal, std::int64_t{2} * group->ticks[i].in_flight);
@@ -188,7 +197,7 @@ double back_after(const Scenario& scenario, const Record& record) {
   return seconds(record.bucket * static_cast<std::int64_t>(back - start));
 }
 
-// The most that such a count was in 100 ms; of longer buckets, the share of 100 ms.
+// The maximum of `count` in 100 ms; of longer buckets, the share of 100 ms.
 template <typename Count>
 double tallest(const Scenario& scenario, const Record& record, Count count) {
   const ServiceRecord* const at = service(scenario, record);
@@ -229,75 +238,19 @@ double arrivals_at_end(const Scenario& scenario, const Record& record) {
   return static_cast<double>(sum) / seconds(record.bucket * buckets);
 }
 
-double wasted(const Scenario& scenario, const Record& record) {
-  const ServiceRecord* const at = service(scenario, record);
-  return at == nullptr ? kNone : percent(at->served - std::min(at->good, at->served), at->served);
-}
-
-double refused(const Scenario& scenario, const Record& record) {
-  const ServiceRecord* const at = service(scenario, record);
-  return at == nullptr ? kNone : percent(at->refused, at->attempts);
-}
-
-double deepest_queue(const Scenario& scenario, const Record& record) {
-  const ServiceRecord* const at = service(scenario, record);
-  if (at == nullptr) return kNone;
-  std::uint32_t most = 0;
-  for (const ServiceTick& tick : at->ticks) most = std::max(most, tick.queued);
-  return most;
-}
-
-double hedges(const Scenario& scenario, const Record& record) {
-  const ServiceRecord* const at = service(scenario, record);
-  return at == nullptr ? kNone : percent(at->hedges, at->first_tries);
-}
-
-template <std::int32_t hundredths>
-double latency(const Scenario&, const Record& record) {
-  const ClientsRecord* const group = clients(record);
-  if (group == nullptr) return kNone;
-  const auto found = group->latency.quantile(Percent::from_hundredths(hundredths));
-  return found ? static_cast<double>(found->count()) / 1e6 : kNone;
-}
-
-template <std::int64_t milliseconds>
+template <std::int64_t limit_ms>
 double over(const Scenario&, const Record& record) {
   const ClientsRecord* const group = clients(record);
   if (group == nullptr || group->latency.count() == 0) return kNone;
-  // The largest share, in hundredths of a percent, that did not take longer; -1 when all did.
+  // The largest share, in hundredths of a percent, at most `limit_ms`; -1: none.
   std::int32_t low = -1;
   std::int32_t high = Percent::kDenominator + 1;
   while (high - low > 1) {
     const std::int32_t middle = low + (high - low) / 2;
     const Duration took = *group->latency.quantile(Percent::from_hundredths(middle));
-    (took <= std::chrono::milliseconds(milliseconds) ? low : high) = middle;
+    (took <= std::chrono::milliseconds(limit_ms) ? low : high) = middle;
   }
   return (Percent::kDenominator - std::max(low, 0)) / 100.0;
-}
-
-double requests(const Scenario&, const Record& record) {
-  const ClientsRecord* const group = clients(record);
-  return group == nullptr ? kNone : static_cast<double>(group->requests);
-}
-
-double attempts(const Scenario&, const Record& record) {
-  const ClientsRecord* const group = clients(record);
-  return group == nullptr ? kNone : static_cast<double>(group->attempts);
-}
-
-double runs_per_event(const Scenario&, const Record& record) {
-  const ControllersRecord* const group = controllers(record);
-  return group == nullptr ? kNone : ratio(group->runs, group->events);
-}
-
-double runs_per_event_in_fault(const Scenario&, const Record& record) {
-  const ControllersRecord* const group = controllers(record);
-  return group == nullptr ? kNone : ratio(group->runs_in_fault, group->events_in_fault);
-}
-
-double retried_runs(const Scenario&, const Record& record) {
-  const ControllersRecord* const group = controllers(record);
-  return group == nullptr ? kNone : percent(group->retries, group->runs);
 }
 
 bool is_in_fault(const Scenario& scenario, Duration from, Duration to) {
@@ -305,7 +258,7 @@ bool is_in_fault(const Scenario& scenario, Duration from, Duration to) {
       scenario.faults, [&](const FaultSpec& fault) { return fault.at < to && fault.end() > from; });
 }
 
-// Attempts a second in the 100 ms that touch a fault: the mean, and the most.
+// Attempts per second in windows of 100 ms during faults: mean and maximum.
 struct LoadInFault {
   double mean = kNone;
   double most = kNone;
@@ -342,31 +295,20 @@ double peak_in_fault(const Scenario& scenario, const Record& record) {
   return find_load_in_fault(scenario, record).most;
 }
 
-template <LatencySketch ControllersRecord::*sketch>
-double keys_p99(const Scenario&, const Record& record) {
-  const ControllersRecord* const group = controllers(record);
-  if (group == nullptr) return kNone;
-  const auto found = (group->*sketch).quantile(Percent(99));
-  return found ? static_cast<double>(found->count()) / 1e6 : kNone;
-}
-
-template <std::uint32_t ControllersTick::*level>
-double level_at_end(const Scenario&, const Record& record) {
-  const ControllersRecord* const group = controllers(record);
-  if (group == nullptr || group->ticks.empty()) return kNone;
-  return group->ticks.back().*level;
-}
-
-double last_end(const Scenario&, const Record& record) { return seconds(record.last_end); }
-
 constexpr auto kMeasures = std::to_array<Measure>({
-    {"attempts_per_request", "", "Attempts sent for each request", true, attempts_per_request},
+    {"attempts_per_request", "", "Attempts sent for each request", true,
+     of_clients<[](const ClientsRecord& of) { return ratio(of.attempts, of.requests); }>},
     {"attempts_per_request_in_fault", "",
      "Attempts sent for each request that started while a fault was on", true,
-     attempts_per_request_in_fault},
+     of_clients<[](const ClientsRecord& of) {
+       return ratio(of.attempts_in_fault, of.requests_in_fault);
+     }>},
     {"attempts_at_bottom", "", "Attempts that reached the end of the chain for each request", true,
      attempts_at_bottom},
-    {"success", "%", "Requests that succeeded, of those that are over", false, success},
+    {"success", "%", "Requests that succeeded, of those that are over", false,
+     of_clients<[](const ClientsRecord& of) {
+       return percent(of.succeeded, of.succeeded + of.failed);
+     }>},
     {"goodput_at_end", "%", "Successes in the last tenth of the run, by what was offered in it",
      false, goodput_at_end},
     {"collapsed", "", "Runs that were down at the end though every fault was over", true,
@@ -381,38 +323,54 @@ constexpr auto kMeasures = std::to_array<Measure>({
      tallest_attempts},
     {"arrivals_at_end", "/s", "Attempts that reached the service in the last tenth of the run",
      true, arrivals_at_end},
-    {"wasted", "%", "What the service served that was an error, or wanted no more", true, wasted},
-    {"refused", "%", "Attempts that queue or limit of the service turned away", true, refused},
-    {"deepest_queue", "", "Most requests that waited at the service", true, deepest_queue},
-    {"hedges", "%", "Hedges that reached the service, by first try", true, hedges},
-    {"p50", "ms", "Half of the successful requests took no longer", true, latency<5000>},
-    {"p99", "ms", "99 % of the successful requests took no longer", true, latency<9900>},
-    {"p999", "ms", "99.9 % of the successful requests took no longer", true, latency<9990>},
+    {"wasted", "%", "What the service served that was an error, or wanted no more", true,
+     of_service<[](const ServiceRecord& of) {
+       return percent(of.served - std::min(of.good, of.served), of.served);
+     }>},
+    {"refused", "%", "Attempts that queue or limit of the service turned away", true,
+     of_service<[](const ServiceRecord& of) { return percent(of.refused, of.attempts); }>},
+    {"deepest_queue", "", "Most requests that waited at the service", true, of_service<deepest>},
+    {"hedges", "%", "Hedges that reached the service, by first try", true,
+     of_service<[](const ServiceRecord& of) { return percent(of.hedges, of.first_tries); }>},
+    {"p50", "ms", "Half of the successful requests took no longer", true,
+     of_clients<[](const ClientsRecord& of) { return milliseconds<5000>(of.latency); }>},
+    {"p99", "ms", "99 % of the successful requests took no longer", true,
+     of_clients<[](const ClientsRecord& of) { return milliseconds<9900>(of.latency); }>},
+    {"p999", "ms", "99.9 % of the successful requests took no longer", true,
+     of_clients<[](const ClientsRecord& of) { return milliseconds<9990>(of.latency); }>},
     {"over_half_second", "%", "Successful requests that took over 500 ms", true, over<500>},
     {"over_second", "%", "Successful requests that took over 1 s", true, over<1000>},
-    {"requests", "", "Requests of the clients", false, requests},
-    {"attempts", "", "Attempts of the clients", true, attempts},
-    {"failed", "%", "Requests that ended without success, of all", true, failed},
-    {"last_end", "s", "Until the last request was over", true, last_end},
-    {"runs_per_event", "", "Runs that controllers started for each event", true, runs_per_event},
+    {"requests", "", "Requests of the clients", false,
+     of_clients<[](const ClientsRecord& of) { return static_cast<double>(of.requests); }>},
+    {"attempts", "", "Attempts of the clients", true,
+     of_clients<[](const ClientsRecord& of) { return static_cast<double>(of.attempts); }>},
+    {"failed", "%", "Requests that ended without success, of all", true,
+     of_clients<[](const ClientsRecord& of) { return percent(of.failed, of.requests); }>},
+    {"last_end", "s", "Until the last request was over", true,
+     [](const Scenario&, const Record& record) { return seconds(record.last_end); }},
+    {"runs_per_event", "", "Runs that controllers started for each event", true,
+     of_controllers<[](const ControllersRecord& of) { return ratio(of.runs, of.events); }>},
     {"runs_per_event_in_fault", "",
      "Runs that controllers started while a fault was on for each event that came then", true,
-     runs_per_event_in_fault},
-    {"retried_runs", "%", "Runs of controllers that were retries", true, retried_runs},
+     of_controllers<[](const ControllersRecord& of) {
+       return ratio(of.runs_in_fault, of.events_in_fault);
+     }>},
+    {"retried_runs", "%", "Runs of controllers that were retries", true,
+     of_controllers<[](const ControllersRecord& of) { return percent(of.retries, of.runs); }>},
     {"load_in_fault", "/s", "Attempts that reached the controllers' service while a fault was on",
      true, load_in_fault},
     {"peak_in_fault", "/s", "The same in the busiest 100 ms", true, peak_in_fault},
     {"queued_p99", "ms", "99 % of the runs of healthy keys waited no longer for a worker", true,
-     keys_p99<&ControllersRecord::queued>},
+     of_controllers<[](const ControllersRecord& of) { return milliseconds<9900>(of.queued); }>},
     {"settled_p99", "ms",
      "99 % of the events of healthy keys were followed by a successful run no later", true,
-     keys_p99<&ControllersRecord::settled>},
+     of_controllers<[](const ControllersRecord& of) { return milliseconds<9900>(of.settled); }>},
     {"failing_at_end", "", "Healthy keys whose last run had failed, at the end", true,
-     level_at_end<&ControllersTick::failing>},
+     of_controllers<last_level<&ControllersTick::failing>>},
     {"backlog_at_end", "", "Keys that waited for a worker or for their time, at the end", true,
-     level_at_end<&ControllersTick::waiting>},
+     of_controllers<last_level<&ControllersTick::waiting>>},
     {"parked_at_end", "", "Keys that controllers had given up, at the end", true,
-     level_at_end<&ControllersTick::parked>},
+     of_controllers<last_level<&ControllersTick::parked>>},
 });
 
 }  // namespace
