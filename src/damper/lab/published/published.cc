@@ -18,7 +18,7 @@ bool has_text(std::string_view text, std::string_view part) {
                      [](char a, char b) { return lower(a) == lower(b); }) != text.end();
 }
 
-// The studies and rows that are asked for.
+// The studies and rows that options.only selects.
 std::vector<Study> chosen_studies(const ReproduceOptions& options) {
   std::vector<Study> chosen;
   for (Study& study : all_studies()) {

@@ -10,7 +10,7 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t kRuns = 400;  // as theirs
 
-// What the article's own simulator says, in the mean of 400 runs.
+// The numbers of the article's own simulator: means of 400 runs.
 struct Point {
   std::string_view strategy;
   std::int32_t clients;
@@ -26,8 +26,8 @@ constexpr Point kPoints[] = {
 };
 
 // The article's decorrelated jitter is min(cap, U(base, 3 * previous)): many of its delays are the
-// cap itself. Ours bounds the interval before the draw, so that none is (trap J2), and those who
-// come that far wait for less. This cap is fitted: with it the last one is done when the article's
+// cap itself. Ours bounds the interval before the draw, so that none is (trap J2), and clients
+// at the cap wait for less. This cap is fitted: with it the last client is done when the article's
 // is.
 constexpr Duration kLongerCap = 2500ms;
 bool reaches_cap(const Point& point) {
@@ -74,8 +74,7 @@ std::vector<Study> backoff_studies() {
     contrast.row.judged = false;
     time.note =
         "a delay of ours is never the cap itself, as many of theirs are; the cap of 2.5 s instead "
-        "of "
-        "2 s is fitted, so that the last client is done when theirs is";
+        "of 2 s is fitted, so that the last client is done when theirs is";
     policy_of(raised, "row").call.backoff.cap = kLongerCap;
     all.push_back(study_of_point(point, std::move(raised)));
     all.back().of += ", max_interval 2.5s";

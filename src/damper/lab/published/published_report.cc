@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kWidth = 100;
 
-// What a row says, by column.
+// The text of a row, by column.
 std::vector<std::string> cells_of(const ReproducedRow& each) {
   const PublishedRow& row = each.row;
   const auto number = [&row](double value) { return number_text(row, value); };

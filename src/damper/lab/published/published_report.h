@@ -13,7 +13,7 @@ namespace damper::lab {
 // function of the reproduction alone.
 
 // The rows under their results, with the source: theirs, ours, the 95 % interval, what is accepted,
-// and whether ours is; then how many are. Those that are not say how they were made.
+// and whether ours is; then how many are. Rows out of tolerance have a line about their runs.
 void print_text(std::ostream& out, const Reproduction& reproduction, text::ReportStyle style);
 
 // The same table in Markdown, for docs/guide/published.md.

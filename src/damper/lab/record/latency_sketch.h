@@ -17,8 +17,9 @@ namespace damper::lab {
 // Why: base/histogram.h is shared by threads and forgets: 58 KiB. A run has one thread and wants
 // hundreds of these, one for each second and series, which forget nothing.
 // Model: that histogram's buckets, log-linear, but only those from the least to the greatest in
-// use: latencies between 1 and 100 ms take 2 KiB, all that there are 8 KiB. Sum, least and greatest
-// are kept apart, exactly. Invariants:
+// use: latencies between 1 and 100 ms take 2 KiB, the full range 8 KiB. Sum, minimum and maximum
+// are exact.
+// Invariants:
 //   (1) A quantile differs by at most 1.6 % from the latency of that rank, up to 137 s; anything
 //       longer counts as 137 s. It is never under min() nor over max().
 //   (2) count, mean, min and max are exact, up to the rounding of the mean.

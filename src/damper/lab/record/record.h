@@ -12,13 +12,13 @@
 
 namespace damper::lab {
 
-// What a run has counted: the same definitions for every policy.
+// The counts of a run, with the same definitions for every policy.
 //
 // A *request* is one operation of a client, or one call of a service to another; an *attempt* is
-// one time that it is sent. First tries and attempts are counted apart. Throughput is what servers
-// have finished; goodput is what was still wanted when it came.
-// Of controllers, a *run* is one time that a key is worked on: one request, of one attempt. A run
-// of a key that failed the last time is a retry, and arrives as one.
+// one transmission of it. Throughput is what servers have finished; goodput is the part of it that
+// its caller still wanted.
+// A *run* of a controller is one time that a key is worked on: one request, of one attempt. A run
+// is a retry if the last run of its key failed.
 
 // One bucket of time at a service. Counts are of the bucket, levels are those at its end.
 struct ServiceTick {
@@ -93,8 +93,8 @@ struct ControllersRecord {
   std::uint64_t retries = 0;
   std::uint64_t succeeded = 0;
   std::uint64_t failed = 0;
-  std::uint64_t events_in_fault = 0;  // that came while a fault was on
-  std::uint64_t runs_in_fault = 0;    // that started then
+  std::uint64_t events_in_fault = 0;  // while a fault was on
+  std::uint64_t runs_in_fault = 0;    // started while a fault was on
   LatencySketch queued;               // of healthy keys: how long a key that was due had no worker
   LatencySketch settled;              // of healthy objects: from an event to a success that saw it
 };

@@ -64,7 +64,7 @@ void Recorder::close_bucket() {
     ++at_;
     bucket_end_ = add(bucket_end_, record_.bucket);
   } else {
-    bucket_end_ = kNever;  // What happens at the very end counts in the last.
+    bucket_end_ = kNever;  // Events at the very end count in the last bucket.
   }
 }
 

@@ -12,7 +12,7 @@
 
 namespace damper::lab {
 
-// What a recorder reads at the end of each bucket.
+// A GaugeSource fills in the levels at the end of each bucket.
 class GaugeSource {
  public:
   virtual void read(std::size_t service, ServiceTick& tick) = 0;
@@ -25,13 +25,13 @@ class GaugeSource {
 
 // A Recorder fills the Record of a run: counts as they happen, levels at the end of each bucket.
 //
-// Thread safety: none. Cost: no allocation after construction, but for latencies never seen before.
+// Thread safety: none. Cost: no allocation after construction, except for new latency buckets.
 class Recorder {
  public:
   Recorder(const Scenario& scenario, std::uint64_t seed, bool latency_over_time,
            GaugeSource& gauges);
 
-  // The time is `now`: buckets that are over get their levels. Before anything that happens then.
+  // Advances to `now`, and reads the levels of buckets that are over. Call before each event.
   void advance(Instant now) {
     while (now >= bucket_end_) close_bucket();
     now_ = now;
@@ -48,11 +48,11 @@ class Recorder {
   void on_over(std::size_t clients, Verdict verdict, Instant started);
 
   void on_event(std::size_t controllers, bool in_fault);
-  // A controller starts to work on a key; `queued` unless the key is a broken one.
+  // A controller starts a run; `queued` is empty for a broken key.
   void on_run(std::size_t controllers, bool retry, bool in_fault, std::optional<Duration> queued);
   void on_run_over(std::size_t controllers, bool succeeded, std::optional<Duration> settled);
 
-  // The run is over at `end`, perhaps early; what is under way is unfinished. Once.
+  // Ends the run, perhaps early; requests in flight are unfinished. Call once.
   [[nodiscard]] Record finish(Instant end);
   [[nodiscard]] Record& record() noexcept { return record_; }
 

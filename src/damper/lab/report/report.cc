@@ -32,7 +32,7 @@ std::vector<std::string> made_unique(std::vector<std::string> names) {
   return names;
 }
 
-// Four significant digits, so that a broken bound looks broken.
+// Four significant digits, so that a broken bound is visible.
 std::string precise(double number) {
   const std::string text = text::for_people(number);
   return std::abs(number) < 1000 && text.find('.') != std::string::npos
@@ -40,7 +40,7 @@ std::string precise(double number) {
              : text;
 }
 
-// Two significant digits: more would say that the interval is known better than it is.
+// Two significant digits: the interval itself is an estimate.
 std::string two_digits(double number) {
   double power = 1;
   while (number / power >= 100) power *= 10;
@@ -74,12 +74,12 @@ std::string bounds_text(const Expectation& expectation, std::string_view unit) {
 }
 
 bool keeps(const Expectation& expectation, double value) {
-  // What is not a number is neither over a bound nor under it.
+  // NaN keeps no bound.
   return (!expectation.at_least || value >= *expectation.at_least) &&
          (!expectation.at_most || value <= *expectation.at_most);
 }
 
-// The mean, or nothing that is a number.
+// The mean, or NaN.
 double mean_of(const Measure& measure, const RunSet& set) {
   const Summary summary = summarize(measure, set);
   return summary.n() == 0 ? std::nan("") : summary.mean();
@@ -88,7 +88,7 @@ double mean_of(const Measure& measure, const RunSet& set) {
 bool says_something(const Measure& measure, const RunSet& set) {
   const Summary summary = summarize(measure, set);
   if (summary.n() == 0) return false;
-  // To be back at once and not to collapse is news, after a fault.
+  // After a fault, 0 is worth showing.
   if (measure.name == "back_after" || measure.name == "collapsed") {
     return !set.scenario.faults.empty();
   }

@@ -29,39 +29,39 @@ struct Report {
   std::string title{};
   std::string about{};
   std::vector<RunSet> sets{};
-  std::string command{};     // what to type for the same report
+  std::string command{};     // the command line that gives it
   std::string version{};     // of damper
-  bool interrupted = false;  // then fewer runs are there than were asked for
+  bool interrupted = false;  // fewer runs were made than asked_runs
   int asked_runs = 0;        // of all sets together
 };
 
-// What the columns are called: the variants, or the scenarios when they differ, or the policies
+// The names of the columns: the variants, or the scenarios when they differ, or the policies
 // when one scenario ran under several. No two are the same, and none is empty.
 [[nodiscard]] std::vector<std::string> labels(const Report& report);
 
-// A measure over the runs of a set. A run that cannot say it is left out.
+// A measure over the runs of a set, without those in which it is undefined.
 [[nodiscard]] Summary summarize(const Measure& measure, const RunSet& set);
 
-// How many runs of the set collapsed, of those that can say it.
+// The runs of the set that collapsed, of those in which that is defined.
 [[nodiscard]] Proportion collapsed_runs(const RunSet& set);
 
 // How the requests of the first clients ended, all runs together.
 [[nodiscard]] std::array<std::uint64_t, kVerdictNames.size()> verdicts_of(const RunSet& set);
 
-// The measures that say something here: at least one set has a number other than 0, or there was a
-// fault to come back from, or a promise is about them. attempts_at_bottom only where services call
+// The measures worth showing: a set has a number other than 0, there was a fault to recover from,
+// or a promise is about them. attempts_at_bottom only where services call
 // services.
 [[nodiscard]] std::vector<const Measure*> shown_measures(const Report& report);
 
 // "3.99", or with several runs "3.99 ±0.02": half the 95 % interval of the mean. Of `collapsed`:
-// "no", "yes", or "0.74 (0.73 to 0.75)" with Wilson's interval. "-" when no run could say it.
+// "no", "yes", or "0.74 (0.73 to 0.75)" with Wilson's interval. "-": undefined in all runs.
 [[nodiscard]] std::string summary_text(const Measure& measure, const RunSet& set);
 
-// A Promise is an expectation that has been looked at.
+// A Promise is a checked expectation.
 struct Promise {
   std::string sentence;
   bool held = false;
-  bool checked = true;  // Not when the variant that it compares with is not there: it is held then.
+  bool checked = true;  // false: the variant that it compares with was not run
 };
 
 // Every expectation of every set, by the mean over its runs. What is not a number keeps no bound.

@@ -9,13 +9,11 @@
 
 namespace damper::lab {
 
-// A Panel is one thing that people look at, as a chart for each set of the report, all on the same
-// axes, so that they can be compared.
+// A Panel is one quantity as a chart for each set of the report, all on the same axes.
 //
-// Model: charts are of each set's first run. Rates are a second; what is drawn is the greatest of a
-// group of buckets for what hurts by its peaks (queues, latency, arrivals in a run of at most 600
-// buckets), and else the mean of as many as make sixty points. Longer runs have a panel of their
-// peaks.
+// Model: charts are of each set's first run. Rates are per second. A point is the maximum of a
+// group of buckets for queues, latency and the arrivals of at most 600 buckets, else the mean, of
+// as many as make sixty points. Longer runs have a panel of their peaks.
 struct Panel {
   struct Key {
     std::string ink;

@@ -136,7 +136,7 @@ void print_charts(std::ostream& out, const std::vector<Charted>& charts,
   for (const Charted& chart : charts) print_service(out, chart, top, top_served, paint);
 }
 
-// The keys of the first controllers whose last run failed: who waits, and for how long.
+// The keys of the first controllers whose last run failed, over time.
 void print_keys(std::ostream& out, const Report& report, const text::Painter& paint) {
   const std::vector<std::string> names = labels(report);
   std::string group;

@@ -39,7 +39,7 @@ std::optional<double> rate_of(const ControllersSpec& controllers) {
   return controllers.count * rate;
 }
 
-// Who sends how much to whom, and what the linter is told about it.
+// Computes the load of each service, and the facts for the linter.
 class Survey {
  public:
   explicit Survey(const Scenario& scenario)

@@ -8,21 +8,21 @@
 
 namespace damper::lab {
 
-// What the linter (policy/lint.h) should know about a scenario: a route for each service that
-// somebody calls, with the policy that its callers have and the facts that the world says.
+// A scenario as the linter (policy/lint) sees it: a route for each called service, with the policy
+// of its callers and facts computed from the scenario.
 //
-// Why: the linter's algebra needs numbers that nobody has at hand when he writes a policy. A
-// scenario has them all, so that `damper check` and the lab can be held against each other.
+// Why: the linter's algebra needs numbers that authors of a policy seldom have. A scenario has them
+// all, so `damper check` and the lab can be compared.
 // Model: without faults.
 //   capacity  replicas * workers / the mean time that a worker is busy with a request, the calls
 //             that it waits for included; not known when there is a worker for every request
 //   load      first tries a second: of the clients, and through the calls of services; not known
-//             when a group that leads there is a closed loop or comes once
+//             if a group that leads there has a closed loop or runs once
 //   clients   processes that call it; a service is one for each of its replicas
 //   latency   service time, both ways over the network, and the slowest of its calls, each at the
 //             same quantile; a call that is made n times at its q^(1/n); not known where requests
 //             may have to wait for a worker, since that depends on the load
-// A fact that the policy file itself says about the route is not looked at.
+// Facts in the policy file itself are ignored.
 // REQUIRES: !find_error(scenario).
 [[nodiscard]] std::vector<policy::Route> facts_of(const Scenario& scenario);
 

@@ -6,11 +6,11 @@
 
 namespace damper::lab {
 
-// How sure one may be of what many runs say: a share with Wilson's interval, a mean with Student's.
+// Estimates from many runs: a share with Wilson's interval, a mean with Student's.
 //
-// Why: 50 seeds once said 0.56 where 6,450 said 0.740. A probability without its interval is a
-// rumour. The textbook's p +- 1.96 sqrt(p (1 - p) / n) says "0 to 0" after 200 runs without a
-// failure; Wilson's says 0 to 0.019.
+// Why: 50 seeds once gave 0.56 where 6,450 gave 0.740: a probability needs its interval. The
+// textbook's p +- 1.96 sqrt(p (1 - p) / n) gives "0 to 0" after 200 runs without a failure;
+// Wilson's gives 0 to 0.019.
 // Model: all intervals are at 95 %. Runs are added in a fixed order (their index), since a sum of
 // doubles depends on it in the last bit.
 // Thread safety: values. Cost: some additions.
@@ -22,7 +22,7 @@ struct Interval {
   [[nodiscard]] double width() const noexcept { return high - low; }
 };
 
-// k of n: as many runs collapsed, of so many. 0 <= k <= n.
+// k of n runs, for example those that collapsed. 0 <= k <= n.
 //
 // Invariants:
 //   (1) 0 <= low <= k / n <= high <= 1, and [0, 1] for no runs at all.

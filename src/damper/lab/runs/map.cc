@@ -28,27 +28,27 @@ struct Point {
   double trigger = 0;
 };
 
-// Plays points, and knows how far it is with all of them.
+// Plays points, and counts the progress over all of them.
 class Sweep {
  public:
   Sweep(const Scenario& scenario, const MapOptions& options)
       : scenario_(scenario), options_(options) {}
 
-  // How many runs of each point collapsed. The first run of every point comes first, then the
+  // The collapsed runs of each point. The first run of every point is played first, then the
   // second, so that an interruption leaves the whole map, with fewer runs.
   std::vector<Proportion> count(const std::vector<Point>& points) {
     enum class Ended : char { unknown, well, collapsed };
     std::vector<Ended> ended(points.size() * static_cast<std::size_t>(options_.runs));
     const std::size_t before = done_;
     planned_ += ended.size();
-    const auto tell = [&](std::size_t now, std::size_t) {
+    const auto report = [&](std::size_t now, std::size_t) {
       if (options_.on_progress) options_.on_progress(before + now, planned_);
     };
     const std::size_t done = run_parallel(
         {.count = ended.size(),
          .threads = options_.threads,
          .stop = options_.stop,
-         .on_progress = tell},
+         .on_progress = report},
         [&](std::size_t index) {
           const Point& point = points[index % points.size()];
           const Scenario world = at_point(scenario_, point.load, point.trigger);
@@ -90,8 +90,8 @@ void narrow(Sweep& sweep, Border& border) {
   }
 }
 
-// C and C / w in requests of the clients: those of the service on their way that has the least, as
-// the linter sees it. Not known when others load it as well.
+// C and C / w in requests of the clients, of the service with the least of it, as the linter
+// computes them. Unknown if there are other clients or controllers.
 void add_capacity(const Scenario& scenario, MapResult& map) {
   if (scenario.clients.size() != 1 || !scenario.controllers.empty()) return;
   const std::vector<policy::Route> routes = facts_of(scenario);
@@ -155,7 +155,7 @@ std::optional<config::Error> find_map_error(const Scenario& scenario) {
   }
   if (scenario.map.loads.empty() || scenario.map.triggers.empty()) {
     return error({},
-                 "the scenario does not say what to sweep; add map: {load: {from: 100, to: 300, "
+                 "the scenario has no sweep; add map: {load: {from: 100, to: 300, "
                  "step: 10}, trigger: [1, 2, 5, 10]}, or give --load and --trigger");
   }
   for (const double load : scenario.map.loads) {
@@ -202,7 +202,7 @@ MapResult draw_map(const Scenario& scenario, const MapOptions& options) {
     map.cells.push_back({points[i].load, points[i].trigger, counts[i]});
   }
   map.borders = find_borders(map);
-  // That of the largest trigger is looked at closely: what no trigger tips over is safe.
+  // The border of the largest trigger is narrowed: loads below it are safe.
   if (!map.borders.empty() && map.borders.back().trigger == map.triggers.back() &&
       map.borders.back().safe && map.borders.back().collapsed) {
     narrow(sweep, map.borders.back());

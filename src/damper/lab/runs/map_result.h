@@ -13,8 +13,8 @@
 
 namespace damper::lab {
 
-// A MapResult says where a system would go metastable: load against the size of the trigger, and
-// how often it was still down at the end of a run though the trigger was gone.
+// A MapResult shows where a system becomes metastable: load against the size of the trigger, and
+// the share of runs that were still down at the end though the trigger was over.
 //
 // Model: the words are those of Bronson et al., "Metastable failures in distributed systems" (HotOS
 // '21). A load is stable when no trigger tips it over, vulnerable when some does; metastable is the
@@ -23,7 +23,7 @@ namespace damper::lab {
 //   safe         nothing collapsed here, the interval's upper end is under a half, and none of the
 //                swept triggers collapsed at this load in any run
 //   vulnerable   what lies between: some runs collapsed, or none did but another trigger tips the
-//                same load, or there were too few runs to say (fewer than four)
+//                same load, or there were too few runs (fewer than four)
 //   unknown      no run was made
 enum class Region : std::uint8_t { unknown, safe, vulnerable, metastable };
 inline constexpr std::array<std::string_view, 4> kRegionNames = {"unknown", "safe", "vulnerable",

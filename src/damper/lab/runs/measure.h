@@ -13,11 +13,11 @@ namespace damper::lab {
 
 // A Measure is one number that a run is judged by: what scenarios promise, what a comparison
 // shows, what the map counts. Clients are the scenario's first group, the service is the one that
-// they (or, without clients, the first controllers) call, unless the name says otherwise.
+// they (or, without clients, the first controllers) call, unless the name names another.
 //
 // Invariants:
 //   (1) A measure is a function of the scenario and the record; it has the same bits everywhere.
-//   (2) What a run cannot say is not a number: the p99 of no successes, the end of a fault that the
+//   (2) An undefined measure is NaN: the p99 of no successes, the end of a fault that the
 //       run did not see.
 struct Measure {
   std::string_view name;
@@ -54,7 +54,7 @@ struct Measure {
 //   last_end                       s until the last request was over
 // Of the first controllers, and of the service that they call:
 //   runs_per_event                 runs, by event
-//   runs_per_event_in_fault        runs started while a fault was on, by event that came then
+//   runs_per_event_in_fault        runs started while a fault was on, by event in that time
 //   retried_runs                   % of runs whose key failed the last time
 //   load_in_fault                  attempts a second at the service while a fault was on
 //   peak_in_fault                  the same in the busiest 100 ms

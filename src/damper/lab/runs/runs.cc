@@ -29,7 +29,7 @@ std::optional<std::string> find_error(const std::vector<Scenario>& scenarios,
   for (const Scenario& scenario : scenarios) bytes += bytes_of_a_run(scenario) * options.runs;
   if (bytes <= kMostBytes) return std::nullopt;
   return std::to_string(options.runs) +
-         " runs would keep more than 4 GiB of series; ask for fewer runs, or make the scenario's "
+         " runs would keep more than 4 GiB of series; reduce --runs, or make the scenario's "
          "bucket longer";
 }
 

@@ -24,7 +24,7 @@ struct RunsOptions {
   std::function<void(std::size_t done, std::size_t of)> on_progress = {};
 };
 
-// One sentence when the records of so many runs would not fit into memory.
+// The error if the records of `runs` runs would not fit into memory.
 [[nodiscard]] std::optional<std::string> find_error(const std::vector<Scenario>& scenarios,
                                                     const RunsOptions& options);
 
@@ -36,10 +36,10 @@ struct Runs {
 // Plays each scenario with each seed, on all cores: the same seeds for every scenario, so that
 // variants are compared on the same arrivals.
 //
-// Model: the first seed of all scenarios comes first, then the second, so that an interruption
-// leaves complete comparisons: a seed that not all scenarios were played with is left out. The
-// first run of each set has everything for its charts; of the others only what numbers need is
-// kept. Invariants:
+// Model: the first seed of all scenarios is played first, then the second, so that an interruption
+// leaves complete comparisons: a seed without all scenarios is left out. The first run of each set
+// keeps the series for its charts; the others keep only their numbers.
+// Invariants:
 //   (1) The result is a function of scenarios, runs and seed: not of the threads.
 //   (2) After an interruption every set has the same seeds. With none of them, sets are empty.
 // REQUIRES: !find_error(scenarios, options).

@@ -36,18 +36,18 @@ class Crew {
     if (threads_.empty()) take_runs();
   }
 
-  // Waits until all is done or stopped, and says how far it is meanwhile.
+  // Waits until all is done or stopped, and reports the progress.
   void wait() {
     std::unique_lock lock(mutex_);
-    std::size_t told = 0;
+    std::size_t reported = 0;
     while (!is_over()) {
       over_.wait_for(lock, kPace, [this] { return is_over(); });
-      if (done_ == told || is_over()) continue;
-      told = done_;
-      tell(lock, told);
+      if (done_ == reported || is_over()) continue;
+      reported = done_;
+      report(lock, reported);
     }
     if (failure_) std::rethrow_exception(failure_);
-    tell(lock, done_);
+    report(lock, done_);
   }
 
   [[nodiscard]] std::size_t done() const { return done_; }
@@ -86,8 +86,8 @@ class Crew {
     abandoned_ = true;
   }
 
-  // Without the lock: the threads go on while the caller prints.
-  void tell(std::unique_lock<std::mutex>& lock, std::size_t done) {
+  // Without the lock: the threads continue while the caller prints.
+  void report(std::unique_lock<std::mutex>& lock, std::size_t done) {
     if (!work_.on_progress) return;
     lock.unlock();
     work_.on_progress(done, work_.count);

@@ -18,19 +18,17 @@ struct Work {
 };
 
 // run_parallel calls run(index) for every index from 0 to count - 1, on several threads, and
-// returns when they are through.
+// returns when they are done.
 //
-// Why: a map of 200 seeds at each of 400 points is the same small run 80,000 times; both cores take
-// half of it, and ^C must leave what is done.
+// Why: a map of 200 seeds at each of 400 points is 80,000 small runs. All cores share them, and ^C
+// keeps the finished ones.
 // Model: threads take the next index until there is none, or the stop flag is set. A run stores its
-// result by its index, so that who computed it, and when, leaves no mark.
+// result by its index, so that the result does not depend on the thread.
 // Invariants:
 //   (1) Returns n: the indices below n were run, each once and to its end, and no other was begun.
 //   (2) Without a stop, n is count.
-//   (3) When runs throw, the exception of the lowest index is thrown to the caller, after those
-//   that
-//       were under way have ended; no index is begun after a throw was seen. So with a fixed
-//       function it is always the same one.
+//   (3) If runs throw, the exception of the lowest index is thrown to the caller, after the runs in
+//       flight have ended; no index is begun after that. So it is always the same one.
 //   (4) Everything that the runs wrote is visible to the caller afterwards.
 // Thread safety: `run` is called by several threads at once; on_progress by the caller's alone.
 // Cost: one thread each, and a lock for each index: for runs of a millisecond or more.

@@ -23,7 +23,7 @@ class ClientGroups {
   // A source of arrivals is due.
   void on_begin(std::uint32_t group, std::uint64_t detail);
   void on_over(const Calls::Operation& request, Verdict verdict);
-  // Whether the client gives its request up after the failed attempt, whatever its policy says.
+  // Whether the client gives its request up after the failed attempt, independently of its policy.
   [[nodiscard]] bool gives_up(const Calls::Operation& request, std::uint32_t attempt);
 
   void read(std::size_t group, Instant now, ClientsTick& tick) const;

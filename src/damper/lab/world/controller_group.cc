@@ -15,7 +15,7 @@ queue::ControllerCoreOptions core_options(const ControllersSpec& spec) {
   return options;
 }
 
-// The object of a key: without coalescing the rest of it says which event it is for.
+// The object of a key. Without coalescing, the upper half is the number of the event.
 std::uint32_t object_of(std::uint64_t key) noexcept { return static_cast<std::uint32_t>(key); }
 
 }  // namespace

@@ -32,7 +32,7 @@ struct Message {
   bool has_read = false;     // the first leg of an optimistic write is over
   bool owned_above = false;  // a caller above retries it
   bool unsent_owned_above = false;
-  bool again = false;                       // sent by a controller whose key failed the last time
+  bool again = false;                       // a controller's retry of its key
   std::optional<decide::Outcome> broken{};  // the answer, whatever the service does
   admit::Criticality criticality = admit::Criticality::critical;
 

@@ -44,7 +44,7 @@ Replica::Admission Replica::on_arrival(Handle request, admit::Criticality critic
   }
   if (shed_) {
     auto pushed = shed_->push(Handle(request), criticality, deadline, now, draw);
-    // One that is too late is not told to come back.
+    // A request past its deadline gets no retry_after.
     if (pushed.verdict == Verdict::deadline_too_close) return refuse();
     if (!pushed.accepted()) return refuse(pushed.retry_after);
     if (pushed.evicted) dropped_.push_back(pushed.evicted->item);

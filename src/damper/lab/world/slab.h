@@ -12,8 +12,8 @@
 
 namespace damper::lab {
 
-// A Handle names one value in a Slab, for as long as that value is there; later it names nothing,
-// also when another value has taken the cell.
+// A Handle names one value in a Slab, until that value is erased; then it names nothing, also
+// if another value has taken the cell.
 struct Handle {
   std::uint32_t index = UINT32_MAX;
   std::uint32_t generation = 0;
@@ -27,11 +27,12 @@ struct Handle {
   friend bool operator==(Handle, Handle) = default;
 };
 
-// A Slab holds values that come and go by the million, and never moves one.
+// A Slab holds millions of short-lived values, and never moves one.
 //
-// Why: what happens later refers to a call or a message that may be over by then. A pointer would
-// dangle; a map would cost a search. Model: chunks of cells, a list of the free ones, last in
-// first out, and a generation for each cell that grows when its value goes.
+// Why: events refer to a call or a message that may be over by then. A pointer would dangle; a map
+// would cost a search.
+// Model: chunks of cells, a LIFO list of the free ones, and a generation for each cell, incremented
+// when its value is erased.
 // Invariants:
 //   (1) find() never returns a value other than the one the handle was made for (until one cell
 //       has been used four billion times).

@@ -10,20 +10,20 @@
 
 namespace damper::lab {
 
-// A WaitLine is those who wait, in the order in which they came; anybody may leave from anywhere.
+// A WaitLine is a queue of handles in order of arrival; any of them may leave at any time.
 //
-// Why: a std::deque would keep those who have left until their turn comes, which under overload is
-// most of them, for ever, and it allocates and frees as the line moves on.
+// Why: a std::deque would keep handles that have left until they reach the front, which under
+// overload is most of them, and it allocates and frees as the queue moves.
 // Model: a doubly linked list in an array of slots; slot 0 is its end, before the first and after
 // the last. Free slots are linked as well, the last one freed first.
 // Thread safety: none. Cost: O(1); 16 bytes for each of the most that ever waited at once, and an
-// allocation only when there are more than ever.
+// allocation only at a new maximum.
 class WaitLine {
  public:
   using Slot = std::uint32_t;
 
-  // Joins at the end. The slot is theirs until they leave.
-  Slot push(Handle who) {
+  // Appends the handle. The slot is valid until it leaves.
+  Slot push(Handle handle) {
     if (free_ == kEnd) {
       slots_.push_back({});
       free_ = static_cast<Slot>(slots_.size() - 1);
@@ -31,7 +31,7 @@ class WaitLine {
     const Slot slot = free_;
     free_ = slots_[slot].next;
     const Slot last = slots_[kEnd].previous;
-    slots_[slot] = {who, last, kEnd};
+    slots_[slot] = {handle, last, kEnd};
     slots_[last].next = slot;
     slots_[kEnd].previous = slot;
     ++size_;
@@ -42,16 +42,16 @@ class WaitLine {
   Handle pop_oldest() noexcept { return leave(slots_[kEnd].next); }
   Handle pop_newest() noexcept { return leave(slots_[kEnd].previous); }
 
-  // Whoever has the slot leaves. REQUIRES: somebody has.
+  // Removes the handle in the slot. REQUIRES: the slot is taken.
   Handle leave(Slot slot) noexcept {
-    DAMPER_CHECK(slot != kEnd && slots_[slot].previous != kNobody);
+    DAMPER_CHECK(slot != kEnd && slots_[slot].previous != kFree);
     const Waiting waiting = slots_[slot];
     slots_[waiting.previous].next = waiting.next;
     slots_[waiting.next].previous = waiting.previous;
-    slots_[slot] = {{}, kNobody, free_};
+    slots_[slot] = {{}, kFree, free_};
     free_ = slot;
     --size_;
-    return waiting.who;
+    return waiting.handle;
   }
 
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
@@ -59,11 +59,11 @@ class WaitLine {
 
  private:
   static constexpr Slot kEnd = 0;
-  static constexpr Slot kNobody = UINT32_MAX;
+  static constexpr Slot kFree = UINT32_MAX;
 
   struct Waiting {
-    Handle who{};
-    Slot previous = kEnd;  // kNobody: the slot is free
+    Handle handle{};
+    Slot previous = kEnd;  // kFree: the slot is not taken
     Slot next = kEnd;      // of a free slot: the next free one
   };
 

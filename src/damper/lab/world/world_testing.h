@@ -31,7 +31,7 @@ inline ClientsSpec poisson(double rate, std::string calls = "db") {
   return spec;
 }
 
-// So many clients, each with one request, all at once.
+// `count` clients, each with one request, all at once.
 inline ClientsSpec at_once(std::int32_t count, std::string calls = "db") {
   ClientsSpec spec;
   spec.name = "users";
@@ -90,7 +90,7 @@ inline void set_policy(Scenario& scenario, std::string service, const engine::Po
   scenario.policy.routes.push_back(std::move(route));
 }
 
-// At most so many attempts, without pause between them, and no budget to speak of.
+// At most `attempts` attempts, without backoff, and a budget that does not matter.
 inline engine::Policy eager(std::int32_t attempts, Duration per_try = Duration{0}) {
   engine::Policy policy;
   policy.call.timeout = std::chrono::hours(1);
@@ -109,7 +109,7 @@ inline Scenario tried_once(std::vector<ServiceSpec> services, std::vector<Client
   return scenario;
 }
 
-// Plays it, after a look at whether it can be played.
+// Plays a scenario that has no error.
 inline Record played(const Scenario& scenario, std::uint64_t seed = 1) {
   DAMPER_CHECK(!find_error(scenario));
   return play(scenario, {.seed = seed});
