@@ -152,20 +152,6 @@ void print_text(std::ostream& out, const Reproduction& reproduction, text::Repor
       << '\n';
 }
 
-void print_markdown(std::ostream& out, const Reproduction& reproduction) {
-  for_each_result(reproduction, [&](std::span<const ReproducedRow> rows) {
-    out << "**" << rows.front().row.result << "**\n\n"
-        << "| | theirs | ours | 95 % interval | accepted | within | runs |\n"
-        << "|---|---|---|---|---|---|---|\n";
-    for (const ReproducedRow& each : rows) {
-      for (const std::string& cell : cells_of(each)) out << "| " << cell << ' ';
-      out << "| " << each.how << " |\n";
-    }
-    out << '\n';
-  });
-  out << conclusion(reproduction) << '\n';
-}
-
 void print_json(std::ostream& out, const Reproduction& reproduction) {
   const auto word = [](bool value) { return value ? "true" : "false"; };
   out << R"({"kind":"reproduction","runs":)" << reproduction.runs

@@ -16,9 +16,6 @@ namespace damper::lab {
 // and whether ours is; then how many are. Rows out of tolerance have a line about their runs.
 void print_text(std::ostream& out, const Reproduction& reproduction, text::ReportStyle style);
 
-// The same table in Markdown, for docs/guide/published.md.
-void print_markdown(std::ostream& out, const Reproduction& reproduction);
-
 // One object on one line:
 //   kind         "reproduction"
 //   runs         that were made; asked_runs; interrupted

@@ -69,15 +69,6 @@ TEST(PublishedReport, AnInterruptedOneSaysHowFarItCame) {
   EXPECT_FALSE(early.holds());
 }
 
-TEST(PublishedReport, MarkdownSaysHowEachRowWasMade) {
-  std::ostringstream out;
-  print_markdown(out, three_rows());
-  EXPECT_NE(out.str().find("| P(collapsed) | 0.740 | 0.771 | 0.769 to 0.773 | 0.72 to 0.76 | NO | "
-                           "10 runs of b |\n\n1 of 2"),
-            std::string::npos)
-      << out.str();
-}
-
 TEST(PublishedReport, JsonHasEveryFieldInItsOrder) {
   Reproduction one = three_rows();
   one.rows.resize(1);

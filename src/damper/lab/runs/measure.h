@@ -23,7 +23,6 @@ struct Measure {
   std::string_view name;
   std::string_view unit;  // "", "ms", "s", "%", "/s"
   std::string_view what;  // one sentence, without its full stop
-  bool less_is_better = true;
   double (*of)(const Scenario& scenario, const Record& record) = nullptr;
 };
 
