@@ -29,7 +29,10 @@ function(damper_module NAME)
     add_library(${target} STATIC ${sources})
     set(visibility PUBLIC)
     target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:damper_flags>)
-    damper_precompile(${target} ${ARG_PRECOMPILE} OPTIONS ${ARG_OPTIONS})
+    if(DAMPER_INSTRUMENTED OR ARG_OPTIONS)
+      # Not with -O2: gcc 12 takes precompiled templates for ours, and warns of bounds in <string>.
+      damper_precompile(${target} ${ARG_PRECOMPILE} OPTIONS ${ARG_OPTIONS})
+    endif()
   else()
     add_library(${target} INTERFACE)
     set(visibility INTERFACE)
@@ -121,10 +124,10 @@ endfunction()
 
 # damper_precompile(TARGET KIND...)
 # Gives TARGET the precompiled header of KINDs, from DamperPrecompiled.cmake's lists: the standard
-# library, and what KIND names (gtest, asio, cli11). Only headers of other projects: a header of ours
-# must not hide a missing include, and clang-tidy compiles without any (tools/lint). The header is
-# compiled once for all targets with the same kinds and options. -pthread: gcc requires it to be the
-# same everywhere. -fpch-preprocess: ccache requires it.
+# library, and what KIND names (gtest, asio, cli11). Only headers of other projects: a header of
+# ours must not hide a missing include, and clang-tidy compiles without any (tools/lint). The header
+# is compiled once for all targets with the same kinds and options. -pthread: gcc requires it to be
+# the same everywhere. -fpch-preprocess: ccache requires it.
 function(damper_precompile TARGET)
   set(options -pthread $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
   cmake_parse_arguments(ARG "" "" "OPTIONS" ${ARGN})

@@ -12,7 +12,7 @@ struct Counted {
   std::size_t allocations = 0;
   std::int64_t bytes = 0;        // held now, with what malloc itself needs of them
   std::int64_t peak = 0;         // the most that ever were; to be set back by whoever asks
-  std::int64_t failing_in = -1;  // so many allocations go well before one fails; -1: all do
+  std::int64_t failing_in = -1;  // allocations that succeed before one fails; -1: all do
 };
 extern thread_local Counted counted;
 

@@ -20,7 +20,7 @@ struct Seen {
   std::int64_t stalled = 0;     // stalls that ran to their end
 };
 
-// Who hedges: the clients, or the proxy that they go through.
+// Which side hedges: the clients, or the proxy that they go through.
 enum class Way { direct, proxied };
 
 constexpr std::string_view kHedged = R"(

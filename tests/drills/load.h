@@ -34,7 +34,7 @@ class Load : public http::Loop::Timer {
 
   [[nodiscard]] const std::vector<Sample>& samples() const noexcept { return samples_; }
   // Of the calls that began in [from, to): how many, the share that was good, and the latency that
-  // so many percent of the good ones did not exceed.
+  // that this share of the good ones did not exceed.
   struct Summary {
     std::int64_t calls = 0;
     std::int64_t good = 0;

@@ -52,7 +52,7 @@ class Callers {
   Callers& operator=(const Callers&) = delete;
   ~Callers() { stop(); }
 
-  // Until so many more have been answered well; false: they were not within 5 s.
+  // Until `count` more have been answered well; false: they were not within 5 s.
   [[nodiscard]] bool wait_for_answers(int more) const;
   // Nobody asks any more.
   void stop();

@@ -154,7 +154,7 @@ TEST(ConcurrencyLimit, TrapL1_TimeoutsAloneShrinkItToItsMinimum) {  // Invariant
   }
 }
 
-// A dependency with so many workers and a queue before them, under more demand than it can serve.
+// A dependency with `workers` workers and a queue before them, under more demand than it can serve.
 class Overloaded {
  public:
   Overloaded(const ConcurrencyLimitOptions& options, std::uint64_t seed, std::size_t workers)

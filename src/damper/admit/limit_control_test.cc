@@ -19,7 +19,7 @@ LimitWindow busy(const LimitControl& control, Duration latency, std::int32_t dro
           .peak_in_flight = control.limit()};
 }
 
-// The latency of a dependency that serves so many at a time in 10 ms each; the rest waits.
+// The latency of a dependency that serves a fixed number at a time in 10 ms each; the rest waits.
 Duration latency_with(std::int32_t workers, const LimitControl& control) {
   return milliseconds(10) * std::max(workers, control.limit()) / workers;
 }

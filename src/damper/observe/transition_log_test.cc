@@ -192,7 +192,7 @@ TEST(TransitionLog, WhatIsOverTheLimitOfASecondIsCountedAndSaidOnce) {  // Invar
   EXPECT_EQ(desk.lines[3], "time=2026-11-15T02:13:08.000Z event=log_suppressed count=8\n");
   EXPECT_EQ(desk.lines[4], "time=2026-11-15T02:13:08.000Z event=first_failure key=db\n");
   EXPECT_EQ(log.suppressed(), 8U);
-  log.flush();  // It is said: nothing to add.
+  log.flush();  // Written already: nothing to add.
   EXPECT_EQ(desk.lines.size(), 7U);
 }
 

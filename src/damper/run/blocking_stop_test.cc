@@ -30,7 +30,7 @@ engine::Policy patient() {
   return policy;
 }
 
-// Waits until so many calls have paid for a retry, which they do just before they park.
+// Waits until `calls` calls have paid for a retry, which they do just before they wait.
 void await_waiting(Dependency& dependency, double balance) {
   while (dependency.budget().balance(run::now()) > balance) std::this_thread::yield();
 }

@@ -80,7 +80,7 @@ void mm1(benchmark::State& state) {
   state.SetItemsProcessed(static_cast<std::int64_t>(objects));
 }
 
-// A storm's timers: so many pending, and of five that are scheduled four are cancelled, whichever
+// A storm's timers: `pending` of them, and of five that are scheduled four are cancelled, whichever
 // of all that are pending, and one happens.
 template <class Queue>
 void storm(benchmark::State& state) {

@@ -31,7 +31,7 @@ class Table {
   // REQUIRES: as many cells as columns.
   void add(std::vector<Cell> cells);
   [[nodiscard]] bool empty() const noexcept { return rows_.empty(); }
-  // The titles and at most `most` rows; how many more there are is said in a last line.
+  // The titles and at most `most` rows; a last line gives the number of rows left out.
   void print(std::ostream& out, text::ReportStyle style, std::size_t most = 1'000'000) const;
 
  private:

@@ -68,8 +68,9 @@ TEST_F(LabFiles, AScenarioCanBePlayedUnderAnotherPolicy) {
   EXPECT_EQ(plain->policy_for("api").call.max_attempts, 3);
   const auto other = under_policy(*changed, write("other.yaml", "routes: {a: {}, b: {}}\n"));
   ASSERT_FALSE(other);
-  EXPECT_EQ(other.error(),
-            path("other.yaml") + ": has no route for api, which the clients controllers call");
+  EXPECT_EQ(
+      other.error(),
+      path("other.yaml") + ": has no route for the service api, called by the clients controllers");
   const auto broken = under_policy(*changed, write("broken.yaml", "route: {retry: 7}\n"));
   ASSERT_FALSE(broken);
   EXPECT_NE(broken.error().find("broken.yaml:1:9: unknown key \"retry\""), std::string::npos)

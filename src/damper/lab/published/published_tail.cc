@@ -72,7 +72,7 @@ std::vector<Study> hedge_studies() {
   const char* const shared =
       "a share of requests is slow on every replica; 74 needs less than 1 % of them";
   PublishedRow more = row.named("more requests", 2, fitted);
-  more.unit = "%";
+  more.unit = std::string("%");
   const auto one = [&](const char* what, double theirs, const char* note, double percent) {
     return StudyRow{within_percent(row.named(what, theirs, note), percent), p999};
   };

@@ -95,7 +95,7 @@ TEST(FactsOf, TheProcessesThatCallItAreItsClients) {
 
 TEST(FactsOf, TheLatencyIsOfAHealthyAttempt) {
   Scenario shop = scenario_of(kShop);
-  EXPECT_EQ(facts_about(shop, "web").latency.p99, 0s);  // Who may have to wait has none.
+  EXPECT_EQ(facts_about(shop, "web").latency.p99, 0s);  // A service with a queue has none.
   for (ServiceSpec& service : shop.services) service.workers = 0;
   EXPECT_EQ(facts_about(shop, "db").latency.p50, 8ms);
   EXPECT_EQ(facts_about(shop, "cache").latency.p999, 10ms);

@@ -132,10 +132,9 @@ TEST(Map, SaysWhyItCannotBeDrawn) {
       "requests");
   Scenario silent = fragile();
   silent.map = {};
-  EXPECT_EQ(
-      error_of(silent),
-      "fragile.yaml: the scenario does not say what to sweep; add map: {load: {from: 100, to: "
-      "300, step: 10}, trigger: [1, 2, 5, 10]}, or give --load and --trigger");
+  EXPECT_EQ(error_of(silent),
+            "fragile.yaml: the scenario has no sweep; add map: {load: {from: 100, to: "
+            "300, step: 10}, trigger: [1, 2, 5, 10]}, or give --load and --trigger");
 }
 
 TEST(Map, WhatNoScenarioMayBeIsRefused) {

@@ -74,7 +74,7 @@ TEST(Runs, MoreSeriesThanMemoryIsRefusedInOneSentence) {
   const auto error = find_error({wide}, {.runs = 10'000});
   ASSERT_TRUE(error.has_value());
   EXPECT_EQ(*error,
-            "10000 runs would keep more than 4 GiB of series; ask for fewer runs, or make the "
+            "10000 runs would keep more than 4 GiB of series; reduce --runs, or make the "
             "scenario's bucket longer");
   EXPECT_EQ(find_error({wide}, {.runs = 0}), "runs must be from 1 to 100000");
 }

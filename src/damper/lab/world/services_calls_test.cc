@@ -190,7 +190,7 @@ TEST(ServicesCalls, ADeadlineTravelsWithTheCalls) {
   }
 }
 
-// Who came in on behalf of somebody sheddable makes room for somebody critical.
+// A request of a sheddable caller makes room for one of a critical caller.
 TEST(ServicesCalls, CriticalityTravelsWithTheCalls) {
   ServiceSpec web = service("web");
   web.calls = {{.service = "db"}};

@@ -23,7 +23,7 @@ namespace damper::proxy {
 // minutes of this proxy, and to follow it from there, through the port that is open anyway.
 // Model: a ring of `kept` events, each as the JSON line of observe/event_text.h. Numbers grow by
 // one. The first is the wall clock's second times a million, so that a number of an earlier process
-// is never one of this process. Who follows remembers the last number that it has seen, and asks
+// is never one of this process. A subscriber remembers the last number that it has seen, and asks
 // for what came after; a Listener is told that something came.
 // Invariants:
 //   (1) Of the last `kept` events every one is there, in the order of their numbers; none but

@@ -118,7 +118,7 @@ EventStreams::EventStreams(http::Loop& loop, EventFeed& feed, observe::Registry&
     : http::Loop::Timer(loop),
       feed_(feed),
       options_(options),
-      count_(registry.gauge("damper_admin_event_subscribers", "Who follows the events now.")),
+      count_(registry.gauge("damper_admin_event_subscribers", "Open streams of GET /events.")),
       cut_(registry.counter("damper_admin_cut_subscribers_total",
                             "Subscribers of events that read too slowly and were cut.")),
       full_(registry.counter("damper_admin_refused_subscribers_total",

@@ -12,7 +12,7 @@
 
 namespace damper::proxy {
 
-// Who does what a fleet says. Called by the control's thread. One sentence: it was refused, and
+// A FleetTarget applies what the fleet orders. Called by the control's thread. One sentence: it was refused, and
 // changed nothing.
 class FleetSink {
  public:

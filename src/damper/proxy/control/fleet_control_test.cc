@@ -100,7 +100,7 @@ class FakeEtcd {
   std::thread thread_;
 };
 
-// What was said, by whom.
+// The calls, in order.
 class Desk final : public FleetSink, public engine::EventSink {
  public:
   std::optional<std::string> on_policy(const std::string& text) override {

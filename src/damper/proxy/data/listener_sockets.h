@@ -30,7 +30,7 @@ struct InheritedSocket {
 // ever. Thread safety: none, but take() may be called by each loop for itself.
 class ListenerSockets {
  public:
-  // For so many loops on an address; port 0: any, the same for all. One sentence says why not.
+  // For `loops` loops on an address; port 0: any, the same for all. One sentence says why not.
   [[nodiscard]] static Expected<ListenerSockets> bind(const std::string& address,
                                                       std::uint16_t port, std::size_t loops);
   // Of sockets that listen: duplicates, the caller keeps its own. REQUIRES: there is one at least.

@@ -13,7 +13,7 @@ namespace damper::proxy {
 // A FileWatch says when the content of a file may have changed.
 //
 // Why: editors write another file and rename it; a Kubernetes ConfigMap swaps a symbolic link
-// beside the file (..data). Who watches the file itself watches what is gone. So this watches the
+// beside the file (..data). A watch of the file itself would watch the replaced one. So this watches the
 // folders: the one that the name is in, and the one that the links lead to; while one is not there,
 // the nearest above it.
 // Model: the descriptor is readable when something happened in a folder. on_ready() reads it, and

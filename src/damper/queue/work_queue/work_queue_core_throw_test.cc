@@ -14,7 +14,7 @@ namespace {
 using namespace std::chrono_literals;
 using enum admit::Criticality;
 
-// A key that throws when it is copied so many times.
+// A key that throws at its copy number `throws_at`.
 struct Fragile {
   int number = 0;
   inline static int copies_left = 1'000'000;

@@ -193,7 +193,7 @@ class World {
 
   // (1) No key is under way twice at once.
   static void check_no_key_is_under_way_twice(const Ledger& ledger) { ASSERT_FALSE(ledger.ticket); }
-  // (2), (3) A run is owed, and comes not before the earliest time that was said.
+  // (2), (3) A run is owed, and starts not before the earliest requested time.
   void check_earliest_wins(const Ledger& ledger) const {
     ASSERT_TRUE(ledger.owed) << "it ran without an add";
     ASSERT_LE(*ledger.owed, now_) << "it ran before its time";
