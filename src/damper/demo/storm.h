@@ -62,9 +62,9 @@ struct StormRecord {
 // A Backend is the dependency: one line that is served in order, 1 / capacity each, and 503 at once
 // for whoever comes while it is down.
 //
-// Model: the instant at which the line will be empty. A request that joins it waits until its own service is
-// over, which is that instant and one service more; who gives up early has cost it all the same.
-// Thread safety: all methods may be called concurrently; lock-free.
+// Model: the instant at which the line will be empty. A request that joins it waits until its own
+// service is over, which is that instant and one service more; who gives up early has cost it all
+// the same. Thread safety: all methods may be called concurrently; lock-free.
 class Backend {
  public:
   Backend(const StormOptions& options, Instant start) noexcept;

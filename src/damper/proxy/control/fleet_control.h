@@ -12,8 +12,8 @@
 
 namespace damper::proxy {
 
-// A FleetTarget applies what the fleet orders. Called by the control's thread. One sentence: it was refused, and
-// changed nothing.
+// A FleetTarget applies what the fleet orders. Called by the control's thread. One sentence: it was
+// refused, and changed nothing.
 class FleetSink {
  public:
   [[nodiscard]] virtual std::optional<std::string> on_policy(const std::string& text) = 0;

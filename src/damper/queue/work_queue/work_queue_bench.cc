@@ -138,9 +138,9 @@ BENCHMARK(BM_QueueAddAfter);
 
 // The whole life of a delayed key: 100,000 are delayed; each iteration adds another one and takes
 // one that is due, if one is, from memory that has gone cold.
-// Delays are uniform, and as long as 200,000 iterations take at the pace of the last ones: that number
-// are delayed that one is due in each. `waiting` says how many were, `left` how many left for each
-// that came. Each key is a new one.
+// Delays are uniform, and as long as 200,000 iterations take at the pace of the last ones: that
+// number are delayed that one is due in each. `waiting` says how many were, `left` how many left
+// for each that came. Each key is a new one.
 void BM_QueueDelayedItem(benchmark::State& state) {
   keep_a_second_thread();
   constexpr int kLook = 10'000;
