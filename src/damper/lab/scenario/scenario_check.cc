@@ -13,7 +13,7 @@ namespace damper::lab {
 namespace {
 
 using config::Error;
-using config::Place;
+using config::SourceLocation;
 using text::in_quotes;
 using Names = std::vector<std::string_view>;
 using Wrong = std::optional<Error>;
@@ -52,12 +52,13 @@ class Checker {
   }
 
  private:
-  [[nodiscard]] Error error(Place place, std::string sentence) const {
+  [[nodiscard]] Error error(SourceLocation place, std::string sentence) const {
     return {.file = scenario_.file, .place = place, .sentence = std::move(sentence)};
   }
 
   template <class T>
-  [[nodiscard]] Wrong check_bounds(const T& thing, Place place, const std::string& called) const {
+  [[nodiscard]] Wrong check_bounds(const T& thing, SourceLocation place,
+                                   const std::string& called) const {
     if (auto sentence = find_bound_error(thing)) return error(place, called + ": " + *sentence);
     return std::nullopt;
   }
@@ -120,7 +121,7 @@ class Checker {
   }
 
   [[nodiscard]] Error unknown(std::string_view what, std::string_view name, const Names& known,
-                              Place place, const std::string& called) const {
+                              SourceLocation place, const std::string& called) const {
     return error(place, called + ": there is no " + std::string(what) + ' ' + in_quotes(name) +
                             text::suggestion(name, known) + " (accepted: " + text::joined(known) +
                             ")");

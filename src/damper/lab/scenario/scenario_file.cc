@@ -13,7 +13,7 @@ namespace damper::lab {
 namespace {
 
 using config::Error;
-using config::Place;
+using config::SourceLocation;
 using config::Tree;
 using text::in_quotes;
 using Words = std::vector<std::string_view>;
@@ -94,7 +94,7 @@ class Loader {
   }
 
  private:
-  [[nodiscard]] Error error(Place place, std::string sentence) const {
+  [[nodiscard]] Error error(SourceLocation place, std::string sentence) const {
     return {.file = std::string(file_), .place = place, .sentence = std::move(sentence)};
   }
 
@@ -179,7 +179,7 @@ class Loader {
 
   std::string_view file_;
   const Tree* variants_;
-  Place variants_place_;
+  SourceLocation variants_place_;
   Tree base_;  // All but the variants.
   std::optional<Tree> without_policy_;
 };

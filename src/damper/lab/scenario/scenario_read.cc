@@ -14,7 +14,7 @@ namespace damper::lab {
 namespace {
 
 using config::Error;
-using config::Place;
+using config::SourceLocation;
 using config::Tree;
 using text::in_quotes;
 
@@ -35,7 +35,7 @@ class Reader {
 
   // Reads the map of the part, "" for the thing itself; `called` is what errors call it.
   template <class T>
-  [[nodiscard]] std::optional<Error> read_map(const Tree& map, Place place,
+  [[nodiscard]] std::optional<Error> read_map(const Tree& map, SourceLocation place,
                                               const std::string& called, std::string_view part,
                                               T& thing) {
     const std::vector<std::string_view> words = words_in<T>(part);
@@ -57,7 +57,7 @@ class Reader {
   }
 
  private:
-  [[nodiscard]] Error error(Place place, std::string sentence) const {
+  [[nodiscard]] Error error(SourceLocation place, std::string sentence) const {
     return {.file = std::string(file_), .place = place, .sentence = std::move(sentence)};
   }
 
@@ -88,7 +88,7 @@ class Reader {
 
   // The first key or part that the thing needs and the map does not have.
   template <class T>
-  [[nodiscard]] std::optional<Error> find_missing(const Tree& map, Place place,
+  [[nodiscard]] std::optional<Error> find_missing(const Tree& map, SourceLocation place,
                                                   const std::string& called) const {
     const auto check = [&](const auto& row) -> std::optional<Error> {
       if (!row.required) return std::nullopt;
@@ -223,7 +223,7 @@ class Reader {
     return error(word.place, word.text + " has more than " + std::to_string(most));
   }
 
-  static Place place_of(const Tree& map, std::string_view word) {
+  static SourceLocation place_of(const Tree& map, std::string_view word) {
     for (std::size_t i = 0; i < map.pairs(); ++i) {
       if (map.key(i).text == word) return map.value(i).place;
     }

@@ -66,14 +66,14 @@ map: {load: [1, 2], trigger: {from: 1, to: 3, step: 1}}
   ASSERT_EQ(scenario->services.size(), 3U);
   const ServiceSpec& api = scenario->services[0];
   EXPECT_EQ(api.name, "api");
-  EXPECT_EQ(api.place, (config::Place{8, 3}));
+  EXPECT_EQ(api.place, (config::SourceLocation{8, 3}));
   EXPECT_EQ(api.replicas, 3);
   EXPECT_EQ(api.queue, Discipline::lifo);
   EXPECT_TRUE(api.limit);
   ASSERT_EQ(api.calls.size(), 2U);
   EXPECT_EQ(api.calls[0].service, "db");
   EXPECT_EQ(api.calls[0].times, 1);
-  EXPECT_EQ(api.calls[0].place, (config::Place{12, 13}));
+  EXPECT_EQ(api.calls[0].place, (config::SourceLocation{12, 13}));
   EXPECT_EQ(api.calls[1].service, "cache");
   EXPECT_EQ(api.calls[1].times, 4);
   const ServiceSpec& db = scenario->services[1];
@@ -88,11 +88,11 @@ map: {load: [1, 2], trigger: {from: 1, to: 3, step: 1}}
   EXPECT_FALSE(scenario->services[2].limit);
   ASSERT_EQ(scenario->clients.size(), 2U);
   EXPECT_EQ(scenario->clients[0].calls, "api");
-  EXPECT_EQ(scenario->clients[0].calls_place, (config::Place{18, 16}));
+  EXPECT_EQ(scenario->clients[0].calls_place, (config::SourceLocation{18, 16}));
   EXPECT_EQ(scenario->clients[0].rate, 5);
   EXPECT_EQ(scenario->clients[1].loop, Loop::once);
   ASSERT_EQ(scenario->faults.size(), 2U);
-  EXPECT_EQ(scenario->faults[0].place, (config::Place{21, 5}));
+  EXPECT_EQ(scenario->faults[0].place, (config::SourceLocation{21, 5}));
   EXPECT_EQ(scenario->faults[0].at, 5s);
   EXPECT_EQ(scenario->faults[0].length, 10s);
   EXPECT_EQ(scenario->faults[0].answer, decide::Outcome::permanent);
@@ -176,7 +176,7 @@ TEST(ScenarioRead, ControllersHaveTheWordsOfAPolicyFile) {
   const ControllersSpec fresh = read("");
   EXPECT_EQ(fresh.requeue_policy().max_attempts, engine::RequeuePolicy{}.max_attempts);
   EXPECT_FALSE(fresh.requeue_policy().rate);
-  EXPECT_EQ(fresh.calls_place, (config::Place{3, 29}));
+  EXPECT_EQ(fresh.calls_place, (config::SourceLocation{3, 29}));
   EXPECT_EQ(read("retry_policy: {num_retries: 4}").retries.max_attempts, 5);
   EXPECT_EQ(read("retry_policy: {num_retries: off}").retries.max_attempts, 0);
   const ControllersSpec said = read(

@@ -36,7 +36,8 @@ class Reader {
   }
 
   // Reads the map that stands at the path `given` and means the section `section`.
-  [[nodiscard]] std::optional<config::Error> read_map(const config::Tree& map, config::Place place,
+  [[nodiscard]] std::optional<config::Error> read_map(const config::Tree& map,
+                                                      config::SourceLocation place,
                                                       const std::string& given,
                                                       const std::string& section) {
     const std::vector<std::string_view> words = words_at(given, section);
@@ -57,10 +58,10 @@ class Reader {
   [[nodiscard]] Block take() { return std::move(block_); }
 
  private:
-  [[nodiscard]] config::Error error(config::Place place, std::string sentence) const {
+  [[nodiscard]] config::Error error(config::SourceLocation place, std::string sentence) const {
     return {std::string(file_), place, std::move(sentence)};
   }
-  void note(config::Place place, std::string sentence, bool about_overload = false) {
+  void note(config::SourceLocation place, std::string sentence, bool about_overload = false) {
     notes_.push_back(error(place, std::move(sentence)));
     notes_.back().about_overload = about_overload;
   }
@@ -86,7 +87,8 @@ class Reader {
                                                        const config::Tree& value,
                                                        const std::string& given,
                                                        const std::string& section) {
-    const config::Place place = value.kind == config::Tree::Kind::null ? word.place : value.place;
+    const config::SourceLocation place =
+        value.kind == config::Tree::Kind::null ? word.place : value.place;
     const Moved* other = find_moved(given);
     const std::string path = other == nullptr ? join(section, word.text) : std::string(other->to);
     if (other != nullptr && !other->note.empty()) note(word.place, std::string(other->note));
@@ -96,7 +98,7 @@ class Reader {
 
   [[nodiscard]] std::optional<config::Error> read_key(std::size_t position,
                                                       const config::Tree& value,
-                                                      config::Place place) {
+                                                      config::SourceLocation place) {
     const Key& key = keys()[position];
     Block::Said said{.place = place};
     if (key.kind == Kind::routes) {
@@ -120,7 +122,7 @@ class Reader {
 
   [[nodiscard]] std::optional<config::Error> read_section(std::size_t position,
                                                           const config::Tree& value,
-                                                          config::Place place,
+                                                          config::SourceLocation place,
                                                           const std::string& given,
                                                           const std::string& path) {
     std::optional<Block::Turned>& turned = block_.sections[position];
@@ -141,7 +143,7 @@ class Reader {
     return read_map(value, place, given, path);
   }
 
-  void note_tokens(const Key& key, std::int64_t tokens, config::Place place) {
+  void note_tokens(const Key& key, std::int64_t tokens, config::SourceLocation place) {
     if (tokens == 0) note(place, "retry_on is empty: nothing is retried");
     for (std::size_t i = 0; i < key.names.size(); ++i) {
       const std::string_view why = refusal(static_cast<RetryOn::Token>(i));
@@ -151,7 +153,7 @@ class Reader {
     }
   }
 
-  void note_statuses(const RetryOn::Statuses& statuses, config::Place place) {
+  void note_statuses(const RetryOn::Statuses& statuses, config::SourceLocation place) {
     for (int status = 400; status <= 599; ++status) {
       const std::string_view why = refusal_of_status(status);
       if (!statuses[static_cast<std::size_t>(status)] || why.empty()) continue;
@@ -171,7 +173,7 @@ std::size_t at(std::string_view path) { return *find_key(path); }
 
 }  // namespace
 
-Expected<Block, config::Error> read_block(const config::Tree& tree, config::Place place,
+Expected<Block, config::Error> read_block(const config::Tree& tree, config::SourceLocation place,
                                           std::string_view name, std::string_view file,
                                           std::vector<config::Note>& notes,
                                           std::span<const std::string_view> beside) {

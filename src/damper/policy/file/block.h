@@ -21,13 +21,13 @@ namespace damper::policy {
 // before all has been read; errors come in the order of the file.
 struct Block {
   struct Said {
-    config::Place place;  // of the value
+    config::SourceLocation place;  // of the value
     std::int64_t raw = 0;
     RetryOn::Statuses statuses{};
     std::vector<std::string> names{};
   };
   struct Turned {
-    config::Place place;
+    config::SourceLocation place;
     bool on = true;
   };
   std::vector<std::optional<Said>> keys;        // by position in schema.h's keys()
@@ -38,8 +38,9 @@ struct Block {
 // `beside` are words that the block may have as well, for errors to list: whoever calls reads them,
 // and has left them out of the tree.
 [[nodiscard]] Expected<Block, config::Error> read_block(
-    const config::Tree& tree, config::Place place, std::string_view name, std::string_view file,
-    std::vector<config::Note>& notes, std::span<const std::string_view> beside = {});
+    const config::Tree& tree, config::SourceLocation place, std::string_view name,
+    std::string_view file, std::vector<config::Note>& notes,
+    std::span<const std::string_view> beside = {});
 
 // Puts what the block says over what the route has.
 void apply(const Block& block, Origin origin, Route& route);

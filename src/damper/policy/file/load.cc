@@ -32,7 +32,7 @@ class Loader {
 
   // Reads what begins at `start`.
   [[nodiscard]] std::optional<config::Error> read_top(const config::Tree& top,
-                                                      config::Place start) {
+                                                      config::SourceLocation start) {
     if (top.kind == config::Tree::Kind::null) {
       return error(start, name_ + " is empty (expected: route, routes or dependencies)");
     }
@@ -41,7 +41,7 @@ class Loader {
                    name_ + " must be a map of keys (accepted: " + text::joined(kTopWords) + ")");
     }
     const config::Tree* routes = nullptr;
-    config::Place place;
+    config::SourceLocation place;
     for (std::size_t i = 0; i < top.pairs(); ++i) {
       const config::Tree& key = top.key(i);
       if (std::find(kTopWords.begin(), kTopWords.end(), key.text) == kTopWords.end()) {
@@ -75,15 +75,15 @@ class Loader {
   [[nodiscard]] PolicyFile take() { return std::move(result_); }
 
  private:
-  [[nodiscard]] config::Error error(config::Place place, std::string sentence) const {
+  [[nodiscard]] config::Error error(config::SourceLocation place, std::string sentence) const {
     return {result_.file, place, std::move(sentence)};
   }
-  void note(config::Place place, std::string_view sentence) {
+  void note(config::SourceLocation place, std::string_view sentence) {
     result_.notes.push_back(error(place, std::string(sentence)));
   }
 
   [[nodiscard]] std::optional<config::Error> read_routes(const config::Tree& routes,
-                                                         config::Place place) {
+                                                         config::SourceLocation place) {
     if (!routes.is_map() || routes.pairs() == 0) {
       return error(place, result_.shape + " must be a map from names to routes");
     }
@@ -105,7 +105,7 @@ class Loader {
 
   [[nodiscard]] std::optional<config::Error> add_route(const std::string& name,
                                                        const config::Tree& tree,
-                                                       config::Place place) {
+                                                       config::SourceLocation place) {
     const auto block = read_block(tree, place, name.empty() ? "route" : name, result_.file,
                                   result_.notes, beside_);
     if (!block) return block.error();
@@ -166,7 +166,7 @@ class Loader {
 
 }  // namespace
 
-config::Place place_of(const Route& route, std::size_t key) {
+config::SourceLocation place_of(const Route& route, std::size_t key) {
   const bool said = key < route.places.size() && route.places[key].line > 0;
   return said ? route.places[key] : route.place;
 }
@@ -183,8 +183,9 @@ Expected<PolicyFile, config::Error> load(std::string_view text, std::string_view
   return load_part(*tree, {1, 1}, "the file", file);
 }
 
-Expected<PolicyFile, config::Error> load_part(const config::Tree& tree, config::Place place,
-                                              std::string_view name, std::string_view file,
+Expected<PolicyFile, config::Error> load_part(const config::Tree& tree,
+                                              config::SourceLocation place, std::string_view name,
+                                              std::string_view file,
                                               std::span<const std::string_view> beside) {
   Loader loader(file, name, beside);
   if (std::optional<config::Error> wrong = loader.read_top(tree, place)) {

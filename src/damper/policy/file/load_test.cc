@@ -194,13 +194,13 @@ TEST(PolicyFile, EveryKeyKnowsWhereItIsSaid) {
       "defaults:\n  timeout: 9s\nroutes:\n  db:\n    retry_policy: { num_retries: 1 }\n", "p.yaml");
   ASSERT_TRUE(file);
   const Route& db = file->routes[0];
-  EXPECT_EQ(place_of(db, *find_key("timeout")), (config::Place{2, 12}));
-  EXPECT_EQ(place_of(db, *find_key("retry_policy.num_retries")), (config::Place{5, 34}));
+  EXPECT_EQ(place_of(db, *find_key("timeout")), (config::SourceLocation{2, 12}));
+  EXPECT_EQ(place_of(db, *find_key("retry_policy.num_retries")), (config::SourceLocation{5, 34}));
   EXPECT_EQ(place_of(db, *find_key("retry_budget.window")),
-            (config::Place{4, 3}));  // Nobody: the route.
+            (config::SourceLocation{4, 3}));  // Nobody: the route.
   EXPECT_EQ(
       place_of(Route{.name = "x", .place = {7, 1}, .settings = {}, .origins = {}, .places = {}}, 0),
-      (config::Place{7, 1}));
+      (config::SourceLocation{7, 1}));
 }
 
 TEST(PolicyFile, MaxIntervalIsTenTimesTheBaseUnlessItIsSaid) {

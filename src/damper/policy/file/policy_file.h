@@ -37,16 +37,16 @@ enum class Origin : std::uint8_t { built_in, defaults, route };
 
 struct Route {
   std::string name;  // Empty in a file with a single `route:`.
-  config::Place place;
+  config::SourceLocation place;
   Settings settings;
   std::vector<Origin> origins;  // One for each of keys().
-  std::vector<config::Place>
+  std::vector<config::SourceLocation>
       places;  // The same: where the value stands, line 0 where nobody said it.
 };
 
 // Where the value of the key at that position in keys() stands: the route's own place when nobody
 // said it, or when nobody knows.
-[[nodiscard]] config::Place place_of(const Route& route, std::size_t key);
+[[nodiscard]] config::SourceLocation place_of(const Route& route, std::size_t key);
 
 // A PolicyFile is a policy file that has been read, checked and completed with the defaults.
 //
@@ -91,8 +91,8 @@ struct PolicyFile {
 // `beside` are words that its blocks may have as well, for errors to list: whoever calls reads
 // them, and has left them out of the tree.
 [[nodiscard]] Expected<PolicyFile, config::Error> load_part(
-    const config::Tree& tree, config::Place place, std::string_view name, std::string_view file,
-    std::span<const std::string_view> beside = {});
+    const config::Tree& tree, config::SourceLocation place, std::string_view name,
+    std::string_view file, std::span<const std::string_view> beside = {});
 
 // Every value in force, the defaults included, as a policy file of the same shape. A comment marks
 // what the file did not say itself.

@@ -39,7 +39,7 @@ Draft::Draft(ImportNotes& notes) : notes_(&notes) {
   block_.sections.resize(sections().size());
 }
 
-void Draft::say(std::string_view path, std::int64_t raw, config::Place place) {
+void Draft::say(std::string_view path, std::int64_t raw, config::SourceLocation place) {
   const std::size_t position = at(path);
   const Key& key = keys()[position];
   const bool off = key.off == raw;
@@ -59,7 +59,7 @@ void Draft::say_ratio(std::string_view path, const Placed<double>& said) {
   say(path, static_cast<std::int64_t>(hundredths), said.place);
 }
 
-void Draft::say_statuses(const RetryOn::Statuses& statuses, config::Place place) {
+void Draft::say_statuses(const RetryOn::Statuses& statuses, config::SourceLocation place) {
   block_.keys[at("retry_policy.retriable_status_codes")] =
       Block::Said{.place = place, .raw = 0, .statuses = statuses};
 }
@@ -69,9 +69,9 @@ std::optional<std::int64_t> Draft::raw(std::string_view path) const {
   return said ? std::optional(said->raw) : std::nullopt;
 }
 
-config::Place Draft::place_of(std::string_view path) const {
+config::SourceLocation Draft::place_of(std::string_view path) const {
   const auto& said = block_.keys[at(path)];
-  return said ? said->place : config::Place{};
+  return said ? said->place : config::SourceLocation{};
 }
 
 void Draft::add(const Draft& other) {
@@ -83,14 +83,14 @@ void Draft::add(const Draft& other) {
   }
 }
 
-bool Drafts::has_room(std::size_t taken, config::Place place) {
+bool Drafts::has_room(std::size_t taken, config::SourceLocation place) {
   if (taken < kMostRoutes) return true;
   notes_.fail(place, "is more than a policy file can hold: at most " + std::to_string(kMostRoutes) +
                          " routes");
   return false;
 }
 
-void Drafts::add(std::string_view name, config::Place place, const Draft& draft) {
+void Drafts::add(std::string_view name, config::SourceLocation place, const Draft& draft) {
   if (!has_room(size(), place)) return;
   Route route;
   route.name = unique_name(name);
@@ -107,7 +107,7 @@ void Drafts::add(std::string_view name, config::Place place, const Draft& draft)
 
 // A key that may not be under another one is lifted, unless nobody said the other one.
 void Drafts::settle_order(Route& route) {
-  std::vector<config::Place>& places = route.places;
+  std::vector<config::SourceLocation>& places = route.places;
   for (std::size_t i = 0; i < keys().size(); ++i) {
     const Key& key = keys()[i];
     if (key.not_under.empty() || !is_on(key, route.settings)) continue;

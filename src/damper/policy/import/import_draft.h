@@ -29,8 +29,8 @@ class Draft {
   explicit Draft(ImportNotes& notes);
 
   // REQUIRES: there is such a key, not of the kind statuses.
-  void say(std::string_view path, std::int64_t raw, config::Place place = {});
-  void say(std::string_view path, Duration value, config::Place place = {}) {
+  void say(std::string_view path, std::int64_t raw, config::SourceLocation place = {});
+  void say(std::string_view path, Duration value, config::SourceLocation place = {}) {
     say(path, value.count(), place);
   }
   void say(std::string_view path, const Placed<std::int64_t>& said) {
@@ -41,11 +41,11 @@ class Draft {
   }
   // A fraction of 1, as a percentage.
   void say_ratio(std::string_view path, const Placed<double>& said);
-  void say_statuses(const RetryOn::Statuses& statuses, config::Place place = {});
+  void say_statuses(const RetryOn::Statuses& statuses, config::SourceLocation place = {});
 
   [[nodiscard]] bool says(std::string_view path) const { return raw(path).has_value(); }
   [[nodiscard]] std::optional<std::int64_t> raw(std::string_view path) const;
-  [[nodiscard]] config::Place place_of(std::string_view path) const;
+  [[nodiscard]] config::SourceLocation place_of(std::string_view path) const;
 
   // Takes over what the other draft says and this one does not.
   void add(const Draft& other);
@@ -66,8 +66,8 @@ class Drafts {
   explicit Drafts(ImportNotes& notes) : notes_(notes) {}
 
   // Whether there is room for one more route of anything; an error says when there is not.
-  [[nodiscard]] bool has_room(std::size_t taken, config::Place place);
-  void add(std::string_view name, config::Place place, const Draft& draft);
+  [[nodiscard]] bool has_room(std::size_t taken, config::SourceLocation place);
+  void add(std::string_view name, config::SourceLocation place, const Draft& draft);
 
   [[nodiscard]] std::size_t size() const { return result_.file.routes.size(); }
   [[nodiscard]] Imported take(std::string_view file);

@@ -63,7 +63,7 @@ TEST(Draft, AddTakesOnlyWhatIsNotSaid) {
   two.say("timeout", 9s, {2, 2});
   two.say("circuit_breaker.window", 7s, {3, 3});
   one.add(two);
-  EXPECT_EQ(one.place_of("timeout"), (config::Place{1, 1}));
+  EXPECT_EQ(one.place_of("timeout"), (config::SourceLocation{1, 1}));
   const Imported imported = file_of(one, notes);
   EXPECT_EQ(said(imported, "r", ""), "timeout 2s@1, window 7s@3");
   EXPECT_TRUE(imported.file.routes[0].settings.policy.breaker.has_value());

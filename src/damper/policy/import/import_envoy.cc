@@ -21,7 +21,7 @@ constexpr std::string_view kEnvoy = "Envoy";
 
 void read_retry_policy(const config::Tree& tree, Draft& draft, ImportNotes& notes) {
   Fields fields(tree, "retry_policy", notes);
-  const config::Place words_place = fields.place_of("retry_on");
+  const config::SourceLocation words_place = fields.place_of("retry_on");
   const std::string words = fields.text("retry_on");
   if (words.empty()) {
     notes.note(tree.place, "retry_policy has no retry_on: Envoy retries nothing, nor does this");
@@ -59,7 +59,8 @@ void read_retry_policy(const config::Tree& tree, Draft& draft, ImportNotes& note
 }
 
 // Whether a hedge goes at the per-try timeout, and where that is said.
-std::optional<config::Place> read_hedge_policy(const config::Tree& tree, ImportNotes& notes) {
+std::optional<config::SourceLocation> read_hedge_policy(const config::Tree& tree,
+                                                        ImportNotes& notes) {
   Fields fields(tree, "hedge_policy", notes);
   const auto on = fields.boolean("hedge_on_per_try_timeout");
   const auto initial = fields.integer("initial_requests", 1);
@@ -93,13 +94,13 @@ class Importer {
 
  private:
   struct Known {
-    config::Place place;
+    config::SourceLocation place;
     Draft draft;
   };
   struct Host {
     std::string name;
     std::optional<Draft> retries;
-    std::optional<config::Place> hedge;
+    std::optional<config::SourceLocation> hedge;
   };
 
   // What a map is, by its fields. Each pass notes only what is its own: clusters, or all others.
@@ -225,7 +226,7 @@ class Importer {
     fields.leave_rest();
   }
 
-  void read_action(const config::Tree& tree, const std::string& name, config::Place place,
+  void read_action(const config::Tree& tree, const std::string& name, config::SourceLocation place,
                    const Host& host) {
     Fields fields(tree, "the route", notes_);
     Draft draft(notes_);
@@ -255,7 +256,7 @@ class Importer {
   }
 
   // Envoy leaves the slow attempt running and sends another one beside it.
-  void hedge_at_timeout(Draft& draft, config::Place place) {
+  void hedge_at_timeout(Draft& draft, config::SourceLocation place) {
     const auto each = draft.raw("retry_policy.per_try_timeout");
     const auto retries = draft.raw("retry_policy.num_retries").value_or(0);
     if (!each || *each == 0 || retries == 0) {
@@ -264,7 +265,7 @@ class Importer {
                   "them nothing is hedged, as in Envoy");
       return;
     }
-    const config::Place where = draft.place_of("retry_policy.per_try_timeout");
+    const config::SourceLocation where = draft.place_of("retry_policy.per_try_timeout");
     say_hedge(draft, std::min<std::int64_t>(retries, 3), {Duration{*each}, where});
     draft.say("retry_policy.per_try_timeout", 0, where);
     notes_.note(place,
@@ -272,9 +273,9 @@ class Importer {
                 "answers are in when that is later; per_try_timeout itself is off");
   }
 
-  Draft cluster_of(Fields& fields, config::Place place) {
+  Draft cluster_of(Fields& fields, config::SourceLocation place) {
     std::string name = fields.text("cluster");
-    config::Place where = fields.place_of("cluster");
+    config::SourceLocation where = fields.place_of("cluster");
     if (const config::Tree* weighted = fields.take("weighted_clusters")) {
       Fields inner(*weighted, "weighted_clusters", notes_);
       const auto clusters = inner.list("clusters");

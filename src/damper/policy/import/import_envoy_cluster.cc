@@ -56,7 +56,7 @@ bool enforces(Fields& fields, std::string_view field, std::int64_t otherwise, Im
   return chance.value > 0;
 }
 
-void read_outliers(const config::Tree& tree, config::Place place, Draft& draft,
+void read_outliers(const config::Tree& tree, config::SourceLocation place, Draft& draft,
                    ImportNotes& notes) {
   Fields fields(tree, "outlier_detection", notes);
   Ejection ejection;
@@ -114,7 +114,7 @@ EnvoyCluster read_envoy_cluster(const config::Tree& tree, ImportNotes& notes) {
   return cluster;
 }
 
-Draft default_envoy_cluster(config::Place where, ImportNotes& notes) {
+Draft default_envoy_cluster(config::SourceLocation where, ImportNotes& notes) {
   Draft draft(notes);
   say_max_retries(draft, {.value = kMaxRetries}, where, notes);
   say_max_requests(draft, {.value = kMaxRequests});

@@ -17,7 +17,7 @@ struct EnvoyCluster {
 [[nodiscard]] EnvoyCluster read_envoy_cluster(const config::Tree& tree, ImportNotes& notes);
 
 // The cluster of which a file says nothing. `where` is who leads to it.
-[[nodiscard]] Draft default_envoy_cluster(config::Place where, ImportNotes& notes);
+[[nodiscard]] Draft default_envoy_cluster(config::SourceLocation where, ImportNotes& notes);
 
 }  // namespace damper::policy
 

@@ -124,7 +124,7 @@ class Importer {
       notes_.note(multiplier->place,
                   "backoffMultiplier has no equivalent: the interval always doubles here");
     }
-    const config::Place codes_place = fields.place_of("retryable_status_codes");
+    const config::SourceLocation codes_place = fields.place_of("retryable_status_codes");
     say_grpc_codes(draft, fields.list("retryable_status_codes"), codes_place, notes_);
     fields.leave_rest();
     note_idempotency(tree.place, "gRPC", notes_);
@@ -132,14 +132,14 @@ class Importer {
 
   void read_hedging(const config::Tree& tree, Draft& draft) {
     Fields fields(tree, "hedgingPolicy", notes_);
-    const config::Place place = fields.place_of("hedging_delay");
+    const config::SourceLocation place = fields.place_of("hedging_delay");
     Placed<Duration> delay = fields.duration("hedging_delay", 0s);
     if (delay.value == 0s) {
       notes_.note(place, "all at once would be several times the load: the delay becomes 1ms");
       delay.value = 1ms;
     }
     say_hedge(draft, attempts(fields, draft) - 1, delay);
-    const config::Place codes_place = fields.place_of("non_fatal_status_codes");
+    const config::SourceLocation codes_place = fields.place_of("non_fatal_status_codes");
     say_grpc_codes(draft, fields.list("non_fatal_status_codes"), codes_place, notes_);
     fields.leave_rest();
     notes_.note(place,

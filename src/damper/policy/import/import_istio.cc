@@ -44,7 +44,7 @@ class Importer {
     if (document.kind == config::Tree::Kind::null) return;
     ImportNotes silent("");
     Fields fields(document, "the document", rules ? silent : notes_);
-    const config::Place kind_place = fields.place_of("kind");
+    const config::SourceLocation kind_place = fields.place_of("kind");
     const std::string kind = fields.text("kind");
     fields.skip({"api_version", "status"});
     Service service{.name = {}, .space = "default"};
@@ -142,7 +142,7 @@ class Importer {
     say_retry_on(draft, kRetryOn, {}, {}, silent);
   }
 
-  void say_default_retries(Draft& draft, config::Place place) {
+  void say_default_retries(Draft& draft, config::SourceLocation place) {
     draft.say("retry_policy.num_retries", 2);
     say_default_words(draft);
     say_envoy_backoff(draft);
@@ -152,7 +152,8 @@ class Importer {
   }
 
   void read_destination(std::span<const config::Tree> destinations, Draft draft,
-                        const std::string& name, config::Place place, const Service& service) {
+                        const std::string& name, config::SourceLocation place,
+                        const Service& service) {
     std::string host;
     std::string subset;
     for (const config::Tree& tree : destinations) {
@@ -185,8 +186,8 @@ class Importer {
     return found == rules_.end() ? nullptr : &*found;
   }
 
-  void join(Draft draft, const std::string& name, config::Place place, const IstioRule* rule,
-            std::string_view subset) {
+  void join(Draft draft, const std::string& name, config::SourceLocation place,
+            const IstioRule* rule, std::string_view subset) {
     if (rule != nullptr) draft.add(rule->traffic_of(subset, notes_));
     if (!draft.says("retry_budget.min_retry_concurrency")) {
       say_no_budget(draft, place, "Istio without maxRetries or retryBudget", notes_);

@@ -35,7 +35,7 @@ void read_pool(const config::Tree& tree, IstioTraffic& traffic, ImportNotes& not
   fields.leave_rest();
 }
 
-Draft read_outliers(const config::Tree& tree, config::Place place, ImportNotes& notes) {
+Draft read_outliers(const config::Tree& tree, config::SourceLocation place, ImportNotes& notes) {
   Draft draft(notes);
   Fields fields(tree, "outlierDetection", notes);
   Ejection ejection;

@@ -22,7 +22,7 @@ struct IstioTraffic {
 // An IstioRule is a DestinationRule: traffic for a host, and where its subsets differ.
 struct IstioRule {
   std::string host;  // with its namespace, as full_host() makes it
-  config::Place place;
+  config::SourceLocation place;
   IstioTraffic traffic;
   std::map<std::string, IstioTraffic, std::less<>> subsets;
   bool used = false;

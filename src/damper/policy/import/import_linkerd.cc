@@ -25,7 +25,7 @@ class Importer {
   void read_document(const config::Tree& document) {
     if (document.kind == config::Tree::Kind::null) return;
     Fields fields(document, "the document", notes_);
-    const config::Place kind_place = fields.place_of("kind");
+    const config::SourceLocation kind_place = fields.place_of("kind");
     const std::string kind = fields.text("kind");
     if (kind != "ServiceProfile") {
       notes_.note(kind_place,
@@ -61,7 +61,7 @@ class Importer {
     fields.leave_rest();
   }
 
-  void read_budget(const config::Tree& tree, config::Place place, Draft& budget) {
+  void read_budget(const config::Tree& tree, config::SourceLocation place, Draft& budget) {
     Fields fields(tree, "retryBudget", notes_);
     const Placed<std::int64_t> floor = fields.integer("min_retries_per_second", 10);
     budget.say_ratio("retry_budget.budget_percent", fields.number("retry_ratio", 0.2));
@@ -84,7 +84,7 @@ class Importer {
     say_timeout(draft, fields.duration("timeout"), fields.place_of("timeout"), "Linkerd", notes_);
     const auto retryable = fields.boolean("is_retryable").value_or(Placed<bool>{});
     const bool is_retryable = retryable.value;
-    const config::Place retry_place = retryable.place;
+    const config::SourceLocation retry_place = retryable.place;
     if (is_retryable) {
       draft.say("retry_policy.num_retries", 99, retry_place);
       draft.say("retry_policy.retry_back_off.base_interval", 1ms);
@@ -108,7 +108,7 @@ class Importer {
   // A failure is an answer of 500 to 599, unless the first class that knows the status says
   // otherwise.
   void read_classes(Fields& fields, bool is_retryable, Draft& draft) {
-    const config::Place place = fields.place_of("response_classes");
+    const config::SourceLocation place = fields.place_of("response_classes");
     std::vector<StatusRange> ranges;
     for (const config::Tree& tree : fields.list("response_classes")) read_class(tree, ranges);
     if (!is_retryable) return;

@@ -32,7 +32,7 @@ class Printer {
 
  private:
   // What the file does not say, the other system does all the same.
-  [[nodiscard]] std::string comment(config::Place place) const {
+  [[nodiscard]] std::string comment(config::SourceLocation place) const {
     return place.line > 0 ? "line " + std::to_string(place.line) : "as " + std::string(title_);
   }
 
@@ -56,7 +56,7 @@ class Printer {
   }
 
   void print_section(std::string_view path, const Route& route,
-                     const std::vector<config::Place>& places, std::size_t indent) {
+                     const std::vector<config::SourceLocation>& places, std::size_t indent) {
     for (std::size_t i = 0; i < keys().size(); ++i) {
       if (parent(keys()[i].path) != path || route.origins[i] != Origin::route) continue;
       line(indent, std::string(leaf(keys()[i].path)) + ": " + write(keys()[i], route.settings),

@@ -39,14 +39,14 @@ class Words {
  public:
   explicit Words(ImportNotes& notes) : notes_(notes) {}
 
-  void add_token(RetryOn::Token token, std::string_view as, config::Place place) {
+  void add_token(RetryOn::Token token, std::string_view as, config::SourceLocation place) {
     tokens_ |= bit(token);
     if (const std::string_view why = refusal(token); !why.empty()) {
       notes_.note(place, std::string(as) + ": " + std::string(why));
     }
   }
 
-  void add_word(std::string_view word, config::Place place) {
+  void add_word(std::string_view word, config::SourceLocation place) {
     if (const auto status = find_int(word)) {
       tokens_ |= bit(RetryOn::Token::retriable_status_codes);
       return add_status(*status, place);
@@ -58,7 +58,7 @@ class Words {
                 "retry_on's " + text::in_quotes(word) + " has no equivalent and is left out");
   }
 
-  void add_status(int status, config::Place place) {
+  void add_status(int status, config::SourceLocation place) {
     if (status < 400 || status > 599) {
       notes_.note(place, "status " + std::to_string(status) +
                              " has no equivalent: only 400 to 599 can be listed");
@@ -70,7 +70,7 @@ class Words {
     }
   }
 
-  void say(Draft& draft, config::Place place) const {
+  void say(Draft& draft, config::SourceLocation place) const {
     draft.say("retry_policy.retry_on", tokens_, place);
     if (statuses_.any()) draft.say_statuses(statuses_, place);
   }
@@ -88,7 +88,7 @@ void say_envoy_backoff(Draft& draft) {
   draft.say("retry_policy.retry_back_off.max_interval", 250ms);
 }
 
-void say_retry_on(Draft& draft, std::string_view words, config::Place place,
+void say_retry_on(Draft& draft, std::string_view words, config::SourceLocation place,
                   std::span<const config::Tree> codes, ImportNotes& notes) {
   Words found(notes);
   while (!words.empty()) {
@@ -108,7 +108,7 @@ void say_retry_on(Draft& draft, std::string_view words, config::Place place,
   found.say(draft, place);
 }
 
-void say_grpc_codes(Draft& draft, std::span<const config::Tree> codes, config::Place place,
+void say_grpc_codes(Draft& draft, std::span<const config::Tree> codes, config::SourceLocation place,
                     ImportNotes& notes) {
   using Token = RetryOn::Token;
   Words found(notes);
@@ -149,17 +149,18 @@ void say_grpc_codes(Draft& draft, std::span<const config::Tree> codes, config::P
   found.say(draft, place);
 }
 
-void say_timeout(Draft& draft, const std::optional<Placed<Duration>>& timeout, config::Place where,
-                 std::string_view who, ImportNotes& notes) {
+void say_timeout(Draft& draft, const std::optional<Placed<Duration>>& timeout,
+                 config::SourceLocation where, std::string_view who, ImportNotes& notes) {
   if (timeout && timeout->value > 0ns) return draft.say("timeout", *timeout);
-  draft.say("timeout", kLongest, timeout ? timeout->place : config::Place{});
+  draft.say("timeout", kLongest, timeout ? timeout->place : config::SourceLocation{});
   notes.note_once("timeout", where,
                   "without a timeout " + std::string(who) +
                       " waits for ever; here every call has a deadline, and timeout becomes 720h, "
                       "the longest: say how long the caller waits");
 }
 
-void say_no_budget(Draft& draft, config::Place where, std::string_view who, ImportNotes& notes) {
+void say_no_budget(Draft& draft, config::SourceLocation where, std::string_view who,
+                   ImportNotes& notes) {
   draft.say("retry_budget.budget_percent", kMostPercent);
   draft.say("retry_budget.min_retries_per_second", kMostPerSecond);
   notes.note_once("budget", where,
@@ -169,7 +170,7 @@ void say_no_budget(Draft& draft, config::Place where, std::string_view who, Impo
                       "10 %");
 }
 
-void say_max_retries(Draft& draft, const Placed<std::int64_t>& most, config::Place where,
+void say_max_retries(Draft& draft, const Placed<std::int64_t>& most, config::SourceLocation where,
                      ImportNotes& notes) {
   draft.say("retry_budget.budget_percent", 0);
   draft.say("retry_budget.min_retries_per_second", kMostPerSecond);
@@ -182,8 +183,8 @@ void say_max_retries(Draft& draft, const Placed<std::int64_t>& most, config::Pla
                       "refuses nothing");
 }
 
-void say_retry_budget(Draft& draft, Fields& fields, std::string_view percent, config::Place where,
-                      ImportNotes& notes) {
+void say_retry_budget(Draft& draft, Fields& fields, std::string_view percent,
+                      config::SourceLocation where, ImportNotes& notes) {
   Placed<double> share{.value = 20};
   if (const config::Tree* tree = fields.take(percent); tree != nullptr && tree->is_map()) {
     Fields inner(*tree, percent, notes);
@@ -215,7 +216,8 @@ void say_hedge(Draft& draft, std::int64_t hedges, const Placed<Duration>& delay)
   draft.say("hedge_policy.min_samples", 1);
 }
 
-void say_ejection(Draft& draft, const Ejection& ejection, config::Place where, ImportNotes& notes) {
+void say_ejection(Draft& draft, const Ejection& ejection, config::SourceLocation where,
+                  ImportNotes& notes) {
   notes.note_once(
       "ejection", where,
       "outlier detection takes single hosts out; here one breaker stops all calls to the "
@@ -238,7 +240,7 @@ void say_ejection(Draft& draft, const Ejection& ejection, config::Place where, I
   if (ejection.consecutive.value == 0) draft.say("circuit_breaker.minimum_volume", 1'000'000);
 }
 
-void note_idempotency(config::Place where, std::string_view who, ImportNotes& notes) {
+void note_idempotency(config::SourceLocation where, std::string_view who, ImportNotes& notes) {
   notes.note_once("idempotency", where,
                   std::string(who) +
                       " retries every method; here a request that is not idempotent is retried "

@@ -81,7 +81,7 @@ inline void expect_loads_back(const Imported& imported, From from) {
 }
 
 // The sentence of every note at the place, one a line.
-[[nodiscard]] inline std::string notes_at(const Imported& imported, config::Place place) {
+[[nodiscard]] inline std::string notes_at(const Imported& imported, config::SourceLocation place) {
   std::string text;
   for (const config::Note& note : imported.notes) {
     if (note.place == place) text += note.sentence + '\n';

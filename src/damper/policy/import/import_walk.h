@@ -25,10 +25,10 @@ class ImportNotes {
  public:
   explicit ImportNotes(std::string_view file) : file_(file) {}
 
-  void note(config::Place place, std::string sentence);
+  void note(config::SourceLocation place, std::string sentence);
   // What holds for the whole file is said the first time only.
-  void note_once(std::string_view topic, config::Place place, std::string sentence);
-  void fail(config::Place place, std::string sentence);
+  void note_once(std::string_view topic, config::SourceLocation place, std::string sentence);
+  void fail(config::SourceLocation place, std::string sentence);
 
   [[nodiscard]] const std::optional<config::Error>& error() const { return error_; }
   [[nodiscard]] std::vector<config::Note> take();
@@ -44,7 +44,7 @@ class ImportNotes {
 template <class T>
 struct Placed {
   T value{};
-  config::Place place{};
+  config::SourceLocation place{};
 };
 
 // The Fields of a foreign map: each is taken by name, and leave_rest() notes those that nobody
@@ -67,7 +67,7 @@ class Fields {
   // The field's value; null when it is not there.
   [[nodiscard]] const config::Tree* take(std::string_view field);
   // Where the field's name stands; where the map is when there is no such field.
-  [[nodiscard]] config::Place place_of(std::string_view field) const;
+  [[nodiscard]] config::SourceLocation place_of(std::string_view field) const;
 
   // Fields that say who or where something is, and nothing about its calls.
   void skip(std::initializer_list<std::string_view> fields);

@@ -22,7 +22,7 @@ std::string refusal(const std::string& who, const ListenAddress& address,
 }
 
 using config::Error;
-using config::Place;
+using config::SourceLocation;
 
 class Checker {
  public:
@@ -41,18 +41,18 @@ class Checker {
       if (auto wrong = check(config_.routes[i], places_.routes[i])) return wrong;
     }
     if (config_.retry_budget) {
-      const Place place = places_.proxy.at(Thing::proxy, "retry_budget.budget_percent");
+      const SourceLocation place = places_.proxy.at(Thing::proxy, "retry_budget.budget_percent");
       return made(place, "retry_budget", admit::find_error(*config_.retry_budget));
     }
     return std::nullopt;
   }
 
  private:
-  [[nodiscard]] Error error(Place place, std::string sentence) const {
+  [[nodiscard]] Error error(SourceLocation place, std::string sentence) const {
     return {config_.file, place, std::move(sentence)};
   }
   // Somebody else's sentence.
-  [[nodiscard]] std::optional<Error> made(Place place, std::string_view whose,
+  [[nodiscard]] std::optional<Error> made(SourceLocation place, std::string_view whose,
                                           const std::optional<std::string>& sentence) const {
     if (!sentence) return std::nullopt;
     return error(place, std::string(whose) + ": " + *sentence);
@@ -60,7 +60,7 @@ class Checker {
 
   // That nobody else listens there.
   [[nodiscard]] std::optional<Error> claim(const ListenAddress& address, const std::string& who,
-                                           Place place) {
+                                           SourceLocation place) {
     if (address.port == 0) return std::nullopt;
     for (const auto& [first, whose] : taken_) {
       if (first == address) {
@@ -80,7 +80,7 @@ class Checker {
   [[nodiscard]] std::optional<Error> check(const ListenerConfig& listener, const Said& said) {
     const std::string who = "listener " + listener.name;
     if (const auto& tls = listener.tls) {
-      const Place place = said.at(Thing::listener, "tls.certificate_file");
+      const SourceLocation place = said.at(Thing::listener, "tls.certificate_file");
       if (tls->certificate_file.empty() || tls->key_file.empty()) {
         return error(place, who + " has tls but not both of certificate_file and key_file");
       }
@@ -96,7 +96,7 @@ class Checker {
   [[nodiscard]] std::optional<Error> check_admin() {
     if (!config_.admin) return std::nullopt;
     const AdminConfig& admin = *config_.admin;
-    const Place place = places_.proxy.at(Thing::proxy, "admin.address");
+    const SourceLocation place = places_.proxy.at(Thing::proxy, "admin.address");
     if (!is_loopback(admin.address) && admin.token_file.empty()) {
       return error(place, "admin listens on " + ListenAddress{admin.address, admin.port}.text() +
                               ", which is not loopback, and so needs a token_file");
@@ -106,7 +106,7 @@ class Checker {
 
   [[nodiscard]] std::optional<Error> check(const ClusterConfig& cluster, const Said& said) {
     const std::string who = "cluster " + cluster.name;
-    const Place place = said.at(Thing::cluster, "endpoints");
+    const SourceLocation place = said.at(Thing::cluster, "endpoints");
     if (cluster.endpoints.empty()) return error(said.place, who + " has no endpoints");
     std::set<std::string_view> seen;
     const bool tls = cluster.endpoints.front().starts_with("https:");
@@ -221,7 +221,7 @@ std::optional<Error> find_error(const ProxyConfig& config, const ProxyPlaces& pl
 
 std::vector<config::Note> notes_of(const ProxyConfig& config, const ProxyPlaces& places) {
   std::vector<config::Note> notes;
-  const auto note = [&](Place place, std::string sentence) {
+  const auto note = [&](SourceLocation place, std::string sentence) {
     notes.push_back({config.file, place, std::move(sentence)});
   };
   std::set<std::string_view> used;

@@ -232,7 +232,7 @@ TEST(ProxyConfig, ThePoliciesOfTheRoutesAreThereForTheLinter) {
   ASSERT_TRUE(file);
   ASSERT_EQ(file->policies.routes.size(), 2U);
   EXPECT_EQ(file->policies.routes[0].name, "search");
-  EXPECT_EQ(file->policies.routes[0].place, (config::Place{27, 3}));
+  EXPECT_EQ(file->policies.routes[0].place, (config::SourceLocation{27, 3}));
   EXPECT_EQ(file->policies.routes[0].settings.policy.call.timeout, 800ms);
 }
 

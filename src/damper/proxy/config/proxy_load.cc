@@ -16,7 +16,7 @@ namespace damper::proxy {
 namespace {
 
 using config::Error;
-using config::Place;
+using config::SourceLocation;
 using config::Tree;
 using text::in_quotes;
 using text::joined;
@@ -26,14 +26,14 @@ constexpr std::array<std::string_view, 4> kPolicyWords = {"routes", "route", "de
                                                           "defaults"};
 constexpr std::string_view kOnlyName = "default";
 
-Tree scalar(std::string_view text, Place place) {
+Tree scalar(std::string_view text, SourceLocation place) {
   Tree tree;
   tree.kind = Tree::Kind::scalar;
   tree.place = place;
   tree.text = text;
   return tree;
 }
-Tree map_at(Place place) {
+Tree map_at(SourceLocation place) {
   Tree tree;
   tree.kind = Tree::Kind::map;
   tree.place = place;
@@ -72,7 +72,7 @@ class Loader {
     const auto order = [](const Error& e) { return std::pair(e.place.line, e.place.column); };
     if (!first_ || order(error) < order(*first_)) first_ = std::move(error);
   }
-  void fail(Place place, std::string sentence) {
+  void fail(SourceLocation place, std::string sentence) {
     fail(Error{config_.file, place, std::move(sentence)});
   }
   void keep(std::optional<Error> wrong) {
@@ -257,7 +257,8 @@ class Loader {
     if (!policies) fail(policies.error());
     const bool one = policies ? policies->shape == "route" : find(halves, "route") != nullptr;
     if (one)
-      add_route(kOnlyName, defaults, *routes, policies ? policies->routes[0].place : Place{});
+      add_route(kOnlyName, defaults, *routes,
+                policies ? policies->routes[0].place : SourceLocation{});
     for (std::size_t i = 0; !one && routes->is_map() && i < routes->pairs(); ++i) {
       add_route(routes->key(i).text, defaults, routes->value(i), routes->key(i).place);
     }
@@ -278,7 +279,8 @@ class Loader {
     return halves;
   }
 
-  void add_route(std::string_view name, const Tree* defaults, const Tree& tree, Place place) {
+  void add_route(std::string_view name, const Tree* defaults, const Tree& tree,
+                 SourceLocation place) {
     const std::vector<std::string_view> words = proxy_words(Thing::route, "");
     RouteConfig route{.name = std::string(name), .cluster = {}};
     Said said{.place = place};

@@ -10,7 +10,7 @@ namespace damper::proxy {
 namespace {
 
 using config::Error;
-using config::Place;
+using config::SourceLocation;
 using config::Tree;
 using policy::leaf;
 using text::in_quotes;
@@ -21,7 +21,7 @@ std::string join(std::string_view section, std::string_view word) {
 }
 
 // A value that is not there stands where its key does.
-Place place_of(const Tree& key, const Tree& value) {
+SourceLocation place_of(const Tree& key, const Tree& value) {
   return value.kind == Tree::Kind::null ? key.place : value.place;
 }
 
@@ -35,7 +35,7 @@ class Reader {
   }
 
   // Reads the map that stands at the path `given` and means the section `section`.
-  [[nodiscard]] std::optional<Error> read_map(const Tree& map, Place place,
+  [[nodiscard]] std::optional<Error> read_map(const Tree& map, SourceLocation place,
                                               const std::string& given,
                                               const std::string& section) {
     std::vector<std::string_view> words = proxy_words(thing_, given);
@@ -57,7 +57,7 @@ class Reader {
   }
 
  private:
-  [[nodiscard]] Error error(Place place, std::string sentence) const {
+  [[nodiscard]] Error error(SourceLocation place, std::string sentence) const {
     return {std::string(file_), place, std::move(sentence)};
   }
 
@@ -80,7 +80,7 @@ class Reader {
   }
 
   [[nodiscard]] std::optional<Error> read_section(const std::string& path, const Tree& value,
-                                                  Place place, const std::string& given) {
+                                                  SourceLocation place, const std::string& given) {
     const auto position = find_proxy_section(thing_, path);
     const auto turn = position ? proxy_sections()[*position].turn : nullptr;
     if (turn == nullptr) return read_map(value, place, given, path);
@@ -93,7 +93,8 @@ class Reader {
     return read_map(value, place, given, path);
   }
 
-  [[nodiscard]] std::optional<Error> read_key(const ProxyKey& key, const Tree& value, Place place) {
+  [[nodiscard]] std::optional<Error> read_key(const ProxyKey& key, const Tree& value,
+                                              SourceLocation place) {
     switch (key.shape) {
       case Shape::raw: {
         const auto raw = policy::read(key.form, value);
@@ -111,7 +112,8 @@ class Reader {
     return std::nullopt;
   }
 
-  [[nodiscard]] std::optional<Error> take(const ProxyKey& key, const Tree& value, Place place) {
+  [[nodiscard]] std::optional<Error> take(const ProxyKey& key, const Tree& value,
+                                          SourceLocation place) {
     if (!value.is_scalar()) return not_accepted(key, value, place);
     const auto why = key.take(subject_, value.text);
     if (!why) return std::nullopt;
@@ -119,7 +121,7 @@ class Reader {
   }
 
   [[nodiscard]] std::optional<Error> read_texts(const ProxyKey& key, const Tree& value,
-                                                Place place) {
+                                                SourceLocation place) {
     key.texts(subject_).clear();
     if (value.is_scalar()) return take(key, value, place);
     if (value.kind != Tree::Kind::sequence || value.items.empty() ||
@@ -133,7 +135,7 @@ class Reader {
   }
 
   [[nodiscard]] std::optional<Error> read_headers(const ProxyKey& key, const Tree& value,
-                                                  Place place) {
+                                                  SourceLocation place) {
     subject_.route->match.headers.clear();
     const bool is_list = value.kind == Tree::Kind::sequence;
     const std::size_t count = is_list ? value.items.size() : value.pairs();
@@ -183,7 +185,8 @@ class Reader {
     return std::nullopt;
   }
 
-  [[nodiscard]] Error not_accepted(const ProxyKey& key, const Tree& value, Place place) const {
+  [[nodiscard]] Error not_accepted(const ProxyKey& key, const Tree& value,
+                                   SourceLocation place) const {
     const std::string_view what = value.kind == Tree::Kind::null    ? "nothing"
                                   : value.is_map()                  ? "this map"
                                   : value.is_scalar()               ? "a word"
@@ -194,7 +197,8 @@ class Reader {
                             std::string(what));
   }
   [[nodiscard]] Error wrong_text(std::string_view called, std::string_view accepted,
-                                 const Tree& value, Place place, const std::string& why) const {
+                                 const Tree& value, SourceLocation place,
+                                 const std::string& why) const {
     return error(place, text::on_one_line(called) + " must be " + std::string(accepted) + ", not " +
                             in_quotes(value.text) + (why.empty() ? "" : ": " + why));
   }
@@ -216,14 +220,15 @@ Tree empty_map(const Tree& like) {
 
 }  // namespace
 
-Place Said::at(Thing thing, std::string_view path) const {
+SourceLocation Said::at(Thing thing, std::string_view path) const {
   const auto key = find_proxy_key(thing, path);
   const bool is_said = key && *key < keys.size() && keys[*key].line > 0;
   return is_said ? keys[*key] : place;
 }
 
-std::optional<Error> read_thing(Thing thing, const Subject& subject, const Tree& map, Place place,
-                                std::string_view name, std::string_view file, Said& said) {
+std::optional<Error> read_thing(Thing thing, const Subject& subject, const Tree& map,
+                                SourceLocation place, std::string_view name, std::string_view file,
+                                Said& said) {
   return Reader(thing, subject, name, file, said).read_map(map, place, "", "");
 }
 

@@ -15,17 +15,19 @@ namespace damper::proxy {
 
 // Where one thing of a file stands: itself, and each value that it says.
 struct Said {
-  config::Place place{};
-  std::vector<config::Place> keys{};  // by position in proxy_keys(); line 0: nobody said it
+  config::SourceLocation place{};
+  std::vector<config::SourceLocation>
+      keys{};  // by position in proxy_keys(); line 0: nobody said it
 
   // Of that key, or of the thing where nobody said it.
-  [[nodiscard]] config::Place at(Thing thing, std::string_view path) const;
+  [[nodiscard]] config::SourceLocation at(Thing thing, std::string_view path) const;
 };
 
 // Reads what the map says about one thing into the subject: each value within its own bounds. What
 // is not said stays as it is. `name` is what errors call it.
 [[nodiscard]] std::optional<config::Error> read_thing(Thing thing, const Subject& subject,
-                                                      const config::Tree& map, config::Place place,
+                                                      const config::Tree& map,
+                                                      config::SourceLocation place,
                                                       std::string_view name, std::string_view file,
                                                       Said& said);
 

@@ -155,7 +155,7 @@ TEST(ProxyReader, ASecondMapGoesOverTheFirstAndWhatItDoesNotSayStays) {
   EXPECT_EQ(route.rate_limit->burst, 7);
   read("{rate_limit: off}");
   EXPECT_FALSE(route.rate_limit);
-  EXPECT_EQ(said.at(Thing::route, "rate_limit.burst"), (config::Place{1, 45}));
+  EXPECT_EQ(said.at(Thing::route, "rate_limit.burst"), (config::SourceLocation{1, 45}));
   EXPECT_EQ(said.at(Thing::route, "cluster"), said.place);
 }
 
