@@ -59,7 +59,8 @@ class Checker {
   template <class T>
   [[nodiscard]] Wrong check_bounds(const T& thing, SourceLocation place,
                                    const std::string& called) const {
-    if (auto sentence = find_bound_error(thing)) return error(place, called + ": " + *sentence);
+    if (auto sentence = schema<T>().find_error(thing))
+      return error(place, called + ": " + *sentence);
     return std::nullopt;
   }
 
@@ -76,9 +77,9 @@ class Checker {
       return error({1, 1}, "two " + std::string(what) + " are called " + in_quotes(*twice));
     }
     for (const auto& thing : things) {
-      if (is_name(thing.name)) continue;
-      return error(thing.place, "a name must be " + accepted({.kind = ValueKind::name}) + ", not " +
-                                    in_quotes(thing.name));
+      if (auto wrong = config::find_error("a name", kName, thing.name)) {
+        return error(thing.place, *std::move(wrong));
+      }
     }
     return std::nullopt;
   }
