@@ -15,6 +15,7 @@ constexpr const char* kExamples = R"(Examples:
   damper check damper.yaml          lint a retry policy
   damper check --effective d.yaml   print the policy with all defaults filled in
   damper import envoy.yaml          convert an Envoy, gRPC, Istio or Linkerd file to a policy
+  damper schema policy              print a JSON Schema, for editors
   damper lab run storm              simulate a retry storm
   damper lab map metastable-db      find the loads at which a service becomes metastable
   damper demo                       an outage, an overload and more, with and without the proxy
@@ -57,6 +58,7 @@ int run(std::vector<std::string> arguments, const text::Stdio& streams) {
   add_import(app, streams, status);
   add_lab(app, streams, status);
   add_proxy(app, streams, status);
+  add_schema(app, streams, status);
 
   std::vector<std::string_view> known;
   for (const CLI::App* subcommand : app.get_subcommands({}))

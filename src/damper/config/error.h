@@ -6,17 +6,17 @@
 namespace damper::config {
 
 // Where something stands in a policy file; both count from 1. Line 0 is the file as a whole.
-struct Place {
+struct SourceLocation {
   int line = 0;
   int column = 0;
-  friend bool operator==(const Place&, const Place&) = default;
+  friend bool operator==(const SourceLocation&, const SourceLocation&) = default;
 };
 
 // An Error is why a policy file is not loaded: one sentence and its place. A Note has the same
 // form: the file is loaded, and its reader should know this about it.
 struct Error {
   std::string file;
-  Place place;
+  SourceLocation place;
   std::string sentence;
   bool about_overload = false;  // Of a Note: the file asks for retries of an overload.
 };

@@ -14,16 +14,16 @@
 namespace damper::config {
 namespace {
 
-Place place_of(const YAML::Mark& mark) { return {mark.line + 1, mark.column + 1}; }
+SourceLocation place_of(const YAML::Mark& mark) { return {mark.line + 1, mark.column + 1}; }
 
 // Thrown by the builder through yaml-cpp's parser, caught in parse_yaml().
 struct Refused {
-  Place place;
+  SourceLocation place;
   std::string sentence;
 };
 
 void check_keys(const Tree& map) {
-  std::map<std::string_view, Place> seen;
+  std::map<std::string_view, SourceLocation> seen;
   for (std::size_t i = 0; i < map.pairs(); ++i) {
     const Tree& key = map.key(i);
     if (!key.is_scalar()) throw Refused{key.place, "a key must be a word"};
@@ -91,7 +91,7 @@ class Builder final : public YAML::EventHandler {
     return tree;
   }
 
-  void count(std::size_t nodes, Place place) {
+  void count(std::size_t nodes, SourceLocation place) {
     nodes_ += nodes;
     if (nodes_ <= kMostNodes) return;
     throw Refused{place, "the file has more than " + std::to_string(kMostNodes) +
@@ -145,7 +145,7 @@ class Builder final : public YAML::EventHandler {
 
 Expected<std::vector<Tree>, Error> parse(std::string_view text, std::string_view file,
                                          bool one_only) {
-  const auto error = [&](Place place, std::string sentence) {
+  const auto error = [&](SourceLocation place, std::string sentence) {
     return unexpected(Error{std::string(file), place, std::move(sentence)});
   };
   if (text.size() > kMostBytes) {

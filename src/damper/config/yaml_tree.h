@@ -32,7 +32,7 @@ struct Tree {
   enum class Kind : std::uint8_t { null, scalar, sequence, map };
 
   Kind kind = Kind::null;
-  Place place;
+  SourceLocation place;
   std::string text;         // of a scalar
   std::vector<Tree> items;  // of a sequence; of a map: key, value, key, value, ...
   std::size_t nodes = 1;    // this one and all below

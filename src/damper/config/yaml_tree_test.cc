@@ -33,9 +33,9 @@ TEST(YamlTree, ScalarsAreKeptAsTheyAreWritten) {
 TEST(YamlTree, ANodeKnowsItsPlace) {
   const auto tree = parse_yaml("a: 1\nb:\n  - cc\n  - {d: 2}\n", "p.yaml");
   ASSERT_TRUE(tree);
-  EXPECT_EQ(tree->key(1).place, (Place{2, 1}));
-  EXPECT_EQ(tree->value(1).items[0].place, (Place{3, 5}));
-  EXPECT_EQ(tree->value(1).items[1].value(0).place, (Place{4, 9}));
+  EXPECT_EQ(tree->key(1).place, (SourceLocation{2, 1}));
+  EXPECT_EQ(tree->value(1).items[0].place, (SourceLocation{3, 5}));
+  EXPECT_EQ(tree->value(1).items[1].value(0).place, (SourceLocation{4, 9}));
 }
 
 TEST(YamlTree, AnAliasIsACopyOfWhatItsAnchorNames) {
@@ -67,7 +67,7 @@ TEST(YamlTree, SeveralDocumentsWhenTheyAreAskedFor) {
   EXPECT_EQ(shapes_of(""), "");
   const auto documents = parse_yaml_documents("a: 1\n---\nb: 2\n", "p.yaml");
   ASSERT_TRUE(documents);
-  EXPECT_EQ((*documents)[1].key(0).place, (Place{3, 1}));  // Lines count through.
+  EXPECT_EQ((*documents)[1].key(0).place, (SourceLocation{3, 1}));  // Lines count through.
 }
 
 TEST(YamlTree, AnAnchorHoldsForItsOwnDocument) {

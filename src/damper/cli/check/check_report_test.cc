@@ -61,7 +61,7 @@ TEST(CheckReport, AFileThatDoesNotLoadIsAFinding) {
   EXPECT_FALSE(checked.loads);
   ASSERT_EQ(checked.findings.size(), 1u);
   EXPECT_EQ(checked.findings[0].rule, Rule::does_not_load);
-  EXPECT_EQ(checked.findings[0].place, (config::Place{2, 3}));
+  EXPECT_EQ(checked.findings[0].place, (config::SourceLocation{2, 3}));
   EXPECT_EQ(checked.findings[0].why, "unknown key");
 }
 

@@ -117,9 +117,9 @@ TEST(FactsOf, ThePolicyIsTheOneOfTheRouteWithItsPlaces) {
   const Scenario shop = scenario_of(kShop + "policy: {routes: {db: {timeout: 1s}}}\n");
   const auto routes = facts_of(shop);
   EXPECT_EQ(routes[0].settings.policy.call.timeout, 5s);
-  EXPECT_EQ(routes[0].place, (config::Place{3, 3}));  // The service's.
+  EXPECT_EQ(routes[0].place, (config::SourceLocation{3, 3}));  // The service's.
   EXPECT_EQ(routes[2].settings.policy.call.timeout, 1s);
-  EXPECT_EQ(routes[2].place, (config::Place{12, 19}));
+  EXPECT_EQ(routes[2].place, (config::SourceLocation{12, 19}));
   EXPECT_FALSE(routes[2].places.empty());
 }
 

@@ -133,7 +133,7 @@ Scenario at_point(const Scenario& scenario, double load, double trigger) {
 }
 
 std::optional<config::Error> find_map_error(const Scenario& scenario) {
-  const auto error = [&](config::Place place, std::string sentence) {
+  const auto error = [&](config::SourceLocation place, std::string sentence) {
     return config::Error{scenario.file, place, std::move(sentence)};
   };
   if (scenario.clients.empty()) return error({}, "a map needs clients: the scenario has none");

@@ -62,13 +62,13 @@ inline constexpr std::array<std::string_view, 3> kBalanceNames = {"rotate", "spr
 // A call that a service makes for each request, once its own service time is over.
 struct CallSpec {
   std::string service{};
-  config::Place place{};
+  config::SourceLocation place{};
   std::int32_t times = 1;  // 1 to 10,000, all at once; replicas in turn
 };
 
 struct ServiceSpec {
   std::string name{};
-  config::Place place{};
+  config::SourceLocation place{};
   std::int32_t replicas = 1;  // 1 to 10,000
   Balance balance = Balance::rotate;
   std::int32_t workers = 0;     // of each replica, 0 to 100,000; 0: one for every request
@@ -110,9 +110,9 @@ inline constexpr std::array<std::string_view, 3> kLoopNames = {"open", "closed",
 
 struct ClientsSpec {
   std::string name{};
-  config::Place place{};
+  config::SourceLocation place{};
   std::string calls{};  // a service
-  config::Place calls_place{};
+  config::SourceLocation calls_place{};
   std::int32_t count = 1;      // 1 to 10,000,000
   std::int32_t processes = 1;  // 1 to count: clients of one process share budget and breaker
   Loop loop = Loop::open;
@@ -143,9 +143,9 @@ struct ClientsSpec {
 // What happens to an object is an event, which adds the object's key to the queue.
 struct ControllersSpec {
   std::string name{};
-  config::Place place{};
+  config::SourceLocation place{};
   std::string calls{};  // a service
-  config::Place calls_place{};
+  config::SourceLocation calls_place{};
   std::int32_t count = 1;        // 1 to 20,000
   std::int32_t workers = 4;      // runs of one controller at once, 1 to 1000
   std::int32_t keys = 100;       // objects of one controller, 1 to 1,000,000
@@ -200,7 +200,7 @@ inline constexpr std::array<FaultTraits, kFaultNames.size()> kFaultTraits = {{
 
 struct FaultSpec {
   FaultKind kind = FaultKind::down;
-  config::Place place{};
+  config::SourceLocation place{};
   std::string on{};  // a service; for a spike, clients
   Duration at{0};
   Duration length{0};
@@ -219,7 +219,7 @@ struct FaultSpec {
 // the measure itself or, if `of` names a variant, of the ratio to that variant's.
 struct Expectation {
   std::string measure{};
-  config::Place place{};
+  config::SourceLocation place{};
   std::string of{};
   std::optional<double> at_least{};
   std::optional<double> at_most{};

@@ -13,7 +13,7 @@ namespace damper::lab {
 namespace {
 
 using config::Error;
-using config::Place;
+using config::SourceLocation;
 using text::in_quotes;
 using Names = std::vector<std::string_view>;
 using Wrong = std::optional<Error>;
@@ -52,13 +52,15 @@ class Checker {
   }
 
  private:
-  [[nodiscard]] Error error(Place place, std::string sentence) const {
+  [[nodiscard]] Error error(SourceLocation place, std::string sentence) const {
     return {.file = scenario_.file, .place = place, .sentence = std::move(sentence)};
   }
 
   template <class T>
-  [[nodiscard]] Wrong check_bounds(const T& thing, Place place, const std::string& called) const {
-    if (auto sentence = find_bound_error(thing)) return error(place, called + ": " + *sentence);
+  [[nodiscard]] Wrong check_bounds(const T& thing, SourceLocation place,
+                                   const std::string& called) const {
+    if (auto sentence = schema<T>().find_error(thing))
+      return error(place, called + ": " + *sentence);
     return std::nullopt;
   }
 
@@ -75,9 +77,9 @@ class Checker {
       return error({1, 1}, "two " + std::string(what) + " are called " + in_quotes(*twice));
     }
     for (const auto& thing : things) {
-      if (is_name(thing.name)) continue;
-      return error(thing.place, "a name must be " + accepted({.kind = ValueKind::name}) + ", not " +
-                                    in_quotes(thing.name));
+      if (auto wrong = config::find_error("a name", kName, thing.name)) {
+        return error(thing.place, *std::move(wrong));
+      }
     }
     return std::nullopt;
   }
@@ -120,7 +122,7 @@ class Checker {
   }
 
   [[nodiscard]] Error unknown(std::string_view what, std::string_view name, const Names& known,
-                              Place place, const std::string& called) const {
+                              SourceLocation place, const std::string& called) const {
     return error(place, called + ": there is no " + std::string(what) + ' ' + in_quotes(name) +
                             text::suggestion(name, known) + " (accepted: " + text::joined(known) +
                             ")");

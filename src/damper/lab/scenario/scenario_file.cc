@@ -6,14 +6,13 @@
 
 #include "damper/base/text/words.h"
 #include "damper/config/tree_merge.h"
-#include "damper/lab/scenario/scenario_read.h"
 #include "damper/lab/scenario/scenario_schema.h"
 
 namespace damper::lab {
 namespace {
 
 using config::Error;
-using config::Place;
+using config::SourceLocation;
 using config::Tree;
 using text::in_quotes;
 using Words = std::vector<std::string_view>;
@@ -48,7 +47,7 @@ Words words_of(const Tree* map) {
 }
 
 Words words_of_variant() {
-  Words words = words_in<Scenario>("");
+  Words words = schema<Scenario>().words();
   std::erase(words, "scenario");
   std::erase(words, "variants");
   return words;
@@ -94,7 +93,7 @@ class Loader {
   }
 
  private:
-  [[nodiscard]] Error error(Place place, std::string sentence) const {
+  [[nodiscard]] Error error(SourceLocation place, std::string sentence) const {
     return {.file = std::string(file_), .place = place, .sentence = std::move(sentence)};
   }
 
@@ -104,9 +103,8 @@ class Loader {
   }
 
   [[nodiscard]] std::optional<Error> check_variant(const Tree& name, const Tree& over) const {
-    if (!is_name(name.text)) {
-      return error(name.place, "a variant's name must be " + accepted({.kind = ValueKind::name}) +
-                                   ", not " + in_quotes(name.text));
+    if (const auto wrong = config::read_value("a variant's name", kName, name); !wrong) {
+      return error(name.place, wrong.error().sentence);
     }
     const std::string called = "variant " + name.text;
     const Words words = words_of_variant();
@@ -179,12 +177,28 @@ class Loader {
 
   std::string_view file_;
   const Tree* variants_;
-  Place variants_place_;
+  SourceLocation variants_place_;
   Tree base_;  // All but the variants.
   std::optional<Tree> without_policy_;
 };
 
 }  // namespace
+
+Expected<Scenario, Error> read_scenario(const Tree& tree, std::string_view file) {
+  Scenario scenario;
+  scenario.file = file;
+  config::Reader reader(file);
+  if (auto wrong =
+          reader.read(schema<Scenario>(), tree, SourceLocation{1, 1}, "the scenario", scenario)) {
+    return unexpected(*std::move(wrong));
+  }
+  for (FaultSpec& fault : scenario.faults) {
+    if (fault.length == Duration{0} && fault.at < scenario.length) {
+      fault.length = scenario.length - fault.at;
+    }
+  }
+  return scenario;
+}
 
 Expected<std::vector<Scenario>, Error> load_scenario(std::string_view text, std::string_view file) {
   const Expected<Tree, Error> tree = config::parse_yaml(text, file);

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "damper/base/expected.h"
-#include "damper/config/error.h"
+#include "damper/config/yaml_tree.h"
 #include "damper/lab/scenario/scenario.h"
 
 namespace damper::lab {
@@ -23,6 +23,11 @@ inline constexpr std::size_t kMostVariants = 32;
 //   (1) What is loaded can be played: find_error() finds nothing in any of it.
 //   (2) An error is one sentence, with its place, and what is accepted.
 //   (3) There is a scenario for each variant, in the order of the file; one when there are none.
+
+// The scenario of a tree without variants: each value within its bounds, and its parts not yet
+// checked against each other (find_error in scenario.h). A fault without a length lasts to the end.
+[[nodiscard]] Expected<Scenario, config::Error> read_scenario(const config::Tree& tree,
+                                                              std::string_view file);
 
 // The text's scenarios, or the first error. `file` is what errors call it.
 [[nodiscard]] Expected<std::vector<Scenario>, config::Error> load_scenario(std::string_view text,

@@ -1,10 +1,8 @@
-#include "damper/lab/scenario/scenario_read.h"
+#include "damper/lab/scenario/scenario_file.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
-
-#include "damper/lab/scenario/scenario_file.h"
 
 namespace damper::lab {
 namespace {
@@ -66,14 +64,14 @@ map: {load: [1, 2], trigger: {from: 1, to: 3, step: 1}}
   ASSERT_EQ(scenario->services.size(), 3U);
   const ServiceSpec& api = scenario->services[0];
   EXPECT_EQ(api.name, "api");
-  EXPECT_EQ(api.place, (config::Place{8, 3}));
+  EXPECT_EQ(api.place, (config::SourceLocation{8, 3}));
   EXPECT_EQ(api.replicas, 3);
   EXPECT_EQ(api.queue, Discipline::lifo);
   EXPECT_TRUE(api.limit);
   ASSERT_EQ(api.calls.size(), 2U);
   EXPECT_EQ(api.calls[0].service, "db");
   EXPECT_EQ(api.calls[0].times, 1);
-  EXPECT_EQ(api.calls[0].place, (config::Place{12, 13}));
+  EXPECT_EQ(api.calls[0].place, (config::SourceLocation{12, 13}));
   EXPECT_EQ(api.calls[1].service, "cache");
   EXPECT_EQ(api.calls[1].times, 4);
   const ServiceSpec& db = scenario->services[1];
@@ -88,11 +86,11 @@ map: {load: [1, 2], trigger: {from: 1, to: 3, step: 1}}
   EXPECT_FALSE(scenario->services[2].limit);
   ASSERT_EQ(scenario->clients.size(), 2U);
   EXPECT_EQ(scenario->clients[0].calls, "api");
-  EXPECT_EQ(scenario->clients[0].calls_place, (config::Place{18, 16}));
+  EXPECT_EQ(scenario->clients[0].calls_place, (config::SourceLocation{18, 16}));
   EXPECT_EQ(scenario->clients[0].rate, 5);
   EXPECT_EQ(scenario->clients[1].loop, Loop::once);
   ASSERT_EQ(scenario->faults.size(), 2U);
-  EXPECT_EQ(scenario->faults[0].place, (config::Place{21, 5}));
+  EXPECT_EQ(scenario->faults[0].place, (config::SourceLocation{21, 5}));
   EXPECT_EQ(scenario->faults[0].at, 5s);
   EXPECT_EQ(scenario->faults[0].length, 10s);
   EXPECT_EQ(scenario->faults[0].answer, decide::Outcome::permanent);
@@ -117,7 +115,7 @@ TEST(ScenarioRead, AnUnknownKeyIsAnErrorWithTheOneThatWasMeant) {
   EXPECT_EQ(error_of("scenario: s\nservices:\n  db: {worker: 3}\n").substr(0, 71),
             "s.yaml:3:8: unknown key \"worker\" in service db; did you mean workers? (");
   EXPECT_EQ(error_of("services:\n  db:\n    queue: {bond: 3}\n"),
-            "s.yaml:3:13: unknown key \"bond\" in queue of service db; did you mean bound? "
+            "s.yaml:3:13: unknown key \"bond\" in queue; did you mean bound? "
             "(accepted: discipline, bound, target, interval)");
   EXPECT_EQ(error_of("clients: {app: {colour: red}}").substr(0, 47),
             "s.yaml:1:17: unknown key \"colour\" in clients ap");
@@ -155,7 +153,7 @@ TEST(ScenarioRead, APartOfTheWrongKindIsAnError) {
             "s.yaml:1:17: calls must be a list of services, such as [db] or [{service: db, times: "
             "3}]");
   EXPECT_EQ(error_of("services: {db: {limit: 3}}"),
-            "s.yaml:1:17: limit must be on, off or a map of keys");
+            "s.yaml:1:24: limit must be on, off or a map of keys, not \"3\"");
   EXPECT_EQ(error_of("services: {db: {queue: [fifo]}}"),
             "s.yaml:1:17: queue must be fifo, lifo, shed or a map of keys");
   EXPECT_EQ(error_with("faults: {on: db}"), "s.yaml:4:1: faults must be a list of faults");
@@ -176,7 +174,7 @@ TEST(ScenarioRead, ControllersHaveTheWordsOfAPolicyFile) {
   const ControllersSpec fresh = read("");
   EXPECT_EQ(fresh.requeue_policy().max_attempts, engine::RequeuePolicy{}.max_attempts);
   EXPECT_FALSE(fresh.requeue_policy().rate);
-  EXPECT_EQ(fresh.calls_place, (config::Place{3, 29}));
+  EXPECT_EQ(fresh.calls_place, (config::SourceLocation{3, 29}));
   EXPECT_EQ(read("retry_policy: {num_retries: 4}").retries.max_attempts, 5);
   EXPECT_EQ(read("retry_policy: {num_retries: off}").retries.max_attempts, 0);
   const ControllersSpec said = read(
@@ -203,8 +201,8 @@ TEST(ScenarioRead, AnErrorInControllersSaysWhere) {
   EXPECT_EQ(error_of("controllers: {pods: {key: 3}}").substr(0, 70),
             "s.yaml:1:22: unknown key \"key\" in controllers pods; did you mean keys?");
   EXPECT_EQ(error_of("controllers: {pods: {retry_policy: {retry_back_off: {base: 1s}}}}"),
-            "s.yaml:1:54: unknown key \"base\" in retry_back_off of retry_policy of controllers "
-            "pods (accepted: jitter, base_interval, max_interval)");
+            "s.yaml:1:54: unknown key \"base\" in retry_policy.retry_back_off "
+            "(accepted: jitter, base_interval, max_interval)");
   EXPECT_EQ(error_of("controllers: {pods: {retry_budget: 3}}"),
             "s.yaml:1:22: retry_budget must be a map of keys");
   EXPECT_EQ(error_of("controllers: {pods: {retry_policy: {num_retries: x}}}"),
@@ -226,10 +224,9 @@ TEST(ScenarioRead, WhatIsNeededMustBeThere) {
 TEST(ScenarioRead, APolicyIsReadAsAPolicyFileIsWithItsPlaceInThisFile) {
   EXPECT_EQ(error_with("policy:\n  route:\n    retry_policy: {num_retires: 2}").substr(0, 75),
             "s.yaml:6:20: unknown key \"num_retires\" in retry_policy; did you mean num_re");
-  EXPECT_EQ(
-      error_with("policy: {rout: {}}"),
-      "s.yaml:4:10: unknown key \"rout\" at the top of policy; did you mean route? (accepted: "
-      "route, routes, dependencies, defaults)");
+  EXPECT_EQ(error_with("policy: {rout: {}}"),
+            "s.yaml:4:10: unknown key \"rout\" in policy; did you mean route? (accepted: "
+            "route, routes, dependencies, defaults)");
   EXPECT_EQ(error_with("policy:"),
             "s.yaml:4:1: policy is empty (expected: route, routes or dependencies)");
   EXPECT_EQ(error_with("policy: {defaults: {}}"),

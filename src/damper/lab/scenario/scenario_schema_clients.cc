@@ -1,102 +1,152 @@
-// The schema of clients and faults.
-#include "damper/lab/scenario/scenario_schema.h"
-
-#include "damper/lab/scenario/schema_field.h"
+// The schema of clients and controllers. Where a policy file has a word for it, it is that word.
+#include "damper/lab/scenario/schema_forms.h"
 
 namespace damper::lab {
 namespace {
 
+using config::kTick;
+
 constexpr std::int64_t kNever = kForever.count();
 
-template <auto Field>
-constexpr SchemaKey<ClientsSpec> key(std::string_view path, const Form& form,
-                                     std::string_view doc) {
-  return field<ClientsSpec, Field>(path, form, doc);
+// How callers in published models stop retrying.
+void add_published(Schema<ClientsSpec>& s) {
+  s.key<DAMPER_FIELD(gives_up)>("gives_up", kShare,
+                                "Published models: probability of giving up after each failure.");
+  s.key<DAMPER_FIELD(gives_up_over)>("gives_up_over", kShare,
+                                     "Published models: clients give up after a failure when "
+                                     "failed attempts / requests of their process exceed this "
+                                     "ratio. 1: never.");
+  s.key<DAMPER_FIELD(bucket)>("bucket", number(0, 1e6),
+                              "Published models: size of a token bucket of the process. A retry "
+                              "takes one token, and clients give up when one is left. 0: none.");
+  s.key<DAMPER_FIELD(bucket_refill)>("bucket_refill", kShare,
+                                     "Published models: tokens that each request adds.");
 }
 
-constexpr SchemaKey<ClientsSpec> kClients[] = {
-    required(key<DAMPER_LAB_FIELD(calls)>("calls", kName, "The service that they call.")),
-    key<DAMPER_LAB_FIELD(count)>("count", integer(1, 10'000'000), "How many there are."),
-    key<DAMPER_LAB_FIELD(processes)>(
-        "processes", integer(1, kMostCallers),
-        "In how many processes; the clients of one share its budget and its breaker."),
-    key<DAMPER_LAB_FIELD(loop)>(
-        "loop", choice(kLoopNames),
-        "open: requests come whether or not the last one is answered; closed: each client has one "
-        "at a time, and thinks before the next; once: each client makes one."),
-    key<DAMPER_LAB_FIELD(arrivals)>(
-        "arrivals", choice(kPatternNames),
-        "Of an open loop. poisson: at random, at `rate`; constant: each client every `every`, all "
-        "in "
-        "step; spread: the same, evenly out of step; bursts: `burst` at once every `every`; "
-        "metered: about N(rate, rate / 4) accumulate each millisecond."),
-    said_field<ClientsSpec, DAMPER_LAB_FIELD(rate)>(
-        "rate", number(0.001, 1e7), "A second, of all clients together; poisson and metered."),
-    said_field<ClientsSpec, DAMPER_LAB_FIELD(every)>(
-        "every", duration(kTick, kDay),
-        "Between two requests of a client; of the group in bursts; constant, spread and bursts."),
-    key<DAMPER_LAB_FIELD(burst)>("burst", integer(1, 1'000'000), "Requests in a burst."),
-    key<DAMPER_LAB_FIELD(think)>("think", kDistribution,
-                                 "Of a closed loop: before each request but the first; at least "
-                                 "1ms after one that took no time."),
-    key<DAMPER_LAB_FIELD(first)>("first", kDistribution, "When each client begins."),
-    key<DAMPER_LAB_FIELD(until)>("until", duration(kTick, kDay, kNever),
-                                 "No request starts after it."),
-    key<DAMPER_LAB_FIELD(deadline)>(
-        "deadline", duration(kTick, kLongest, kNever),
-        "The caller's own, from the request's start; the policy's timeout holds beside it."),
-    key<DAMPER_LAB_FIELD(idempotent)>("idempotent", kBoolean,
-                                      "It does no harm to do a request twice."),
-    key<DAMPER_LAB_FIELD(criticality)>("criticality", choice(admit::kCriticalityNames),
-                                       "Who is shed last by a shed queue."),
-    key<DAMPER_LAB_FIELD(gives_up)>(
-        "gives_up", kShare,
-        "Published models: after each failure they go away with this probability."),
-    key<DAMPER_LAB_FIELD(gives_up_over)>("gives_up_over", kShare,
-                                         "Published models: they go away after a failure once so "
-                                         "many attempts of their process have "
-                                         "failed, by its requests; 1: never."),
-    key<DAMPER_LAB_FIELD(bucket)>(
-        "bucket", number(0, 1e6),
-        "Published models: they go away after a failure when a token bucket of this size, of their "
-        "process, is down to one; a retry takes one; 0: there is none."),
-    key<DAMPER_LAB_FIELD(bucket_refill)>(
-        "bucket_refill", kShare, "Published models: what each request puts into the bucket."),
-};
+Schema<ClientsSpec> make_clients() {
+  Schema<ClientsSpec> s("clients");
+  s.set_may_be_null();
+  s.key<DAMPER_FIELD(calls)>("calls", kName, "The called service.").required = true;
+  s.key<DAMPER_FIELD(count)>("count", integer(1, 10'000'000), "Number of clients.");
+  s.key<DAMPER_FIELD(processes)>("processes", integer(1, kMostCallers),
+                                 "Number of processes; the clients of a process share its budget "
+                                 "and its breaker.");
+  s.key<DAMPER_FIELD(loop)>(
+      "loop", choice(kLoopNames),
+      "open: requests arrive whether or not the last one is answered. closed: each client has one "
+      "request at a time, and thinks before the next. once: each client makes one request.");
+  s.key<DAMPER_FIELD(arrivals)>(
+      "arrivals", choice(kPatternNames),
+      "Of an open loop. poisson: at random, at `rate`. constant: each client every `every`, all in "
+      "step. spread: the same, evenly out of step. bursts: `burst` at once every `every`. metered: "
+      "about N(rate, rate / 4) accumulate each millisecond.");
+  s.key<DAMPER_FIELD(rate)>("rate", number(0.001, 1e7),
+                            "Requests per second of all clients together; poisson and metered.")
+      .unset_at_zero = true;
+  s.key<DAMPER_FIELD(every)>("every", duration(kTick, kDay),
+                             "Interval between requests of a client, or between bursts of the "
+                             "group; constant, spread and bursts.")
+      .unset_at_zero = true;
+  s.key<DAMPER_FIELD(burst)>("burst", integer(1, 1'000'000), "Requests in a burst.");
+  distribution<DAMPER_FIELD(think)>(s, "think",
+                                    "Of a closed loop: delay before each request but the first; at "
+                                    "least 1ms after one that took no time.");
+  distribution<DAMPER_FIELD(first)>(s, "first", "Time of the first request of each client.");
+  s.key<DAMPER_FIELD(until)>("until", duration(kTick, kDay).with_off(kNever),
+                             "No request starts after this time.");
+  s.key<DAMPER_FIELD(deadline)>("deadline", duration(kTick).with_off(kNever),
+                                "Deadline of the caller, from the start of the request, beside the "
+                                "policy's timeout.");
+  s.key<DAMPER_FIELD(idempotent)>("idempotent", kBoolean, "Requests may safely be repeated.");
+  s.key<DAMPER_FIELD(criticality)>("criticality", choice(admit::kCriticalityNames),
+                                   "Criticality of the requests: a shed queue sheds the least "
+                                   "critical first.");
+  add_published(s);
+  return s;
+}
 
-constexpr SchemaKey<FaultSpec> kFault[] = {
-    required(field<FaultSpec, DAMPER_LAB_FIELD(on)>(
-        "on", kName, "The service that it happens to; the clients, for a spike.")),
-    required(field<FaultSpec, DAMPER_LAB_FIELD(kind)>(
-        "kind", choice(kFaultNames),
-        "down: it answers `answer` at once; errors: the share `amount` of its requests fails with "
-        "`answer`; slow: it takes `amount` times as long; capacity: only the share `amount` of its "
-        "workers works; held: nothing gets through, and what was sent arrives when it ends; lost: "
-        "nothing gets through; spike: `amount` times as many requests.")),
-    field<FaultSpec, DAMPER_LAB_FIELD(at)>("at", duration(Duration{0}, kDay), "When it begins."),
-    said_field<FaultSpec, DAMPER_LAB_FIELD(length)>("for", duration(kTick, kDay),
-                                                    "How long it lasts; none: to the end."),
-    said_field<FaultSpec, DAMPER_LAB_FIELD(requests)>("requests", integer(1, 1e9),
-                                                      "slow: it is over after so many requests."),
-    field<FaultSpec, DAMPER_LAB_FIELD(replicas)>("replicas", {ValueKind::wholes, 0, 9'999},
-                                                 "To which it happens, from 0; none: to all."),
-    field<FaultSpec, DAMPER_LAB_FIELD(amount)>(
-        "amount", {ValueKind::share, 0, 1000},
-        "How bad it is: a share of errors and capacity, a factor of slow and spike."),
-    answer<FaultSpec, DAMPER_LAB_FIELD(answer)>("answer", "What callers are told."),
-};
+void add_retries(Schema<ControllersSpec>& s) {
+  s.key<DAMPER_FIELD(retries.max_attempts)>(
+      "retry_policy.num_retries", integer(0, 999'999).with_off(-1).with_offset(1),
+      "Consecutive failed retries of a key before it is parked. off: it is never parked.");
+  s.key<DAMPER_FIELD(retries.overload_base)>(
+      "retry_policy.overload_base_interval", duration(kTick),
+      "base_interval after an overload without a Retry-After.");
+  s.key<DAMPER_FIELD(retries.backoff.jitter)>(
+      "retry_policy.retry_back_off.jitter", choice(schedule::kJitterNames),
+      "Distribution of the wait before a retry over its interval.");
+  s.key<DAMPER_FIELD(retries.backoff.base)>(
+      "retry_policy.retry_back_off.base_interval", duration(kTick),
+      "Interval before the first retry; doubled for each further retry.");
+  s.key<DAMPER_FIELD(retries.backoff.cap)>("retry_policy.retry_back_off.max_interval",
+                                           duration(kTick), "Longest interval.");
+  s.key<DAMPER_FIELD(retries.budget.percent)>("retry_budget.budget_percent",
+                                              percent(0, Percent::kMost),
+                                              "Retries as a percentage of runs that are none.");
+  s.key<DAMPER_FIELD(retries.budget.window)>("retry_budget.window", duration(1s, 1h),
+                                             "Period over which the percentage is computed.");
+  s.key<DAMPER_FIELD(retries.budget.reserve)>(
+      "retry_budget.reserve", integer(0, 1000),
+      "Retries beyond the percentage; full at first, and only successes refill it.");
+  s.key<DAMPER_FIELD(retries.budget.min_per_second)>("retry_budget.min_retries_per_second",
+                                                     integer(0, 10'000),
+                                                     "Retries that are always allowed.");
+  for (const auto& [path, doc] :
+       {std::pair("retry_policy", "When and how often a failed key is run again."),
+        std::pair("retry_policy.retry_back_off", "The wait of a key before a retry."),
+        std::pair("retry_budget", "Bounds the retries of all keys of a controller.")}) {
+    s.section(path, doc).accepted = "a map of keys";
+  }
+}
+
+Schema<ControllersSpec> make_controllers() {
+  Schema<ControllersSpec> s("controllers");
+  s.set_may_be_null();
+  s.key<DAMPER_FIELD(calls)>("calls", kName,
+                             "The called service: each run of a key is one request to it.")
+      .required = true;
+  s.key<DAMPER_FIELD(count)>(
+      "count", integer(1, kMostCallers),
+      "Number of controllers: processes, each with its own queue, budget and "
+      "limits.");
+  s.key<DAMPER_FIELD(workers)>("workers", integer(1, 1000), "Concurrent runs of a controller.");
+  s.key<DAMPER_FIELD(keys)>("keys", integer(1, 1'000'000), "Objects of each controller.");
+  s.key<DAMPER_FIELD(events)>("events", number(0.001, 100'000),
+                              "Events per second of each controller, at random; each adds the key "
+                              "of an object to the queue.")
+      .unset_at_zero = true;
+  s.key<DAMPER_FIELD(hot_keys)>("hot_keys", integer(0, 1'000'000),
+                                "Number of hot keys: the first ones.");
+  s.key<DAMPER_FIELD(hot_share)>("hot_share", kShare, "Share of the events of hot keys.");
+  s.key<DAMPER_FIELD(broken_keys)>(
+      "broken_keys", integer(0, 1'000'000),
+      "Number of keys of each controller that always fail: the last ones.");
+  s.key<DAMPER_FIELD(broken_answer)>("broken_answer", kAnswer, "Outcome of broken keys.");
+  s.key<DAMPER_FIELD(resync)>("resync", duration(0s, kDay),
+                              "Interval at which a controller adds all of its keys again, out of "
+                              "step with the others. 0s: never.");
+  s.key<DAMPER_FIELD(coalesce)>("coalesce", kBoolean,
+                                "false: a plain queue, in which each event is a run.");
+  s.key<DAMPER_FIELD(retries.timeout)>("timeout", duration(kTick), "Timeout of a run.");
+  s.key<DAMPER_FIELD(rate_limit)>("rate_limit", number(0.001, 1e6),
+                                  "Runs per second of a controller. Default: no limit.")
+      .unset_at_zero = true;
+  s.key<DAMPER_FIELD(burst)>("burst", integer(1, 1'000'000),
+                             "Runs at once after an idle period, beyond rate_limit.");
+  add_retries(s);
+  return s;
+}
 
 }  // namespace
 
 template <>
 const Schema<ClientsSpec>& schema<ClientsSpec>() {
-  static constexpr Schema<ClientsSpec> kSchema = {"A group of clients", kClients, {}};
+  static const Schema<ClientsSpec> kSchema = make_clients();
   return kSchema;
 }
-
 template <>
-const Schema<FaultSpec>& schema<FaultSpec>() {
-  static constexpr Schema<FaultSpec> kSchema = {"A fault, in faults", kFault, {}};
+const Schema<ControllersSpec>& schema<ControllersSpec>() {
+  static const Schema<ControllersSpec> kSchema = make_controllers();
   return kSchema;
 }
 

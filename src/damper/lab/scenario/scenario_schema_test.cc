@@ -4,93 +4,55 @@
 
 #include <fstream>
 #include <iterator>
-#include <set>
 #include <string>
 
-#include "damper/base/text/words.h"
+#include "damper/config/schema_testing.h"
 #include "damper/lab/scenario/scenario_file.h"
 
 namespace damper::lab {
 namespace {
 
-// A value of the form that is not the default.
-Value other(const Form& form, const Value& standard) {
-  switch (form.kind) {
-    case ValueKind::duration:
-    case ValueKind::integer:
-    case ValueKind::boolean:
-    case ValueKind::choice: {
-      const auto high = static_cast<std::int64_t>(form.high);
-      return standard == Value(high) ? high - 1 : high;
-    }
-    case ValueKind::number:
-    case ValueKind::share:
-      return standard == Value(form.high) ? form.low : form.high;
-    case ValueKind::distribution:
-      return Distribution::exponential(std::chrono::milliseconds(7));
-    case ValueKind::name:
-    case ValueKind::text:
-      return std::string("another");
-    case ValueKind::numbers:
-    case ValueKind::wholes:
-      return std::vector<double>{form.low, form.high};
-  }
-  return {};
-}
-
-// That setting a key changes what it gets, and nothing that another key gets.
-template <class T>
-void expect_own_fields() {
-  const auto keys = schema<T>().keys;
-  std::set<std::string_view> paths;
-  for (const SchemaKey<T>& key : keys) {
-    EXPECT_TRUE(paths.insert(key.path).second) << key.path;
-    EXPECT_TRUE(key.doc.ends_with('.')) << key.path;
-    T thing{};
-    const Value standard = key.get(thing);
-    EXPECT_TRUE(key.required || !find_error(key.path, key.form, standard)) << key.path;
-    const Value value = other(key.form, standard);
-    ASSERT_NE(value, standard) << key.path;
-    key.set(thing, Value(value));
-    EXPECT_EQ(key.get(thing), value) << key.path;
-    const T fresh{};
-    for (const SchemaKey<T>& each : keys) {
-      if (each.path != key.path) {
-        EXPECT_EQ(each.get(thing), each.get(fresh)) << key.path << " changes " << each.path;
-      }
-    }
-  }
-  for (const Part& part : schema<T>().parts) {
-    EXPECT_TRUE(paths.insert(part.path).second) << part.path;
-    EXPECT_TRUE(part.doc.ends_with('.')) << part.path;
-  }
-}
-
 TEST(ScenarioSchema, EachKeyHasAFieldOfItsOwnAndAValidDefault) {
-  expect_own_fields<Scenario>();
-  expect_own_fields<ServiceSpec>();
-  expect_own_fields<CallSpec>();
-  expect_own_fields<ClientsSpec>();
-  expect_own_fields<ControllersSpec>();
-  expect_own_fields<FaultSpec>();
-  expect_own_fields<Expectation>();
+  config::expect_sound(schema<Scenario>());
+  config::expect_sound(schema<ServiceSpec>());
+  config::expect_sound(schema<CallSpec>());
+  config::expect_sound(schema<ClientsSpec>());
+  config::expect_sound(schema<ControllersSpec>());
+  config::expect_sound(schema<FaultSpec>());
+  config::expect_sound(schema<Expectation>());
 }
 
-TEST(ScenarioSchema, TheWordsOfAPartAreInTheOrderOfTheTable) {
-  EXPECT_EQ(text::joined(words_in<ServiceSpec>("queue")), "discipline, bound, target, interval");
-  EXPECT_EQ(text::joined(words_in<ServiceSpec>("limit")), "kind, min, initial, max");
-  EXPECT_EQ(text::joined(words_in<Scenario>("map")), "length, load, trigger");
-  EXPECT_EQ(text::joined(words_in<Scenario>("")),
-            "scenario, about, length, bucket, ownership, deadlines_travel, services, clients, "
-            "controllers, faults, policy, variants, expect, map");
-}
-
-TEST(ScenarioSchema, AThingIsHeldToTheBoundsOfItsKeys) {
+TEST(ScenarioSchema, AStructIsHeldToTheBoundsOfItsKeys) {
   ClientsSpec clients;
   clients.calls = "db";
-  EXPECT_EQ(find_bound_error(clients), std::nullopt);
+  EXPECT_EQ(schema<ClientsSpec>().find_error(clients), std::nullopt);
   clients.rate = -1;
-  EXPECT_EQ(find_bound_error(clients), "rate must be a number from 0.001 to 10000000, not -1");
+  EXPECT_EQ(schema<ClientsSpec>().find_error(clients),
+            "rate must be a number from 0.001 to 10000000, not -1");
+  clients.rate = 1;
+  clients.think = Distribution::exponential(Duration{0});
+  EXPECT_EQ(schema<ClientsSpec>().find_error(clients).value_or("").substr(0, 28),
+            "think must be a distribution");
+}
+
+TEST(ScenarioSchema, ANameHasLettersDigitsAndFewOthers) {
+  EXPECT_TRUE(parse_name("a-B_9.c"));
+  EXPECT_TRUE(parse_name(std::string(100, 'a')));
+  for (const std::string& name :
+       {std::string(101, 'a'), std::string(), std::string("a/b"), std::string("a b")}) {
+    EXPECT_FALSE(parse_name(name)) << name;
+  }
+}
+
+TEST(ScenarioSchema, AnAnswerIsAnyOutcomeButSuccessAndCancelled) {
+  const config::Key& answer = schema<FaultSpec>().key_at("answer");
+  EXPECT_EQ(accepted(answer.form),
+            "one of transient, timeout, overload, unavailable, conflict, permanent");
+  FaultSpec fault;
+  fault.answer = decide::Outcome::overload;
+  EXPECT_EQ(schema<FaultSpec>().write(answer, fault), "overload");
+  schema<FaultSpec>().set(answer, fault, std::int64_t{0});
+  EXPECT_EQ(fault.answer, decide::Outcome::transient);
 }
 
 std::string guide() {

@@ -14,15 +14,15 @@ namespace damper::policy {
 
 inline constexpr std::size_t kMostCalls = 100;  // routes that one route names in `calls`
 
-// Facts are what is known about the world that a policy meets: how much the dependency can do, what
-// it gets, how long it takes, who calls whom.
+// Facts describe the dependency of a policy: its capacity, its load, its latencies, and the call
+// graph.
 //
 // Why: a retry policy is neither safe nor unsafe by itself. Two attempts for each request are
 // harmless at a tenth of the capacity and an outage at two thirds of it. The linter (lint.h) can
-// only say which when somebody tells it the numbers.
-// Model: the `facts` block of a route in a policy file, or whatever else knows the world; the
-// engine never looks at them. All rates are of all clients together. What is 0 or empty is not
-// known, and no finding relies on it.
+// only tell with the numbers.
+// Model: the `facts` block of a route in a policy file, or of another source; the engine ignores
+// them. All rates are of all clients together. A fact that is 0 or empty is unknown, and no finding
+// relies on it.
 struct Facts {
   double capacity = 0;       // requests a second that the dependency can do
   double load = 0;           // requests a second that it gets, first tries only

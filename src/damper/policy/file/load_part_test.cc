@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "damper/config/yaml_tree.h"
-#include "damper/policy/file/policy_file.h"
+#include "damper/policy/file/schema.h"
 
 namespace damper::policy {
 namespace {
@@ -21,16 +21,20 @@ TEST(PolicyFile, APartOfAnotherFileIsReadUnderItsOwnNameAndPlace) {
   EXPECT_EQ(part("\npolicy: {defaults: {}}"),
             "s.yaml:2:1: policy has no route (expected: route, routes or dependencies)");
   EXPECT_EQ(part("\npolicy: {rout: {}}").substr(0, 55),
-            "s.yaml:2:10: unknown key \"rout\" at the top of policy; d");
+            "s.yaml:2:10: unknown key \"rout\" in policy; did you mean");
 }
 
 TEST(PolicyFile, WordsThatSomebodyElseReadsAreListedAndSuggestedInTheBlockItself) {
-  constexpr std::string_view kBeside[] = {"cluster", "match"};
+  config::Schema<std::string> beside("beside");
+  beside.key<[](auto& text) -> auto& { return text; }>("cluster", {.kind = config::Kind::text}, "");
+  beside.section("match", "");
   const auto error = [&](std::string_view yaml) {
     const auto tree = config::parse_yaml(yaml, "s.yaml");
-    const auto file = load_part(*tree, {1, 1}, "the file", "s.yaml", kBeside);
-    return file ? "ok" : to_string(file.error());
+    std::vector<config::Reading> readings;
+    const auto file = load_part(*tree, {1, 1}, "the file", "s.yaml", &beside, &readings);
+    return file ? "ok " + std::to_string(readings.size()) : to_string(file.error());
   };
+  EXPECT_EQ(error("defaults: {cluster: a}\nroutes: {x: {}, y: {cluster: b}}"), "ok 3");
   const std::string unknown = error("route: {clustr: a}");
   EXPECT_EQ(
       unknown.substr(0, unknown.find("timeout")),

@@ -194,13 +194,14 @@ TEST(PolicyFile, EveryKeyKnowsWhereItIsSaid) {
       "defaults:\n  timeout: 9s\nroutes:\n  db:\n    retry_policy: { num_retries: 1 }\n", "p.yaml");
   ASSERT_TRUE(file);
   const Route& db = file->routes[0];
-  EXPECT_EQ(place_of(db, *find_key("timeout")), (config::Place{2, 12}));
-  EXPECT_EQ(place_of(db, *find_key("retry_policy.num_retries")), (config::Place{5, 34}));
-  EXPECT_EQ(place_of(db, *find_key("retry_budget.window")),
-            (config::Place{4, 3}));  // Nobody: the route.
+  EXPECT_EQ(place_of(db, block_schema().position("timeout")), (config::SourceLocation{2, 12}));
+  EXPECT_EQ(place_of(db, block_schema().position("retry_policy.num_retries")),
+            (config::SourceLocation{5, 34}));
+  EXPECT_EQ(place_of(db, block_schema().position("retry_budget.window")),
+            (config::SourceLocation{4, 3}));  // Nobody: the route.
   EXPECT_EQ(
       place_of(Route{.name = "x", .place = {7, 1}, .settings = {}, .origins = {}, .places = {}}, 0),
-      (config::Place{7, 1}));
+      (config::SourceLocation{7, 1}));
 }
 
 TEST(PolicyFile, MaxIntervalIsTenTimesTheBaseUnlessItIsSaid) {
@@ -303,7 +304,7 @@ TEST(PolicyFile, WhatRetryOnAsksForAndDoesNotGetIsNoted) {
   EXPECT_EQ(notes_of("route: {retry_policy: {retry_on: ''}}"),
             "p.yaml:1:34: retry_on is empty: nothing is retried\n");
   EXPECT_EQ(notes_of("route: {retry_policy: {retriable_status_codes: [503]}}"),
-            "p.yaml:1:48: retriable_status_codes is not used: retry_on lacks "
+            "p.yaml:1:54: retriable_status_codes is not used: retry_on lacks "
             "retriable-status-codes\n");
   EXPECT_EQ(notes_of("route: {retry_policy: {retry_on: retriable-status-codes}}"),
             "p.yaml:1:34: retry_on has retriable-status-codes, but retriable_status_codes is "
@@ -326,7 +327,7 @@ TEST(PolicyFile, AnUnknownKeyIsAnErrorWithTheNearestAndAllAccepted) {
             "circuit_breaker, concurrency_limit, client_throttle, facts, retry_back_off, "
             "outlier_detection)");
   EXPECT_EQ(error_of("rout: {}\n"),
-            "p.yaml:1:1: unknown key \"rout\" at the top of the file; did you mean route? "
+            "p.yaml:1:1: unknown key \"rout\" in the file; did you mean route? "
             "(accepted: route, routes, dependencies, defaults)");
   EXPECT_EQ(error_of("routes:\n  db: {timeot: 1s}\n"),
             "p.yaml:2:8: unknown key \"timeot\" in db; did you mean timeout? (accepted: timeout, "
@@ -354,14 +355,14 @@ TEST(PolicyFile, AWrongValueIsAnErrorWithWhatIsAccepted) {
   EXPECT_EQ(error_of("route: {hedge_policy: {additional_request_chance: {numerator: 1, "
                      "denominator: MILLION}}}"),
             "p.yaml:1:51: additional_request_chance must be {numerator: N, denominator: HUNDRED, "
-            "TEN_THOUSAND or MILLION} from 0 to 100 % in steps of 0.01 %, not this map");
+            "TEN_THOUSAND or MILLION} from 0 to 100 % in steps of 0.01 %, not a map");
   EXPECT_EQ(error_of("route: {retry_policy: {retry_on: 6xx}}"),
             "p.yaml:1:34: retry_on has no word \"6xx\"; did you mean 5xx? (accepted: default, 5xx, "
             "gateway-error, reset, reset-before-request, connect-failure, refused-stream, "
             "retriable-4xx, retriable-status-codes, envoy-ratelimited, cancelled, "
             "deadline-exceeded, internal, resource-exhausted, unavailable)");
   EXPECT_EQ(error_of("route: {retry_policy: {retriable_status_codes: [503, 200]}}"),
-            "p.yaml:1:48: retriable_status_codes must be a list of HTTP statuses from 400 to 599, "
+            "p.yaml:1:54: retriable_status_codes must be a list of HTTP statuses from 400 to 599, "
             "not \"200\"");
   EXPECT_EQ(error_of("route: {retry_budget: {min_retry_concurrency: -1}}"),
             "p.yaml:1:47: min_retry_concurrency must be a whole number from 0 to 1000000, or off, "
@@ -443,7 +444,7 @@ TEST(PolicyFile, TheNumberOfRoutesIsBounded) {
   std::string text = "routes:\n";
   for (int i = 0; i < 1000; ++i) text += "  r" + std::to_string(i) + ": {}\n";
   EXPECT_EQ(error_of(text), "ok");
-  EXPECT_EQ(error_of(text + "  last: {}\n"), "p.yaml:1:1: routes has more than 1000 routes");
+  EXPECT_EQ(error_of(text + "  last: {}\n"), "p.yaml:1:1: routes has more than 1000 entries");
 }
 
 class TemporaryFile {

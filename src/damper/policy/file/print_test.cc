@@ -4,6 +4,7 @@
 #include <string>
 
 #include "damper/base/random.h"
+#include "damper/config/schema_testing.h"
 #include "damper/policy/file/policy_file.h"
 #include "damper/policy/file/schema.h"
 
@@ -55,42 +56,27 @@ TEST(Print, SaysEveryValueAndMarksWhatTheFileDidNotSay) {
 )");
 }
 
-// A value within the key's bounds: often one of its ends.
-std::int64_t random_raw(const Key& key, Random& random) {
-  const double draw = random.draw();
-  if (draw < 0.1) return key.low;
-  if (draw < 0.2) return key.high;
-  if (draw < 0.3 && key.off) return *key.off;
-  const auto span = static_cast<std::uint64_t>(key.high - key.low) + 1;
-  return key.low + static_cast<std::int64_t>(random.bits() % span);
-}
-
-bool is_off(const Key& key, const Settings& settings) {
-  const auto section = find_section(parent(key.path));
-  return section && sections()[*section].on != nullptr && !sections()[*section].on(settings);
-}
+using config::Key;
+using config::Kind;
+using config::Section;
 
 Route random_route(Random& random) {
+  const auto& schema = block_schema();
   Route route;
-  route.origins.resize(keys().size(), Origin::route);
+  route.origins.resize(schema.keys().size(), Origin::route);
   Settings& settings = route.settings;
-  for (const Section& section : sections()) {
-    if (section.turn != nullptr) section.turn(settings, random.draw() < 0.5);
+  for (const Section& section : schema.sections()) {
+    if (section.turn != nullptr) section.turn(&settings, random.draw() < 0.5);
   }
-  for (const Key& key : keys()) {
-    if (is_off(key, settings)) continue;
-    if (key.kind == Kind::routes) continue;
-    if (key.kind == Kind::statuses) {
-      RetryOn::Statuses statuses;
-      for (std::size_t i = 0; i < 3; ++i) statuses.set(400 + random.bits() % 200);
-      settings.retry_on.set_statuses(statuses);
-      continue;
-    }
-    key.set(settings, random_raw(key, random));
+  for (const Key& key : schema.keys()) {
+    if (!schema.is_on(key, settings) || key.form.kind == Kind::texts) continue;
+    schema.set(key, settings, config::random_value(key.form, random));
   }
-  for (const Key& key : keys()) {
-    if (key.not_under.empty() || is_off(key, settings)) continue;
-    key.set(settings, std::max(key.get(settings), keys()[*find_key(key.not_under)].get(settings)));
+  for (const Key& key : schema.keys()) {
+    if (key.not_under.empty() || !schema.is_on(key, settings)) continue;
+    schema.set(key, settings,
+               std::max(schema.value(key, settings),
+                        schema.value(schema.key_at(key.not_under), settings)));
   }
   engine::CallPolicy& call = settings.policy.call;
   if (call.backoff.base == call.backoff.cap) call.backoff.jitter = schedule::Jitter::full;
@@ -126,13 +112,14 @@ TEST(Print, WhatIsPrintedLoadsAsTheSamePolicy) {
       if (before.facts) {
         ASSERT_EQ(after.facts->calls, before.facts->calls) << "seed " << seed;
       }
-      for (const Section& section : sections()) {
+      for (const Section& section : block_schema().sections()) {
         if (section.on == nullptr) continue;
-        ASSERT_EQ(section.on(after), section.on(before)) << "seed " << seed << section.path;
+        ASSERT_EQ(section.on(&after), section.on(&before)) << "seed " << seed << section.path;
       }
-      for (const Key& key : keys()) {
-        if (is_off(key, before) || !key.has_raw()) continue;
-        ASSERT_EQ(key.get(after), key.get(before)) << "seed " << seed << ' ' << key.path;
+      for (const Key& key : block_schema().keys()) {
+        if (!block_schema().is_on(key, before)) continue;
+        ASSERT_EQ(block_schema().value(key, after), block_schema().value(key, before))
+            << "seed " << seed << ' ' << key.path;
       }
     }
     ASSERT_EQ(print(*loaded), text) << "seed " << seed;

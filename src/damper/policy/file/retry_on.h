@@ -21,7 +21,7 @@ namespace damper::policy {
 // what is retried. It only ever narrows: an answer whose outcome is permanent, a conflict or an
 // overload is not retried because a token names it, and the loader says so in a note.
 // Invariants:
-//   (1) With the token `default`, or before anything is said, nothing is excluded and the outcomes
+//   (1) With the token `default`, or before anything is set, nothing is excluded and the outcomes
 //       are decide::kRetryableByDefault.
 //   (2) outcomes() is a subset of decide::kRetryableByDefault.
 class RetryOn {

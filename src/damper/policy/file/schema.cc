@@ -1,354 +1,333 @@
 #include "damper/policy/file/schema.h"
 
+#include <algorithm>
 #include <array>
-#include <iterator>
-#include <type_traits>
-
-#include "damper/policy/file/raw_value.h"
 
 namespace damper::policy {
 namespace {
 
-// A key whose value is one field; `Field` takes the Settings and returns the field.
-template <auto Field>
-constexpr Key field(std::string_view path, Kind kind, std::int64_t low, std::int64_t high,
-                    std::string_view doc) {
-  return {.path = path,
-          .kind = kind,
-          .low = low,
-          .high = high,
-          .doc = doc,
-          .get = [](const Settings& s) { return to_raw(Field(s)); },
-          .set =
-              [](Settings& s, std::int64_t raw) {
-                auto& value = Field(s);
-                value = from_raw<std::remove_reference_t<decltype(value)>>(raw);
-              }};
-}
-template <auto Field>
-constexpr Key duration(std::string_view path, Duration low, Duration high, std::string_view doc) {
-  return field<Field>(path, Kind::duration, low.count(), high.count(), doc);
-}
-template <auto Field>
-constexpr Key percent(std::string_view path, std::int64_t low, std::int64_t high,
-                      std::string_view doc) {
-  return field<Field>(path, Kind::percent, low, high, doc);
-}
-template <auto Field>
-constexpr Key integer(std::string_view path, std::int64_t low, std::int64_t high,
-                      std::string_view doc) {
-  return field<Field>(path, Kind::integer, low, high, doc);
-}
-template <auto Field>
-constexpr Key boolean(std::string_view path, std::string_view doc) {
-  return field<Field>(path, Kind::boolean, 0, 1, doc);
-}
-template <auto Field>
-constexpr Key choice(std::string_view path, std::span<const std::string_view> names,
-                     std::string_view doc) {
-  Key key = field<Field>(path, Kind::choice, 0, std::ssize(names) - 1, doc);
-  key.names = names;
-  return key;
-}
-
-constexpr Key with_off(Key key, std::int64_t raw) {
-  key.off = raw;
-  return key;
-}
-constexpr Key not_under(Key key, std::string_view path) {
-  key.not_under = path;
-  return key;
-}
-
-// NOLINTNEXTLINE(bugprone-macro-parentheses): the path of a member takes none.
-#define DAMPER_FIELD(expression) [](auto& s) -> auto& { return s.expression; }
+using config::kTick;
+using config::Schema;
+using config::Value;
+using config::form::choice;
+using config::form::duration;
+using config::form::integer;
+using config::form::kBoolean;
+using config::form::kChance;
+using config::form::of;
+using config::form::parsed_list;
+using config::form::percent;
+using config::form::tokens;
+using namespace std::chrono_literals;
 
 constexpr std::array<std::string_view, 2> kDepositOnNames = {"request", "success"};
-constexpr std::string_view kUnknown = "unknown";
-constexpr std::int64_t kMostRate = 1'000'000'000;
-constexpr Duration kTick{1};  // The least duration over zero.
-constexpr Duration kMillisecond = std::chrono::milliseconds(1);
-constexpr Duration kSecond = std::chrono::seconds(1);
-constexpr Duration kHour = std::chrono::hours(1);
+constexpr double kMostRate = 1e9;
 
-constexpr std::int64_t hedge_chance(const Settings& s) {
-  return s.policy.call.hedge.max_hedges == 0 ? 0 : s.policy.call.hedge.ratio.hundredths();
+void add_call(Schema<Settings>& s) {
+  s.key<DAMPER_FIELD(policy.call.timeout)>("timeout", duration(kTick),
+                                           "Total time of a call, including attempts and waits.")
+      .not_under = "attempt_needs";
+  s.key<DAMPER_FIELD(policy.call.needed)>(
+      "attempt_needs", duration(0s),
+      "An attempt is not started with less time than this before the deadline.");
+  s.key<DAMPER_FIELD(policy.call.reserve)>(
+      "deadline_reserve", duration(0s),
+      "Time subtracted from the deadline for this hop's own cost; the rest is forwarded.");
 }
-// The chance decides with max_hedges whether there is hedging at all: load.cc joins the two.
-constexpr void set_hedge_chance(Settings& s, std::int64_t hundredths) {
-  if (hundredths == 0) {
-    s.policy.call.hedge.max_hedges = 0;
+
+Value statuses_of(const Settings& settings) {
+  std::vector<double> statuses;
+  for (std::size_t status = 0; status < settings.retry_on.statuses().size(); ++status) {
+    if (settings.retry_on.statuses()[status]) statuses.push_back(static_cast<double>(status));
+  }
+  return statuses;
+}
+void set_statuses(Settings& settings, Value&& value) {
+  RetryOn::Statuses statuses;
+  for (const double status : std::get<std::vector<double>>(value)) {
+    statuses.set(static_cast<std::size_t>(status));
+  }
+  settings.retry_on.set_statuses(statuses);
+}
+
+void add_retries(Schema<Settings>& s) {
+  s.key<[](const Settings& t) { return std::int64_t{t.retry_on.tokens()}; },
+        [](Settings& t, const Value& value) {
+          t.retry_on.set_tokens(static_cast<std::uint32_t>(std::get<std::int64_t>(value)));
+        }>("retry_policy.retry_on", tokens(RetryOn::kNames),
+           "Conditions that are retried, with Envoy's names. Empty: nothing is retried.");
+  s.key<DAMPER_FIELD(policy.call.max_attempts)>("retry_policy.num_retries",
+                                                integer(0, 99).with_offset(1),
+                                                "Attempts after the first, including hedges.");
+  s.key<DAMPER_FIELD(policy.call.per_try_timeout)>(
+      "retry_policy.per_try_timeout", duration(0s).with_off(0),
+      "Timeout of one attempt. off: the remaining time of the call.");
+  s.key<statuses_of, set_statuses>(
+      "retry_policy.retriable_status_codes",
+      {.kind = config::Kind::wholes, .low = 400, .high = 599, .accepted = "HTTP statuses"},
+      "HTTP statuses that retriable-status-codes in retry_on selects.");
+  s.key<DAMPER_FIELD(policy.call.backoff.jitter)>(
+      "retry_policy.retry_back_off.jitter", choice(schedule::kJitterNames),
+      "Distribution of the wait before a retry over its interval.");
+  s.key<DAMPER_FIELD(policy.call.backoff.base)>(
+      "retry_policy.retry_back_off.base_interval", duration(kTick),
+      "Interval before the first retry; doubled for each further retry.");
+  s.key<DAMPER_FIELD(policy.call.backoff.cap)>("retry_policy.retry_back_off.max_interval",
+                                               duration(kTick),
+                                               "Longest interval. Default: 10 times base_interval.")
+      .not_under = "retry_policy.retry_back_off.base_interval";
+}
+
+void add_budget(Schema<Settings>& s) {
+  s.key<DAMPER_FIELD(policy.budget.percent)>("retry_budget.budget_percent",
+                                             percent(0, Percent::kMost),
+                                             "Retries as a percentage of requests.");
+  s.key<DAMPER_FIELD(policy.budget.window)>("retry_budget.window", duration(1s, 1h),
+                                            "Period over which the percentage is computed.");
+  s.key<DAMPER_FIELD(policy.budget.reserve)>(
+      "retry_budget.reserve", integer(0, 1000),
+      "Retries for a client with few requests; only successes refill it, one for one.");
+  s.key<DAMPER_FIELD(policy.budget.min_per_second)>(
+      "retry_budget.min_retries_per_second", integer(0, 10'000),
+      "Retries that are always allowed. Every client process has this allowance.");
+  s.key<DAMPER_FIELD(policy.budget.deposit_on)>("retry_budget.deposit_on", choice(kDepositOnNames),
+                                                "What adds to the budget.");
+  s.key<DAMPER_FIELD(policy.budget.min_retry_concurrency)>(
+      "retry_budget.min_retry_concurrency", integer(0, 1'000'000).with_off(-1),
+      "Envoy's additional bound: retries in flight are at most this number or the percentage of "
+      "the requests in flight, whichever is larger.");
+}
+
+Value hedge_chance(const Settings& settings) {
+  const schedule::HedgeOptions& hedge = settings.policy.call.hedge;
+  return std::int64_t{hedge.max_hedges == 0 ? 0 : hedge.ratio.hundredths()};
+}
+// The chance decides together with max_hedges whether hedging is enabled: see apply().
+void set_hedge_chance(Settings& settings, Value&& value) {
+  schedule::HedgeOptions& hedge = settings.policy.call.hedge;
+  if (std::get<std::int64_t>(value) == 0) {
+    hedge.max_hedges = 0;
   } else {
-    s.policy.call.hedge.ratio = from_raw<Percent>(hundredths);
+    config::from_value(kChance, std::move(value), hedge.ratio);
   }
 }
 
-// A number of the facts: a whole one from 1 on, or unknown.
-template <auto Field>
-constexpr Key rate(std::string_view path, std::string_view doc) {
-  Key key = field<Field>(path, Kind::integer, 1, kMostRate, doc);
-  key.off = 0;
-  key.off_word = kUnknown;
-  return key;
+void add_hedging(Schema<Settings>& s) {
+  s.constant("hedge_policy.initial_requests", integer(1, 1),
+             "Requests sent at once. More than one would multiply the load of every call.");
+  s.key<DAMPER_FIELD(policy.call.hedge.max_hedges)>(
+      "hedge_policy.max_hedges", integer(0, 3),
+      "Additional attempts in flight beside the first. 0 disables hedging.");
+  s.key<hedge_chance, set_hedge_chance>("hedge_policy.additional_request_chance", kChance,
+                                        "Hedges as a percentage of requests. 0 disables hedging.");
+  s.constant("hedge_policy.hedge_on_per_try_timeout", of(config::Kind::boolean, 0, 0),
+             "Envoy hedges at a timeout; here a hedge is sent at the quantile.");
+  s.key<DAMPER_FIELD(policy.call.hedge.quantile)>(
+      "hedge_policy.quantile", percent(5000, 9999),
+      "A hedge is sent when a response takes longer than this quantile of the latencies.");
+  s.key<DAMPER_FIELD(policy.call.hedge.floor)>("hedge_policy.floor", duration(kTick),
+                                               "Minimum delay before a hedge.");
+  s.key<DAMPER_FIELD(policy.call.hedge.min_samples)>(
+      "hedge_policy.min_samples", integer(1, 1'000'000),
+      "Latency samples needed before the first hedge.");
+
+  s.key<DAMPER_FIELD(policy.call.adaptive_timeout.quantile)>(
+      "adaptive_timeout.quantile", percent(5000, 9999), "Quantile of the observed latencies.");
+  s.key<DAMPER_FIELD(policy.call.adaptive_timeout.margin)>(
+      "adaptive_timeout.margin", percent(10'000, Percent::kMost),
+      "Timeout of an attempt as a percentage of the quantile.");
+  s.key<DAMPER_FIELD(policy.call.adaptive_timeout.lower)>("adaptive_timeout.lower", duration(kTick),
+                                                          "Lower bound of the timeout.");
+  s.key<DAMPER_FIELD(policy.call.adaptive_timeout.upper)>("adaptive_timeout.upper", duration(kTick),
+                                                          "Upper bound of the timeout.")
+      .not_under = "adaptive_timeout.lower";
+  s.key<DAMPER_FIELD(policy.call.adaptive_timeout.min_samples)>(
+      "adaptive_timeout.min_samples", integer(1, 1'000'000),
+      "Latency samples needed; until then per_try_timeout applies.");
 }
-// A latency of the facts, or unknown.
-template <auto Field>
-constexpr Key latency(std::string_view path, std::string_view doc) {
-  Key key = duration<Field>(path, kTick, kLongest, doc);
-  key.off = 0;
-  key.off_word = kUnknown;
-  return key;
+
+void add_breaker(Schema<Settings>& s) {
+  s.key<DAMPER_FIELD(policy.breaker->failure_rate)>(
+      "circuit_breaker.failure_rate", percent(1, 10'000),
+      "The breaker opens at this percentage of failed calls in the window.");
+  s.key<DAMPER_FIELD(policy.breaker->slow_call_rate)>(
+      "circuit_breaker.slow_call_rate", percent(1, 10'000),
+      "The breaker opens at this percentage of calls over slow_call_duration.");
+  s.key<DAMPER_FIELD(policy.breaker->slow_call_duration)>(
+      "circuit_breaker.slow_call_duration", duration(0s).with_off(0),
+      "A call that takes longer counts as slow. off: no call is slow.");
+  s.key<DAMPER_FIELD(policy.breaker->consecutive_failures)>(
+      "circuit_breaker.consecutive_failures", integer(0, 10'000).with_off(0),
+      "The breaker opens after this number of consecutive failures.");
+  s.key<DAMPER_FIELD(policy.breaker->window)>("circuit_breaker.window", duration(1s, 1h),
+                                              "Period over which the rates are computed.");
+  s.key<DAMPER_FIELD(policy.breaker->minimum_volume)>(
+      "circuit_breaker.minimum_volume", integer(1, 1'000'000),
+      "Calls in the window before the rates are evaluated.");
+  s.key<DAMPER_FIELD(policy.breaker->open_base)>(
+      "circuit_breaker.open_base", duration(1ms),
+      "First open period; doubled with each consecutive opening, with jitter.");
+  s.key<DAMPER_FIELD(policy.breaker->open_cap)>("circuit_breaker.open_cap", duration(kTick),
+                                                "Longest open period.")
+      .not_under = "circuit_breaker.open_base";
+  s.key<DAMPER_FIELD(policy.breaker->probes)>(
+      "circuit_breaker.probes", integer(1, 16),
+      "Concurrent calls while half-open, and successes needed to close.");
+  s.key<DAMPER_FIELD(policy.breaker->probe_lease)>(
+      "circuit_breaker.probe_lease", duration(1ms, 1h),
+      "A probe without a result after this time releases its slot.");
+  s.key<DAMPER_FIELD(policy.breaker->ramp)>(
+      "circuit_breaker.ramp", duration(0s, 1h).with_off(0),
+      "Traffic grows to 100 % over this period after closing. off: at once.");
 }
 
-constexpr Key kKeys[] = {
-    not_under(duration<DAMPER_FIELD(policy.call.timeout)>(
-                  "timeout", kTick, kLongest, "The whole call, all attempts and waits included."),
-              "attempt_needs"),
-    duration<DAMPER_FIELD(policy.call.needed)>(
-        "attempt_needs", Duration{0}, kLongest,
-        "An attempt with less time than this before the deadline is not started."),
-    duration<DAMPER_FIELD(policy.call.reserve)>(
-        "deadline_reserve", Duration{0}, kLongest,
-        "Kept back of the deadline for this hop's own cost; the rest is forwarded."),
-
-    {.path = "retry_policy.retry_on",
-     .kind = Kind::tokens,
-     .low = 0,
-     .high = (std::int64_t{1} << RetryOn::kNames.size()) - 1,
-     .doc = "What is retried, in Envoy's words; empty: nothing.",
-     .get = [](const Settings& s) { return std::int64_t{s.retry_on.tokens()}; },
-     .set = [](Settings& s,
-               std::int64_t raw) { s.retry_on.set_tokens(static_cast<std::uint32_t>(raw)); },
-     .names = RetryOn::kNames},
-    {.path = "retry_policy.num_retries",
-     .kind = Kind::integer,
-     .low = 0,
-     .high = 99,
-     .doc = "Attempts after the first, hedges included.",
-     .get = [](const Settings& s) { return std::int64_t{s.policy.call.max_attempts} - 1; },
-     .set =
-         [](Settings& s, std::int64_t raw) {
-           s.policy.call.max_attempts = static_cast<std::int32_t>(raw + 1);
-         }},
-    with_off(duration<DAMPER_FIELD(policy.call.per_try_timeout)>(
-                 "retry_policy.per_try_timeout", Duration{0}, kLongest,
-                 "One attempt; off: whatever is left of the call."),
-             0),
-    {.path = "retry_policy.retriable_status_codes",
-     .kind = Kind::statuses,
-     .low = 400,
-     .high = 599,
-     .doc = "HTTP statuses that retry_on's retriable-status-codes stands for."},
-    choice<DAMPER_FIELD(policy.call.backoff.jitter)>(
-        "retry_policy.retry_back_off.jitter", schedule::kJitterNames,
-        "How the wait before a retry is spread over its interval."),
-    duration<DAMPER_FIELD(policy.call.backoff.base)>(
-        "retry_policy.retry_back_off.base_interval", kTick, kLongest,
-        "The interval before the first retry; doubled for each one after it."),
-    not_under(duration<DAMPER_FIELD(policy.call.backoff.cap)>(
-                  "retry_policy.retry_back_off.max_interval", kTick, kLongest,
-                  "The longest interval; 10 times base_interval unless it is said."),
-              "retry_policy.retry_back_off.base_interval"),
-
-    percent<DAMPER_FIELD(policy.budget.percent)>("retry_budget.budget_percent", 0, Percent::kMost,
-                                                 "Retries in percent of the requests."),
-    duration<DAMPER_FIELD(policy.budget.window)>("retry_budget.window", kSecond, kHour,
-                                                 "Over which the percentage holds."),
-    integer<DAMPER_FIELD(policy.budget.reserve)>(
-        "retry_budget.reserve", 0, 1000,
-        "Retries for a quiet client; only successes refill it, one for one."),
-    integer<DAMPER_FIELD(policy.budget.min_per_second)>(
-        "retry_budget.min_retries_per_second", 0, 10'000,
-        "Retries that are always allowed; a fleet of quiet clients has it once for each."),
-    choice<DAMPER_FIELD(policy.budget.deposit_on)>("retry_budget.deposit_on", kDepositOnNames,
-                                                   "What feeds the budget."),
-    with_off(integer<DAMPER_FIELD(policy.budget.min_retry_concurrency)>(
-                 "retry_budget.min_retry_concurrency", 0, 1'000'000,
-                 "Envoy's bound beside it: retries in flight are at most this or the percentage "
-                 "of the requests in flight, whichever is more."),
-             -1),
-
-    {.path = "hedge_policy.initial_requests",
-     .kind = Kind::integer,
-     .low = 1,
-     .high = 1,
-     .doc = "Requests sent at once; more than one would double the load for everybody.",
-     .get = [](const Settings&) { return std::int64_t{1}; },
-     .set = [](Settings&, std::int64_t) {}},
-    integer<DAMPER_FIELD(policy.call.hedge.max_hedges)>(
-        "hedge_policy.max_hedges", 0, 3,
-        "Extra attempts in flight beside the first; 0: no hedging."),
-    {.path = "hedge_policy.additional_request_chance",
-     .kind = Kind::chance,
-     .low = 0,
-     .high = Percent::kDenominator,
-     .doc = "Hedges in percent of the requests; 0: no hedging.",
-     .get = hedge_chance,
-     .set = set_hedge_chance},
-    {.path = "hedge_policy.hedge_on_per_try_timeout",
-     .kind = Kind::boolean,
-     .low = 0,
-     .high = 0,
-     .doc = "Envoy's way to hedge, at a timeout; here a hedge goes at the quantile.",
-     .get = [](const Settings&) { return std::int64_t{0}; },
-     .set = [](Settings&, std::int64_t) {}},
-    percent<DAMPER_FIELD(policy.call.hedge.quantile)>(
-        "hedge_policy.quantile", 5000, 9999, "A hedge goes when an answer is later than this."),
-    duration<DAMPER_FIELD(policy.call.hedge.floor)>("hedge_policy.floor", kTick, kLongest,
-                                                    "A hedge never goes sooner than this."),
-    integer<DAMPER_FIELD(policy.call.hedge.min_samples)>(
-        "hedge_policy.min_samples", 1, 1'000'000, "Latencies to be known before the first hedge."),
-
-    percent<DAMPER_FIELD(policy.call.adaptive_timeout.quantile)>("adaptive_timeout.quantile", 5000,
-                                                                 9999, "Of the live latencies."),
-    percent<DAMPER_FIELD(policy.call.adaptive_timeout.margin)>(
-        "adaptive_timeout.margin", 10'000, Percent::kMost,
-        "An attempt's timeout, of the quantile."),
-    duration<DAMPER_FIELD(policy.call.adaptive_timeout.lower)>(
-        "adaptive_timeout.lower", kTick, kLongest, "Never shorter than this."),
-    not_under(duration<DAMPER_FIELD(policy.call.adaptive_timeout.upper)>(
-                  "adaptive_timeout.upper", kTick, kLongest, "Never longer than this."),
-              "adaptive_timeout.lower"),
-    integer<DAMPER_FIELD(policy.call.adaptive_timeout.min_samples)>(
-        "adaptive_timeout.min_samples", 1, 1'000'000,
-        "Latencies to be known; until then per_try_timeout holds."),
-
-    percent<DAMPER_FIELD(policy.breaker->failure_rate)>("circuit_breaker.failure_rate", 1, 10'000,
-                                                        "It trips when the window reaches it."),
-    percent<DAMPER_FIELD(policy.breaker->slow_call_rate)>(
-        "circuit_breaker.slow_call_rate", 1, 10'000,
-        "It trips when so many are over slow_call_duration."),
-    with_off(duration<DAMPER_FIELD(policy.breaker->slow_call_duration)>(
-                 "circuit_breaker.slow_call_duration", Duration{0}, kLongest,
-                 "A call that takes longer is slow; off: none is."),
-             0),
-    with_off(integer<DAMPER_FIELD(policy.breaker->consecutive_failures)>(
-                 "circuit_breaker.consecutive_failures", 0, 10'000,
-                 "It trips at so many failures in a row."),
-             0),
-    duration<DAMPER_FIELD(policy.breaker->window)>("circuit_breaker.window", kSecond, kHour,
-                                                   "Over which the rates are taken."),
-    integer<DAMPER_FIELD(policy.breaker->minimum_volume)>(
-        "circuit_breaker.minimum_volume", 1, 1'000'000,
-        "Calls in the window before a rate counts."),
-    duration<DAMPER_FIELD(policy.breaker->open_base)>(
-        "circuit_breaker.open_base", kMillisecond, kLongest,
-        "The first open time; doubled at each trip in a row, and jittered."),
-    not_under(duration<DAMPER_FIELD(policy.breaker->open_cap)>("circuit_breaker.open_cap", kTick,
-                                                               kLongest, "The longest open time."),
-              "circuit_breaker.open_base"),
-    integer<DAMPER_FIELD(policy.breaker->probes)>(
-        "circuit_breaker.probes", 1, 16, "Half-open calls at once, and successes that close it."),
-    duration<DAMPER_FIELD(policy.breaker->probe_lease)>(
-        "circuit_breaker.probe_lease", kMillisecond, kHour,
-        "A probe unheard of for so long gives its place back."),
-    with_off(duration<DAMPER_FIELD(policy.breaker->ramp)>(
-                 "circuit_breaker.ramp", Duration{0}, kHour,
-                 "Traffic grows to all of it over so long after closing; off: at once."),
-             0),
-
-    choice<DAMPER_FIELD(policy.limit->kind)>("concurrency_limit.kind", admit::kLimitKindNames,
-                                             "How the limit follows the latencies."),
-    integer<DAMPER_FIELD(policy.limit->min)>("concurrency_limit.min", 1, 100'000,
-                                             "The limit never falls under this."),
-    not_under(integer<DAMPER_FIELD(policy.limit->initial)>(
-                  "concurrency_limit.initial", 1, 100'000,
-                  "Calls in flight at first; the limit itself when it is fixed."),
-              "concurrency_limit.min"),
-    not_under(integer<DAMPER_FIELD(policy.limit->max)>("concurrency_limit.max", 1, 100'000,
-                                                       "The limit never grows over this."),
-              "concurrency_limit.initial"),
-
-    percent<DAMPER_FIELD(policy.throttle->multiplier)>(
-        "client_throttle.multiplier", 10'000, Percent::kMost,
-        "Requests in percent of those accepted; above it the client refuses some itself."),
-    duration<DAMPER_FIELD(policy.throttle->window)>("client_throttle.window", kSecond, kHour,
-                                                    "Over which both are counted."),
-
-    rate<DAMPER_FIELD(facts->capacity)>("facts.capacity",
-                                        "Requests a second that the dependency can do."),
-    rate<DAMPER_FIELD(facts->load)>(
-        "facts.load", "Requests a second that it gets from all clients, first tries only."),
-    integer<DAMPER_FIELD(facts->clients)>("facts.clients", 1, 1'000'000'000,
-                                          "Processes that each have a budget of their own."),
-    {.path = "facts.methods",
-     .kind = Kind::tokens,
-     .low = 0,
-     .high = (std::int64_t{1} << kMethodNames.size()) - 1,
-     .doc = "What is sent; empty: not known.",
-     .get = [](const Settings& s) { return std::int64_t{s.facts->methods}; },
-     .set = [](Settings& s,
-               std::int64_t raw) { s.facts->methods = static_cast<std::uint32_t>(raw); },
-     .names = kMethodNames},
-    boolean<DAMPER_FIELD(facts->assume_idempotent)>(
-        "facts.assume_idempotent",
-        "Every request is retried, whatever its method: the callers say that it may be."),
-    {.path = "facts.calls",
-     .kind = Kind::routes,
-     .doc = "Routes of this file that the service behind this one calls."},
-    boolean<DAMPER_FIELD(facts->ownership)>(
-        "facts.ownership", "Its calls carry damper-retry-owner, and it obeys the header."),
-    latency<DAMPER_FIELD(facts->latency.p50)>("facts.latency.p50", "Half are quicker."),
-    not_under(latency<DAMPER_FIELD(facts->latency.p99)>("facts.latency.p99", "99 % are quicker."),
-              "facts.latency.p50"),
-    not_under(
-        latency<DAMPER_FIELD(facts->latency.p999)>("facts.latency.p999", "99.9 % are quicker."),
-        "facts.latency.p99"),
-};
-
-template <class T>
-constexpr void turn_optional(std::optional<T>& part, bool on) {
-  if (!on) part.reset();
-  if (on && !part) part.emplace();
+void add_limits(Schema<Settings>& s) {
+  s.key<DAMPER_FIELD(policy.limit->kind)>("concurrency_limit.kind", choice(admit::kLimitKindNames),
+                                          "Algorithm that adapts the limit to the latencies.");
+  s.key<DAMPER_FIELD(policy.limit->min)>("concurrency_limit.min", integer(1, 100'000),
+                                         "Lower bound of the limit.");
+  s.key<DAMPER_FIELD(policy.limit->initial)>(
+       "concurrency_limit.initial", integer(1, 100'000),
+       "Initial limit of calls in flight; the limit itself if the kind is fixed.")
+      .not_under = "concurrency_limit.min";
+  s.key<DAMPER_FIELD(policy.limit->max)>("concurrency_limit.max", integer(1, 100'000),
+                                         "Upper bound of the limit.")
+      .not_under = "concurrency_limit.initial";
+  s.key<DAMPER_FIELD(policy.throttle->multiplier)>(
+      "client_throttle.multiplier", percent(10'000, Percent::kMost),
+      "Requests as a percentage of accepted ones; above it the client rejects some itself.");
+  s.key<DAMPER_FIELD(policy.throttle->window)>("client_throttle.window", duration(1s, 1h),
+                                               "Period over which both are counted.");
 }
-bool breaker_on(const Settings& s) { return s.policy.breaker.has_value(); }
-void turn_breaker(Settings& s, bool on) { turn_optional(s.policy.breaker, on); }
 
-bool facts_on(const Settings& s) { return s.facts.has_value(); }
+void add_facts(Schema<Settings>& s) {
+  constexpr config::Form kRate = integer(1, kMostRate).with_off(0, "unknown");
+  constexpr config::Form kLatency = duration(kTick).with_off(0, "unknown");
+  s.key<DAMPER_FIELD(facts->capacity)>("facts.capacity", kRate,
+                                       "Requests per second that the dependency can serve.");
+  s.key<DAMPER_FIELD(facts->load)>("facts.load", kRate,
+                                   "Requests per second from all clients, without retries.");
+  s.key<DAMPER_FIELD(facts->clients)>("facts.clients", integer(1, 1e9),
+                                      "Client processes, each with a retry budget.");
+  s.key<DAMPER_FIELD(facts->methods)>("facts.methods", tokens(kMethodNames),
+                                      "Methods of the requests. Empty: unknown.");
+  s.key<DAMPER_FIELD(facts->assume_idempotent)>(
+      "facts.assume_idempotent", kBoolean,
+      "Callers declare every request idempotent: all methods are retried.");
+  s.key<DAMPER_FIELD(facts->calls)>(
+      "facts.calls", parsed_list(parse_name, "the name of a route of this file", 0, kMostCalls),
+      "Routes of this file that the service behind this route calls.");
+  s.key<DAMPER_FIELD(facts->ownership)>(
+      "facts.ownership", kBoolean,
+      "Calls carry damper-retry-owner, and the service honours that header.");
+  s.key<DAMPER_FIELD(facts->latency.p50)>("facts.latency.p50", kLatency, "Median.");
+  s.key<DAMPER_FIELD(facts->latency.p99)>("facts.latency.p99", kLatency, "99th percentile.")
+      .not_under = "facts.latency.p50";
+  s.key<DAMPER_FIELD(facts->latency.p999)>("facts.latency.p999", kLatency, "99.9th percentile.")
+      .not_under = "facts.latency.p99";
+}
 
-constexpr Section kSections[] = {
-    {"retry_policy", "When and how often a failed attempt is repeated."},
-    {"retry_policy.retry_back_off", "The wait before a retry."},
-    {"retry_budget", "Bounds retries to a share of the requests."},
-    {"hedge_policy", "A second attempt beside a slow one; reads only."},
-    {"adaptive_timeout", "An attempt's timeout from the latencies seen.",
-     [](const Settings& s) { return s.policy.call.adaptive_timeout.on; },
-     [](Settings& s, bool on) {
-       if (!on) s.policy.call.adaptive_timeout = {};
-       s.policy.call.adaptive_timeout.on = on;
-     }},
-    {"circuit_breaker", "Stops calls to a dependency that fails.", breaker_on, turn_breaker},
-    {"concurrency_limit", "Bounds the calls in flight.",
-     [](const Settings& s) { return s.policy.limit.has_value(); },
-     [](Settings& s, bool on) { turn_optional(s.policy.limit, on); }},
-    {"client_throttle", "Refuses here what the dependency would reject there.",
-     [](const Settings& s) { return s.policy.throttle.has_value(); },
-     [](Settings& s, bool on) { turn_optional(s.policy.throttle, on); }},
-    {"facts", "What is known about the dependency: for damper check; the engine ignores it.",
-     facts_on, [](Settings& s, bool on) { turn_optional(s.facts, on); }},
-    {"facts.latency", "How long a healthy attempt takes.", facts_on},
-};
+void add_sections(Schema<Settings>& s) {
+  s.section("retry_policy", "When and how often a failed attempt is retried.");
+  s.section("retry_policy.retry_back_off", "The wait before a retry.");
+  s.section("retry_budget", "Bounds retries to a percentage of requests.");
+  s.section("hedge_policy", "A second attempt beside a slow one; idempotent requests only.");
+  s.section({.path = "adaptive_timeout",
+             .doc = "Derives the timeout of an attempt from observed latencies.",
+             .on =
+                 [](const void* t) {
+                   return static_cast<const Settings*>(t)->policy.call.adaptive_timeout.on;
+                 },
+             .turn =
+                 [](void* t, bool on) {
+                   auto& options = static_cast<Settings*>(t)->policy.call.adaptive_timeout;
+                   if (!on) options = {};
+                   options.on = on;
+                 }});
+  s.optional_section<DAMPER_FIELD(policy.breaker)>("circuit_breaker",
+                                                   "Stops calls to a failing dependency.");
+  s.optional_section<DAMPER_FIELD(policy.limit)>("concurrency_limit",
+                                                 "Bounds the calls in flight.");
+  s.optional_section<DAMPER_FIELD(policy.throttle)>(
+      "client_throttle", "Rejects locally what the dependency would reject.");
+  const auto has_facts =
+      s.optional_section<DAMPER_FIELD(facts)>(
+           "facts", "Facts about the dependency for `damper check`; the engine ignores them.")
+          .on;
+  s.section("facts.latency", "Latencies of a healthy attempt.").on = has_facts;
+}
 
-constexpr Moved kMoved[] = {
-    {"retry_back_off", "retry_policy.retry_back_off"},
-    {"retry_policy.retry_budget", "retry_budget"},
-    {"retry_policy.hedge_policy", "hedge_policy"},
-    {"outlier_detection", "circuit_breaker",
-     "outlier_detection is read as circuit_breaker: one breaker for the dependency, not an "
-     "ejection "
-     "of single hosts"},
-    {"outlier_detection.consecutive_5xx", "circuit_breaker.consecutive_failures"},
-    {"outlier_detection.interval", "circuit_breaker.window"},
-    {"outlier_detection.base_ejection_time", "circuit_breaker.open_base"},
-    {"outlier_detection.max_ejection_time", "circuit_breaker.open_cap"},
-    {"outlier_detection.failure_percentage_threshold", "circuit_breaker.failure_rate"},
-    {"outlier_detection.failure_percentage_request_volume", "circuit_breaker.minimum_volume"},
-};
+void add_aliases(Schema<Settings>& s) {
+  s.alias("retry_back_off", "retry_policy.retry_back_off");
+  s.alias("retry_policy.retry_budget", "retry_budget");
+  s.alias("retry_policy.hedge_policy", "hedge_policy");
+  s.alias("outlier_detection", "circuit_breaker",
+          "outlier_detection is read as circuit_breaker: one breaker for the dependency, not an "
+          "ejection of single hosts");
+  s.alias("outlier_detection.consecutive_5xx", "circuit_breaker.consecutive_failures");
+  s.alias("outlier_detection.interval", "circuit_breaker.window");
+  s.alias("outlier_detection.base_ejection_time", "circuit_breaker.open_base");
+  s.alias("outlier_detection.max_ejection_time", "circuit_breaker.open_cap");
+  s.alias("outlier_detection.failure_percentage_threshold", "circuit_breaker.failure_rate");
+  s.alias("outlier_detection.failure_percentage_request_volume", "circuit_breaker.minimum_volume");
+}
 
 }  // namespace
 
-std::span<const Key> keys() { return kKeys; }
-std::span<const Section> sections() { return kSections; }
-std::span<const Moved> moved() { return kMoved; }
+const Schema<Settings>& block_schema() {
+  static const Schema<Settings> kSchema = [] {
+    Schema<Settings> schema("block");
+    add_call(schema);
+    add_retries(schema);
+    add_budget(schema);
+    add_hedging(schema);
+    add_breaker(schema);
+    add_limits(schema);
+    add_facts(schema);
+    add_sections(schema);
+    add_aliases(schema);
+    return schema;
+  }();
+  return kSchema;
+}
+
+void apply(const config::Reading& block, Origin origin, Route& route) {
+  const Schema<Settings>& schema = block_schema();
+  const auto at = [&](std::string_view path) { return schema.position(path); };
+  Settings& settings = route.settings;
+  schema.apply(block, settings);
+  route.origins.resize(schema.keys().size(), Origin::built_in);
+  route.places.resize(schema.keys().size());
+  for (std::size_t i = 0; i < schema.keys().size(); ++i) {
+    if (!block.keys[i]) continue;
+    route.origins[i] = origin;
+    route.places[i] = block.keys[i]->place;
+  }
+  // A chance over 0 enables hedging, unless the same block sets max_hedges.
+  schedule::HedgeOptions& hedge = settings.policy.call.hedge;
+  const auto& chance = block.keys[at("hedge_policy.additional_request_chance")];
+  const auto& most = block.keys[at("hedge_policy.max_hedges")];
+  if (chance && std::get<std::int64_t>(chance->value) > 0 && !most) {
+    hedge.max_hedges = std::max(hedge.max_hedges, 1);
+  }
+  if (hedge.max_hedges == 0) hedge.ratio = schedule::HedgeOptions{}.ratio;
+  // Envoy's default: max_interval is 10 times base_interval.
+  schedule::BackoffOptions& backoff = settings.policy.call.backoff;
+  if (route.origins[at("retry_policy.retry_back_off.max_interval")] == Origin::built_in) {
+    backoff.cap = std::min(10 * backoff.base, kLongest);
+  }
+  settings.policy.call.retryable = settings.retry_on.outcomes();
+}
+
+Expected<std::string> parse_name(std::string_view text) {
+  constexpr std::string_view kOthers = "._-/:";
+  const bool fine = !text.empty() && text.size() <= kLongestName &&
+                    std::all_of(text.begin(), text.end(), [&](char c) {
+                      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                             (c >= '0' && c <= '9') || kOthers.find(c) != std::string_view::npos;
+                    });
+  if (!fine) return unexpected(std::string());
+  return std::string(text);
+}
 
 }  // namespace damper::policy

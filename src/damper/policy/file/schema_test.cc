@@ -2,89 +2,30 @@
 
 #include <gtest/gtest.h>
 
-#include <set>
+#include <algorithm>
 #include <string>
+#include <vector>
+
+#include "damper/config/schema_testing.h"
 
 namespace damper::policy {
 namespace {
 
-const Key& key_at(std::string_view path) { return keys()[*find_key(path)]; }
+Expected<config::Value, config::Error> read(std::string_view path, std::string_view text) {
+  const auto tree = config::parse_yaml(text, "p.yaml");
+  EXPECT_TRUE(tree);
+  return config::read_value("key", block_schema().key_at(path).form, *tree);
+}
 
+// The integer that is held, or "error".
 std::string read_text(std::string_view path, std::string_view text) {
-  const auto tree = config::parse_yaml(text, "p.yaml");
-  EXPECT_TRUE(tree);
-  const auto raw = read(key_at(path), *tree);
-  return raw ? std::to_string(*raw) : "error";
+  const auto value = read(path, text);
+  return value ? std::to_string(std::get<std::int64_t>(*value)) : "error";
 }
 
-TEST(Schema, PathsAreUniqueAndEachStandsInASection) {
-  std::set<std::string_view> paths;
-  for (const Key& key : keys()) {
-    EXPECT_TRUE(paths.insert(key.path).second) << key.path;
-    EXPECT_TRUE(parent(key.path).empty() || find_section(parent(key.path))) << key.path;
-    EXPECT_TRUE(key.not_under.empty() || parent(key.not_under) == parent(key.path)) << key.path;
-    EXPECT_LE(key.low, key.high) << key.path;
-  }
-  for (const Section& section : sections()) EXPECT_TRUE(paths.insert(section.path).second);
-  for (const Moved& path : moved()) {
-    EXPECT_TRUE(paths.insert(path.from).second) << path.from;
-    EXPECT_TRUE(find_key(path.to) || find_section(path.to)) << path.to;
-  }
-}
-
-// The reference is made of these lines.
-TEST(Schema, EveryKeyAndSectionIsDocumentedInASentence) {
-  for (const Key& key : keys()) EXPECT_TRUE(key.doc.ends_with('.')) << key.path;
-  for (const Section& section : sections()) EXPECT_TRUE(section.doc.ends_with('.')) << section.path;
-}
-
-TEST(Schema, EveryDefaultIsWithinItsBounds) {
-  Settings settings;
-  for (const Section& section : sections()) {
-    if (section.turn != nullptr) section.turn(settings, true);
-  }
-  for (const Key& key : keys()) {
-    if (!key.has_raw()) continue;
-    const std::int64_t raw = key.get(settings);
-    EXPECT_TRUE(raw == key.off || (raw >= key.low && raw <= key.high)) << key.path;
-  }
-}
-
-std::string read_as(Kind kind, std::string_view text, std::int64_t high) {
-  const Key key{.path = "k", .kind = kind, .low = 0, .high = high, .doc = ""};
-  const auto tree = config::parse_yaml(text, "p.yaml");
-  EXPECT_TRUE(tree);
-  const auto raw = read(key, *tree);
-  return raw ? std::to_string(*raw) + " " + write_raw(key, *raw) : raw.error();
-}
-
-TEST(Schema, ANumberOfBytesMayHaveAUnit) {
-  constexpr std::int64_t kMost = std::int64_t{1} << 40;
-  EXPECT_EQ(read_as(Kind::bytes, "4097", kMost), "4097 4097");
-  EXPECT_EQ(read_as(Kind::bytes, "64KiB", kMost), "65536 64KiB");
-  EXPECT_EQ(read_as(Kind::bytes, "1 MiB", kMost), "1048576 1MiB");
-  EXPECT_EQ(read_as(Kind::bytes, "1024GiB", kMost), "1099511627776 1024GiB");
-  EXPECT_EQ(read_as(Kind::bytes, "0", kMost), "0 0");
-  EXPECT_EQ(read_as(Kind::bytes, "2KiB", 1024),
-            "k must be a number of bytes from 0 to 1KiB, such as 4096, 64KiB or 1MiB, not "
-            "\"2KiB\"");
-  for (const std::string_view wrong : {"64KB", "64k", "-1", "1.5MiB", "KiB", "1025GiB", "''",
-                                       "99999999999999999999", "1  MiB", "[1]"}) {
-    EXPECT_NE(read_as(Kind::bytes, wrong, kMost).find("must be"), std::string::npos) << wrong;
-  }
-}
-
-TEST(Schema, ARateIsExactToAThousandth) {
-  constexpr std::int64_t kMost = 1'000'000'000;
-  EXPECT_EQ(read_as(Kind::rate, "100", kMost), "100000 100");
-  EXPECT_EQ(read_as(Kind::rate, "0.5", kMost), "500 0.5");
-  EXPECT_EQ(read_as(Kind::rate, "12.250", kMost), "12250 12.25");
-  EXPECT_EQ(read_as(Kind::rate, "0.0010", kMost), "1 0.001");
-  EXPECT_EQ(read_as(Kind::rate, "0.0001", kMost),
-            "k must be a number from 0 to 1000000, with at most three decimals, not \"0.0001\"");
-  for (const std::string_view wrong : {"-1", "1.", ".5", "1e3", "1.-5", "9999999999999", "''"}) {
-    EXPECT_NE(read_as(Kind::rate, wrong, kMost).find("must be"), std::string::npos) << wrong;
-  }
+TEST(Schema, EachKeyHasAFieldOfItsOwnAValidDefaultAndADocumentedPath) {
+  config::expect_sound(block_schema(),
+                       {"hedge_policy.max_hedges", "hedge_policy.additional_request_chance"});
 }
 
 TEST(Schema, APercentageIsExact) {
@@ -173,11 +114,57 @@ TEST(Schema, TokensAreAListInEitherForm) {
   }
 }
 
-TEST(Schema, APathHasAParentAndALeaf) {
-  EXPECT_EQ(parent("a.b.c"), "a.b");
-  EXPECT_EQ(leaf("a.b.c"), "c");
-  EXPECT_EQ(parent("a"), "");
-  EXPECT_EQ(leaf("a"), "a");
+Route applied(std::string_view text) {
+  const auto file = load(text, "p.yaml");
+  EXPECT_TRUE(file) << to_string(file.error());
+  return file->routes.at(0);
+}
+
+TEST(Block, OnlyWhatItSaysIsMarkedAsItsOwn) {
+  const Route route = applied("route: {timeout: 3s, retry_policy: {num_retries: 1}}");
+  std::string own;
+  for (std::size_t i = 0; i < block_schema().keys().size(); ++i) {
+    if (route.origins[i] == Origin::route) own += std::string(block_schema().keys()[i].path) + ' ';
+  }
+  EXPECT_EQ(own, "timeout retry_policy.num_retries ");
+}
+
+TEST(Block, TheOrderOfItsKeysDoesNotMatter) {
+  std::vector<std::string> lines = {
+      " timeout: 3s", " circuit_breaker: {probes: 2}",
+      " retry_policy: {retry_on: reset, retry_back_off: {base_interval: 2s}}",
+      " hedge_policy: {additional_request_chance: {numerator: 9}, max_hedges: 2}"};
+  std::sort(lines.begin(), lines.end());
+  std::string first;
+  do {
+    std::string text = "route:\n";
+    for (const std::string& line : lines) text += line + '\n';
+    const auto file = load(text, "p.yaml");
+    ASSERT_TRUE(file) << to_string(file.error());
+    if (first.empty()) first = print(*file);
+    ASSERT_EQ(print(*file), first) << text;
+  } while (std::next_permutation(lines.begin(), lines.end()));
+}
+
+TEST(Block, ErrorsComeInTheOrderOfTheFile) {
+  const auto file = load("route:\n retry_budget: {window: 1ms}\n timeout: 0s\n", "p.yaml");
+  EXPECT_EQ(to_string(file.error()),
+            "p.yaml:2:25: window must be a duration from 1s to 1h, such as 250ms, 2s or 1.5m, not "
+            "\"1ms\"");
+}
+
+TEST(Block, ANoteKnowsWhetherItIsAboutOverload) {
+  const auto about = [](const std::string& text) {
+    const auto file = load("route: {retry_policy: {" + text + "}}", "p.yaml");
+    EXPECT_TRUE(file);
+    return file->notes.at(0).about_overload;
+  };
+  EXPECT_TRUE(about("retry_on: envoy-ratelimited"));
+  EXPECT_TRUE(about("retry_on: resource-exhausted"));
+  EXPECT_TRUE(about("retriable_status_codes: [429]"));
+  EXPECT_FALSE(about("retry_on: retriable-4xx"));
+  EXPECT_FALSE(about("retriable_status_codes: [404]"));
+  EXPECT_FALSE(about("retry_on: ''"));
 }
 
 }  // namespace

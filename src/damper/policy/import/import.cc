@@ -6,11 +6,8 @@
 
 #include "damper/base/text/words.h"
 #include "damper/policy/import/import_draft.h"
-#include "damper/policy/import/import_envoy.h"
-#include "damper/policy/import/import_grpc.h"
-#include "damper/policy/import/import_istio.h"
-#include "damper/policy/import/import_linkerd.h"
 #include "damper/policy/import/import_walk.h"
+#include "damper/policy/import/importers.h"
 
 namespace damper::policy {
 namespace {

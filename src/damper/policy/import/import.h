@@ -16,11 +16,11 @@ namespace damper::policy {
 
 // Configuration of other systems, as our policy.
 //
-// Why: what somebody runs today is an Envoy, gRPC, Istio or Linkerd file. To check or to simulate
-// it we need what it *means*, the other system's defaults included, and to be told what is lost.
-// Model: the file is read as YAML (JSON is YAML); an importer for each system walks it, says each
-// value that has a key here, and notes all others. A default of the other system is said too where
-// ours differs, so that the policy does here what the file does there.
+// Why: existing systems are configured by Envoy, gRPC, Istio or Linkerd files. Checking or
+// simulating such a file needs its meaning, including the other system's defaults, and a list of
+// what is lost. Model: the file is read as YAML (JSON is YAML). An importer for each system walks
+// it, sets each value that has a key here, and notes all others. A default of the other system is
+// set too where ours differs, so that the policy behaves here as the file does there.
 
 enum class From : std::uint8_t { envoy, grpc, istio, linkerd };
 
@@ -32,7 +32,7 @@ inline constexpr std::array<std::string_view, 4> kFromNames = {"envoy", "grpc", 
 
 // Invariants:
 //   (1) load(print(file)) and load(print_import(...)) give the same policies as `file` has.
-//   (2) A field of the original either gave a value, or says who something is, or has one note.
+//   (2) A field of the original either sets a value, or is an identifier, or has one note.
 //   (3) Places are those of the original file.
 struct Imported {
   PolicyFile file;                  // of the shape `routes`; its own notes are empty
@@ -50,8 +50,8 @@ struct Imported {
 // The same for a text; else one sentence. The first document that is of one decides.
 [[nodiscard]] Expected<From, config::Error> guess(std::string_view text, std::string_view file);
 
-// The policy as a policy file that has only what the original says or means, with a comment on each
-// line that names where in the original it stands.
+// The policy as a policy file that has only the values of the original and of its system's
+// defaults, with the line of the original as a comment on each line.
 [[nodiscard]] std::string print_import(const Imported& imported, From from);
 
 }  // namespace damper::policy

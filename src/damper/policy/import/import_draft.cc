@@ -4,74 +4,57 @@
 #include <cmath>
 #include <utility>
 
-#include "damper/base/check.h"
-#include "damper/base/duration_text.h"
 #include "damper/base/percent.h"
 #include "damper/policy/file/schema.h"
 
 namespace damper::policy {
 namespace {
 
-std::size_t at(std::string_view path) {
-  const auto position = find_key(path);
-  DAMPER_CHECK(position.has_value());
-  return *position;
-}
+std::size_t at(std::string_view path) { return block_schema().position(path); }
 
-std::string shown(const Key& key, std::int64_t raw) {
-  if (key.kind == Kind::duration) return format_duration(Duration{raw});
-  if (key.kind == Kind::percent || key.kind == Kind::chance) {
-    return std::to_string(raw / 100) + " %";
-  }
-  return std::to_string(raw);
-}
-
-bool is_on(const Key& key, const Settings& settings) {
-  const auto section = find_section(parent(key.path));
-  const auto on = section ? sections()[*section].on : nullptr;
-  return on == nullptr || on(settings);
+std::string shown(const config::Form& form, std::int64_t raw) {
+  if (form.kind == config::Kind::chance) return std::to_string(raw / 100) + " %";
+  return config::write_value(form, raw) + (form.kind == config::Kind::percent ? " %" : "");
 }
 
 }  // namespace
 
-Draft::Draft(ImportNotes& notes) : notes_(&notes) {
-  block_.keys.resize(keys().size());
-  block_.sections.resize(sections().size());
-}
+Draft::Draft(ImportNotes& notes) : notes_(&notes), block_(block_schema()) {}
 
-void Draft::say(std::string_view path, std::int64_t raw, config::Place place) {
-  const std::size_t position = at(path);
-  const Key& key = keys()[position];
-  const bool off = key.off == raw;
-  const std::int64_t held = off ? raw : std::clamp(raw, key.low, key.high);
+void Draft::set(std::string_view path, std::int64_t raw, config::SourceLocation place) {
+  const config::Form& form = block_schema().key_at(path).form;
+  const std::int64_t held = form.off == raw ? raw
+                                            : std::clamp(raw, static_cast<std::int64_t>(form.low),
+                                                         static_cast<std::int64_t>(form.high));
   if (held != raw) {
-    notes_->note(place, std::string(path) + " becomes " + shown(key, held) + ": it must be " +
-                            accepted(key));
+    notes_->note(place, std::string(path) + " becomes " + shown(form, held) + ": it must be " +
+                            accepted(form));
   }
-  block_.keys[position] = Block::Said{.place = place, .raw = held, .statuses = {}};
-  if (const auto section = find_section(parent(path)); section && !block_.sections[*section]) {
-    block_.sections[*section] = Block::Turned{.place = place};
-  }
+  block_.keys[at(path)] = config::Reading::Entry{place, held};
+  const auto section = block_schema().find_section(config::parent(path));
+  if (section && !block_.sections[*section]) block_.sections[*section] = {.place = place};
 }
 
-void Draft::say_ratio(std::string_view path, const Placed<double>& said) {
-  const double hundredths = std::min(std::round(said.value * Percent::kDenominator), 1e9);
-  say(path, static_cast<std::int64_t>(hundredths), said.place);
+void Draft::set_ratio(std::string_view path, const Placed<double>& ratio) {
+  const double hundredths = std::min(std::round(ratio.value * Percent::kDenominator), 1e9);
+  set(path, static_cast<std::int64_t>(hundredths), ratio.place);
 }
 
-void Draft::say_statuses(const RetryOn::Statuses& statuses, config::Place place) {
-  block_.keys[at("retry_policy.retriable_status_codes")] =
-      Block::Said{.place = place, .raw = 0, .statuses = statuses};
+void Draft::set_statuses(const RetryOn::Statuses& statuses, config::SourceLocation place) {
+  std::vector<double> listed;
+  for (std::size_t status = 0; status < statuses.size(); ++status) {
+    if (statuses[status]) listed.push_back(static_cast<double>(status));
+  }
+  block_.keys[at("retry_policy.retriable_status_codes")] = {place, std::move(listed)};
 }
 
 std::optional<std::int64_t> Draft::raw(std::string_view path) const {
-  const auto& said = block_.keys[at(path)];
-  return said ? std::optional(said->raw) : std::nullopt;
+  const auto& entry = block_.keys[at(path)];
+  return entry ? std::optional(std::get<std::int64_t>(entry->value)) : std::nullopt;
 }
 
-config::Place Draft::place_of(std::string_view path) const {
-  const auto& said = block_.keys[at(path)];
-  return said ? said->place : config::Place{};
+config::SourceLocation Draft::place_of(std::string_view path) const {
+  return block_schema().place_of(block_, path);
 }
 
 void Draft::add(const Draft& other) {
@@ -83,20 +66,18 @@ void Draft::add(const Draft& other) {
   }
 }
 
-bool Drafts::has_room(std::size_t taken, config::Place place) {
+bool Drafts::has_room(std::size_t taken, config::SourceLocation place) {
   if (taken < kMostRoutes) return true;
   notes_.fail(place, "is more than a policy file can hold: at most " + std::to_string(kMostRoutes) +
                          " routes");
   return false;
 }
 
-void Drafts::add(std::string_view name, config::Place place, const Draft& draft) {
+void Drafts::add(std::string_view name, config::SourceLocation place, const Draft& draft) {
   if (!has_room(size(), place)) return;
   Route route;
   route.name = unique_name(name);
   route.place = place;
-  route.origins.resize(keys().size(), Origin::built_in);
-  route.places.resize(keys().size());
   apply(draft.block_, Origin::route, route);
   settle_order(route);
   if (const auto sentence = engine::find_error(route.settings.policy)) {
@@ -105,26 +86,29 @@ void Drafts::add(std::string_view name, config::Place place, const Draft& draft)
   result_.file.routes.push_back(std::move(route));
 }
 
-// A key that may not be under another one is lifted, unless nobody said the other one.
+// A key that may not be under another one is raised, unless the other one is not set.
 void Drafts::settle_order(Route& route) {
-  std::vector<config::Place>& places = route.places;
-  for (std::size_t i = 0; i < keys().size(); ++i) {
-    const Key& key = keys()[i];
-    if (key.not_under.empty() || !is_on(key, route.settings)) continue;
+  const auto& schema = block_schema();
+  std::vector<config::SourceLocation>& places = route.places;
+  for (std::size_t i = 0; i < schema.keys().size(); ++i) {
+    const config::Key& key = schema.keys()[i];
+    if (key.not_under.empty() || !schema.is_on(key, route.settings)) continue;
     const std::size_t other = at(key.not_under);
-    const Key& least = keys()[other];
-    if (key.get(route.settings) >= least.get(route.settings)) continue;
+    const config::Key& least = schema.keys()[other];
+    const config::Value value = schema.value(key, route.settings);
+    const config::Value least_value = schema.value(least, route.settings);
+    if (value >= least_value) continue;
     if (route.origins[other] == Origin::built_in) {
-      least.set(route.settings, key.get(route.settings));
+      schema.set(least, route.settings, value);
       route.origins[other] = Origin::route;
       places[other] = places[i];
       continue;
     }
-    key.set(route.settings, least.get(route.settings));
+    schema.set(key, route.settings, least_value);
     route.origins[i] = Origin::route;
     if (places[i].line == 0) places[i] = places[other];
-    notes_.note(places[i], std::string(key.path) + " becomes " + write(key, route.settings) +
-                               ": it may not be under " + std::string(leaf(least.path)));
+    notes_.note(places[i], std::string(key.path) + " becomes " + schema.write(key, route.settings) +
+                               ": it may not be under " + std::string(config::leaf(least.path)));
   }
 }
 

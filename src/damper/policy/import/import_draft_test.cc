@@ -24,9 +24,9 @@ Imported file_of(const Draft& draft, ImportNotes& notes) {
 TEST(Draft, AValueOutOfBoundsIsHeldAtTheBoundWithANote) {
   ImportNotes notes("f");
   Draft draft(notes);
-  draft.say("retry_policy.num_retries", 100, {3, 4});
-  draft.say("retry_budget.window", 1ms, {4, 4});
-  draft.say_ratio("retry_budget.budget_percent", {50.0, {5, 4}});
+  draft.set("retry_policy.num_retries", 100, {3, 4});
+  draft.set("retry_budget.window", 1ms, {4, 4});
+  draft.set_ratio("retry_budget.budget_percent", {50.0, {5, 4}});
   const Imported imported = file_of(draft, notes);
   EXPECT_EQ(said(imported, "r", ""), "num_retries 99@3, budget_percent 1000@5, window 1s@4");
   EXPECT_EQ(notes_at(imported, {3, 4}),
@@ -41,17 +41,17 @@ TEST(Draft, AValueOutOfBoundsIsHeldAtTheBoundWithANote) {
 TEST(Draft, AtTheBoundThereIsNoNote) {
   ImportNotes notes("f");
   Draft draft(notes);
-  draft.say("retry_policy.num_retries", 99, {3, 4});
-  draft.say("retry_budget.min_retry_concurrency", -1);  // off
+  draft.set("retry_policy.num_retries", 99, {3, 4});
+  draft.set("retry_budget.min_retry_concurrency", -1);  // off
   EXPECT_EQ(file_of(draft, notes).notes.size(), 0U);
 }
 
 TEST(Draft, ARatioIsRoundedToHundredthsOfAPercent) {
   ImportNotes notes("f");
   Draft draft(notes);
-  draft.say_ratio("retry_budget.budget_percent", {0.29, {}});
+  draft.set_ratio("retry_budget.budget_percent", {0.29, {}});
   EXPECT_EQ(draft.raw("retry_budget.budget_percent"), 2900);
-  draft.say_ratio("retry_budget.budget_percent", {1.0 / 3, {}});
+  draft.set_ratio("retry_budget.budget_percent", {1.0 / 3, {}});
   EXPECT_EQ(draft.raw("retry_budget.budget_percent"), 3333);
 }
 
@@ -59,11 +59,11 @@ TEST(Draft, AddTakesOnlyWhatIsNotSaid) {
   ImportNotes notes("f");
   Draft one(notes);
   Draft two(notes);
-  one.say("timeout", 2s, {1, 1});
-  two.say("timeout", 9s, {2, 2});
-  two.say("circuit_breaker.window", 7s, {3, 3});
+  one.set("timeout", 2s, {1, 1});
+  two.set("timeout", 9s, {2, 2});
+  two.set("circuit_breaker.window", 7s, {3, 3});
   one.add(two);
-  EXPECT_EQ(one.place_of("timeout"), (config::Place{1, 1}));
+  EXPECT_EQ(one.place_of("timeout"), (config::SourceLocation{1, 1}));
   const Imported imported = file_of(one, notes);
   EXPECT_EQ(said(imported, "r", ""), "timeout 2s@1, window 7s@3");
   EXPECT_TRUE(imported.file.routes[0].settings.policy.breaker.has_value());
@@ -72,15 +72,15 @@ TEST(Draft, AddTakesOnlyWhatIsNotSaid) {
 TEST(Draft, ATimeoutUnderWhatAnAttemptNeedsLowersThat) {
   ImportNotes notes("f");
   Draft draft(notes);
-  draft.say("timeout", 10us, {2, 2});
+  draft.set("timeout", 10us, {2, 2});
   EXPECT_EQ(said(file_of(draft, notes), "r", ""), "timeout 10us@2, attempt_needs 10us@2");
 }
 
 TEST(Draft, AKeyThatMayNotBeUnderAnotherOneIsLifted) {
   ImportNotes notes("f");
   Draft draft(notes);
-  draft.say("retry_policy.retry_back_off.base_interval", 2s, {2, 2});
-  draft.say("retry_policy.retry_back_off.max_interval", 1s, {3, 3});
+  draft.set("retry_policy.retry_back_off.base_interval", 2s, {2, 2});
+  draft.set("retry_policy.retry_back_off.max_interval", 1s, {3, 3});
   const Imported imported = file_of(draft, notes);
   EXPECT_EQ(said(imported, "r", ""), "base_interval 2s@2, max_interval 2s@3");
   EXPECT_EQ(notes_at(imported, {3, 3}),

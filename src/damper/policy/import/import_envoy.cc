@@ -1,4 +1,4 @@
-#include "damper/policy/import/import_envoy.h"
+#include "damper/policy/import/importers.h"
 
 #include <algorithm>
 #include <array>
@@ -21,31 +21,31 @@ constexpr std::string_view kEnvoy = "Envoy";
 
 void read_retry_policy(const config::Tree& tree, Draft& draft, ImportNotes& notes) {
   Fields fields(tree, "retry_policy", notes);
-  const config::Place words_place = fields.place_of("retry_on");
+  const config::SourceLocation words_place = fields.place_of("retry_on");
   const std::string words = fields.text("retry_on");
   if (words.empty()) {
     notes.note(tree.place, "retry_policy has no retry_on: Envoy retries nothing, nor does this");
   }
-  say_retry_on(draft, words, words_place, fields.list("retriable_status_codes"), notes);
+  set_retry_on(draft, words, words_place, fields.list("retriable_status_codes"), notes);
   const auto retries = fields.integer("num_retries", 1);
   if (retries.place.line == 0) {
     notes.note_once("num_retries", tree.place, "without num_retries Envoy retries once");
   }
-  draft.say("retry_policy.num_retries", retries);
+  draft.set("retry_policy.num_retries", retries);
   if (const auto each = fields.duration("per_try_timeout")) {
-    draft.say("retry_policy.per_try_timeout", *each);
+    draft.set("retry_policy.per_try_timeout", *each);
   }
   if (const config::Tree* back_off = fields.take("retry_back_off")) {
     Fields inner(*back_off, "retry_back_off", notes);
     const auto base = inner.duration("base_interval", 25ms);
-    draft.say("retry_policy.retry_back_off.base_interval", base);
-    draft.say("retry_policy.retry_back_off.max_interval",
+    draft.set("retry_policy.retry_back_off.base_interval", base);
+    draft.set("retry_policy.retry_back_off.max_interval",
               inner.duration("max_interval", std::min(10 * base.value, kLongest)));
     inner.leave_rest();
   } else {
     notes.note_once("retry_back_off", tree.place,
                     "without retry_back_off Envoy waits up to 25ms, doubled to at most 250ms");
-    say_envoy_backoff(draft);
+    set_envoy_backoff(draft);
   }
   constexpr std::string_view kHosts = "another host is the load balancer's choice";
   fields.leave("retry_host_predicate", kHosts);
@@ -58,8 +58,9 @@ void read_retry_policy(const config::Tree& tree, Draft& draft, ImportNotes& note
   note_idempotency(tree.place, kEnvoy, notes);
 }
 
-// Whether a hedge goes at the per-try timeout, and where that is said.
-std::optional<config::Place> read_hedge_policy(const config::Tree& tree, ImportNotes& notes) {
+// Whether a hedge is sent at the per-try timeout, and the location of that field.
+std::optional<config::SourceLocation> read_hedge_policy(const config::Tree& tree,
+                                                        ImportNotes& notes) {
   Fields fields(tree, "hedge_policy", notes);
   const auto on = fields.boolean("hedge_on_per_try_timeout");
   const auto initial = fields.integer("initial_requests", 1);
@@ -83,8 +84,8 @@ class Importer {
     for (const auto& [name, cluster] : clusters_) {
       if (used_.contains(name)) continue;
       Draft draft = cluster.draft;
-      draft.say("retry_policy.num_retries", 0);
-      draft.say("timeout", 15s);
+      draft.set("retry_policy.num_retries", 0);
+      draft.set("timeout", 15s);
       drafts_.add(name, cluster.place, draft);
       notes_.note(cluster.place, "no route in this file leads to cluster " + text::in_quotes(name) +
                                      ": it is imported as one that Envoy does not retry");
@@ -93,13 +94,13 @@ class Importer {
 
  private:
   struct Known {
-    config::Place place;
+    config::SourceLocation place;
     Draft draft;
   };
   struct Host {
     std::string name;
     std::optional<Draft> retries;
-    std::optional<config::Place> hedge;
+    std::optional<config::SourceLocation> hedge;
   };
 
   // What a map is, by its fields. Each pass notes only what is its own: clusters, or all others.
@@ -225,14 +226,14 @@ class Importer {
     fields.leave_rest();
   }
 
-  void read_action(const config::Tree& tree, const std::string& name, config::Place place,
+  void read_action(const config::Tree& tree, const std::string& name, config::SourceLocation place,
                    const Host& host) {
     Fields fields(tree, "the route", notes_);
     Draft draft(notes_);
     if (const auto timeout = fields.duration("timeout")) {
-      say_timeout(draft, timeout, timeout->place, kEnvoy, notes_);
+      set_timeout(draft, timeout, timeout->place, kEnvoy, notes_);
     } else {
-      draft.say("timeout", 15s);
+      draft.set("timeout", 15s);
       notes_.note_once("timeout 15s", place, "without a timeout Envoy gives a request 15s");
     }
     if (const config::Tree* retries = fields.take("retry_policy")) {
@@ -240,7 +241,7 @@ class Importer {
     } else if (host.retries) {
       draft.add(*host.retries);
     } else {
-      draft.say("retry_policy.num_retries", 0);
+      draft.set("retry_policy.num_retries", 0);
       notes_.note_once("no_retries", place,
                        "without a retry_policy Envoy does not retry: num_retries becomes 0");
     }
@@ -255,7 +256,7 @@ class Importer {
   }
 
   // Envoy leaves the slow attempt running and sends another one beside it.
-  void hedge_at_timeout(Draft& draft, config::Place place) {
+  void hedge_at_timeout(Draft& draft, config::SourceLocation place) {
     const auto each = draft.raw("retry_policy.per_try_timeout");
     const auto retries = draft.raw("retry_policy.num_retries").value_or(0);
     if (!each || *each == 0 || retries == 0) {
@@ -264,17 +265,17 @@ class Importer {
                   "them nothing is hedged, as in Envoy");
       return;
     }
-    const config::Place where = draft.place_of("retry_policy.per_try_timeout");
-    say_hedge(draft, std::min<std::int64_t>(retries, 3), {Duration{*each}, where});
-    draft.say("retry_policy.per_try_timeout", 0, where);
+    const config::SourceLocation where = draft.place_of("retry_policy.per_try_timeout");
+    set_hedge(draft, std::min<std::int64_t>(retries, 3), {Duration{*each}, where});
+    draft.set("retry_policy.per_try_timeout", 0, where);
     notes_.note(place,
                 "hedge_on_per_try_timeout becomes hedges after that time, or after half of the "
                 "answers are in when that is later; per_try_timeout itself is off");
   }
 
-  Draft cluster_of(Fields& fields, config::Place place) {
+  Draft cluster_of(Fields& fields, config::SourceLocation place) {
     std::string name = fields.text("cluster");
-    config::Place where = fields.place_of("cluster");
+    config::SourceLocation where = fields.place_of("cluster");
     if (const config::Tree* weighted = fields.take("weighted_clusters")) {
       Fields inner(*weighted, "weighted_clusters", notes_);
       const auto clusters = inner.list("clusters");

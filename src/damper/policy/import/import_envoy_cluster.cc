@@ -15,13 +15,13 @@ void read_thresholds(const config::Tree& tree, Draft& draft, ImportNotes& notes)
   fields.skip({"priority"});
   if (const config::Tree* budget = fields.take("retry_budget")) {
     Fields inner(*budget, "retry_budget", notes);
-    say_retry_budget(draft, inner, "budget_percent", fields.place_of("retry_budget"), notes);
+    set_retry_budget(draft, inner, "budget_percent", fields.place_of("retry_budget"), notes);
     fields.leave("max_retries", "Envoy itself follows retry_budget instead of it");
   } else {
-    say_max_retries(draft, fields.integer("max_retries", kMaxRetries),
+    set_max_retries(draft, fields.integer("max_retries", kMaxRetries),
                     fields.place_of("max_retries"), notes);
   }
-  say_max_requests(draft, fields.integer("max_requests", kMaxRequests));
+  set_max_requests(draft, fields.integer("max_requests", kMaxRequests));
   fields.leave("max_connections", "connections are the transport's");
   fields.leave("max_pending_requests", "a request over the limit is refused at once, not queued");
   fields.leave_rest();
@@ -56,7 +56,7 @@ bool enforces(Fields& fields, std::string_view field, std::int64_t otherwise, Im
   return chance.value > 0;
 }
 
-void read_outliers(const config::Tree& tree, config::Place place, Draft& draft,
+void read_outliers(const config::Tree& tree, config::SourceLocation place, Draft& draft,
                    ImportNotes& notes) {
   Fields fields(tree, "outlier_detection", notes);
   Ejection ejection;
@@ -89,7 +89,7 @@ void read_outliers(const config::Tree& tree, config::Place place, Draft& draft,
                "failure_percentage_threshold ejects nothing in Envoy unless "
                "enforcing_failure_percentage is over 0; it is left out");
   }
-  say_ejection(draft, ejection, place, notes);
+  set_ejection(draft, ejection, place, notes);
   fields.leave("max_ejection_percent", "there are no hosts here, only the dependency");
   fields.leave_rest();
 }
@@ -106,7 +106,7 @@ EnvoyCluster read_envoy_cluster(const config::Tree& tree, ImportNotes& notes) {
   if (const config::Tree* outliers = fields.take("outlier_detection")) {
     read_outliers(*outliers, fields.place_of("outlier_detection"), cluster.draft, notes);
   }
-  if (!cluster.draft.says("concurrency_limit.initial")) {  // No thresholds.
+  if (!cluster.draft.has("concurrency_limit.initial")) {  // No thresholds.
     cluster.draft.add(default_envoy_cluster(tree.place, notes));
   }
   fields.leave("connect_timeout", "connecting is the transport's; per_try_timeout bounds both");
@@ -114,10 +114,10 @@ EnvoyCluster read_envoy_cluster(const config::Tree& tree, ImportNotes& notes) {
   return cluster;
 }
 
-Draft default_envoy_cluster(config::Place where, ImportNotes& notes) {
+Draft default_envoy_cluster(config::SourceLocation where, ImportNotes& notes) {
   Draft draft(notes);
-  say_max_retries(draft, {.value = kMaxRetries}, where, notes);
-  say_max_requests(draft, {.value = kMaxRequests});
+  set_max_retries(draft, {.value = kMaxRetries}, where, notes);
+  set_max_requests(draft, {.value = kMaxRequests});
   return draft;
 }
 

@@ -1,4 +1,4 @@
-#include "damper/policy/import/import_envoy.h"
+#include "damper/policy/import/importers.h"
 
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ TEST(ImportEnvoy, AFrontProxyHasEnvoysDefaults) {
   EXPECT_EQ(said(imported, "backend/service/2", "retry_policy"), "num_retries 0");
   EXPECT_EQ(imported.file.routes[0].settings.policy.call.max_attempts, 2);
   EXPECT_EQ(imported.file.routes[1].settings.policy.call.max_attempts, 1);
-  EXPECT_EQ(imported.file.routes[1].place, (config::Place{27, 17}));
+  EXPECT_EQ(imported.file.routes[1].place, (config::SourceLocation{27, 17}));
 }
 
 TEST(ImportEnvoy, WhatEnvoyDoesUnsaidIsNoted) {

@@ -1,4 +1,4 @@
-#include "damper/policy/import/import_grpc.h"
+#include "damper/policy/import/importers.h"
 
 #include <algorithm>
 #include <string>
@@ -41,7 +41,7 @@ class Importer {
     if (const config::Tree* throttling = fields.take("retry_throttling")) {
       read_throttling(*throttling, budget);
     } else {
-      say_no_budget(budget, fields.place_of("method_config"), "gRPC without retryThrottling",
+      set_no_budget(budget, fields.place_of("method_config"), "gRPC without retryThrottling",
                     notes_);
     }
     for (const config::Tree& method : fields.list("method_config")) read_method(method, budget);
@@ -53,11 +53,11 @@ class Importer {
   void read_throttling(const config::Tree& tree, Draft& budget) {
     Fields fields(tree, "retryThrottling", notes_);
     const Placed<double> tokens = fields.number("max_tokens", 0);
-    budget.say_ratio("retry_budget.budget_percent", fields.number("token_ratio", 0));
-    budget.say("retry_budget.reserve", static_cast<std::int64_t>(std::min(tokens.value / 2, 1e9)),
+    budget.set_ratio("retry_budget.budget_percent", fields.number("token_ratio", 0));
+    budget.set("retry_budget.reserve", static_cast<std::int64_t>(std::min(tokens.value / 2, 1e9)),
                tokens.place);
     fields.leave_rest();
-    budget.say("retry_budget.deposit_on", 1);  // success
+    budget.set("retry_budget.deposit_on", 1);  // success
     notes_.note(tree.place,
                 "tokens become a budget: tokenRatio of the successes in 10s, and half of maxTokens "
                 "in reserve, which successes refill one for one");
@@ -66,13 +66,13 @@ class Importer {
   void read_method(const config::Tree& tree, const Draft& budget) {
     Fields fields(tree, "methodConfig", notes_);
     Draft draft(notes_);
-    say_timeout(draft, fields.duration("timeout"), fields.place_of("timeout"), "gRPC", notes_);
+    set_timeout(draft, fields.duration("timeout"), fields.place_of("timeout"), "gRPC", notes_);
     if (const config::Tree* retries = fields.take("retry_policy")) {
       read_retries(*retries, draft);
     } else if (const config::Tree* hedging = fields.take("hedging_policy")) {
       read_hedging(*hedging, draft);
     } else {
-      draft.say("retry_policy.num_retries", 0);
+      draft.set("retry_policy.num_retries", 0);
     }
     if (fields.is_true("wait_for_ready")) {
       notes_.note(fields.place_of("wait_for_ready"),
@@ -105,7 +105,7 @@ class Importer {
       most.value = kMostAttempts;
     }
     most.value = std::max<std::int64_t>(most.value, 1);
-    draft.say("retry_policy.num_retries", most.value - 1, most.place);
+    draft.set("retry_policy.num_retries", most.value - 1, most.place);
     return most.value;
   }
 
@@ -114,8 +114,8 @@ class Importer {
     attempts(fields, draft);
     const auto base = fields.duration("initial_backoff");
     const auto most = fields.duration("max_backoff");
-    if (base) draft.say("retry_policy.retry_back_off.base_interval", *base);
-    if (most) draft.say("retry_policy.retry_back_off.max_interval", *most);
+    if (base) draft.set("retry_policy.retry_back_off.base_interval", *base);
+    if (most) draft.set("retry_policy.retry_back_off.max_interval", *most);
     notes_.note_once("jitter", base ? base->place : tree.place,
                      "the wait is drawn from its whole interval here, as gRPC did at first; gRPC "
                      "now draws from 0.8 to 1.2 times of it, which spreads a herd less");
@@ -124,23 +124,23 @@ class Importer {
       notes_.note(multiplier->place,
                   "backoffMultiplier has no equivalent: the interval always doubles here");
     }
-    const config::Place codes_place = fields.place_of("retryable_status_codes");
-    say_grpc_codes(draft, fields.list("retryable_status_codes"), codes_place, notes_);
+    const config::SourceLocation codes_place = fields.place_of("retryable_status_codes");
+    set_grpc_codes(draft, fields.list("retryable_status_codes"), codes_place, notes_);
     fields.leave_rest();
     note_idempotency(tree.place, "gRPC", notes_);
   }
 
   void read_hedging(const config::Tree& tree, Draft& draft) {
     Fields fields(tree, "hedgingPolicy", notes_);
-    const config::Place place = fields.place_of("hedging_delay");
+    const config::SourceLocation place = fields.place_of("hedging_delay");
     Placed<Duration> delay = fields.duration("hedging_delay", 0s);
     if (delay.value == 0s) {
       notes_.note(place, "all at once would be several times the load: the delay becomes 1ms");
       delay.value = 1ms;
     }
-    say_hedge(draft, attempts(fields, draft) - 1, delay);
-    const config::Place codes_place = fields.place_of("non_fatal_status_codes");
-    say_grpc_codes(draft, fields.list("non_fatal_status_codes"), codes_place, notes_);
+    set_hedge(draft, attempts(fields, draft) - 1, delay);
+    const config::SourceLocation codes_place = fields.place_of("non_fatal_status_codes");
+    set_grpc_codes(draft, fields.list("non_fatal_status_codes"), codes_place, notes_);
     fields.leave_rest();
     notes_.note(place,
                 "a hedge goes after hedgingDelay, or after half of the answers are in when that is "

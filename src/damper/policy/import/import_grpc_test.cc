@@ -1,4 +1,4 @@
-#include "damper/policy/import/import_grpc.h"
+#include "damper/policy/import/importers.h"
 
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ TEST(ImportGrpc, EachNameIsARouteOfTheSamePolicy) {
             "base_interval 20ms@13, max_interval 20ms@14");
   EXPECT_EQ(said(imported, "shop.Cart/List", ""), said(imported, "shop.Cart/Get", ""));
   EXPECT_EQ(said(imported, "default", "retry_policy"), "num_retries 0");
-  EXPECT_EQ(imported.file.routes[1].place, (config::Place{7, 9}));
+  EXPECT_EQ(imported.file.routes[1].place, (config::SourceLocation{7, 9}));
 }
 
 TEST(ImportGrpc, ThrottlingIsABudgetOfSuccessesWithAReserve) {

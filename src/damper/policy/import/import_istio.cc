@@ -1,4 +1,4 @@
-#include "damper/policy/import/import_istio.h"
+#include "damper/policy/import/importers.h"
 
 #include <algorithm>
 #include <string>
@@ -28,8 +28,8 @@ class Importer {
     for (const IstioRule& rule : rules_) {
       if (rule.used) continue;
       Draft draft(notes_);
-      say_timeout(draft, std::nullopt, rule.place, kIstio, notes_);
-      say_default_retries(draft, rule.place);
+      set_timeout(draft, std::nullopt, rule.place, kIstio, notes_);
+      set_default_retries(draft, rule.place);
       join(std::move(draft), rule.host, rule.place, &rule, "");
     }
   }
@@ -44,7 +44,7 @@ class Importer {
     if (document.kind == config::Tree::Kind::null) return;
     ImportNotes silent("");
     Fields fields(document, "the document", rules ? silent : notes_);
-    const config::Place kind_place = fields.place_of("kind");
+    const config::SourceLocation kind_place = fields.place_of("kind");
     const std::string kind = fields.text("kind");
     fields.skip({"api_version", "status"});
     Service service{.name = {}, .space = "default"};
@@ -85,11 +85,11 @@ class Importer {
     const auto destinations = fields.list("route");
     Draft draft(notes_);
     if (!destinations.empty()) {
-      say_timeout(draft, fields.duration("timeout"), fields.place_of("timeout"), kIstio, notes_);
+      set_timeout(draft, fields.duration("timeout"), fields.place_of("timeout"), kIstio, notes_);
       if (const config::Tree* retries = fields.take("retries")) {
         read_retries(*retries, draft);
       } else {
-        say_default_retries(draft, tree.place);
+        set_default_retries(draft, tree.place);
       }
     }
     for (const std::string_view field : {"redirect", "direct_response", "delegate"}) {
@@ -114,20 +114,20 @@ class Importer {
 
   void read_retries(const config::Tree& tree, Draft& draft) {
     Fields fields(tree, "retries", notes_);
-    draft.say("retry_policy.num_retries", fields.integer("attempts", 0));
+    draft.set("retry_policy.num_retries", fields.integer("attempts", 0));
     if (const auto each = fields.duration("per_try_timeout")) {
-      draft.say("retry_policy.per_try_timeout", *each);
+      draft.set("retry_policy.per_try_timeout", *each);
     }
     if (const std::string words = fields.text("retry_on"); !words.empty()) {
-      say_retry_on(draft, words, fields.take("retry_on")->place, {}, notes_);
+      set_retry_on(draft, words, fields.take("retry_on")->place, {}, notes_);
     } else {
-      say_default_words(draft);
+      set_default_words(draft);
     }
     if (const auto base = fields.duration("backoff")) {
-      draft.say("retry_policy.retry_back_off.base_interval", *base);
-      draft.say("retry_policy.retry_back_off.max_interval", std::min(10 * base->value, kLongest));
+      draft.set("retry_policy.retry_back_off.base_interval", *base);
+      draft.set("retry_policy.retry_back_off.max_interval", std::min(10 * base->value, kLongest));
     } else {
-      say_envoy_backoff(draft);
+      set_envoy_backoff(draft);
     }
     constexpr std::string_view kHosts = "another host is the load balancer's choice";
     fields.leave("retry_remote_localities", kHosts);
@@ -136,23 +136,24 @@ class Importer {
     note_idempotency(tree.place, kIstio, notes_);
   }
 
-  // Nobody asked for `cancelled`, so nobody is told that it is not retried.
-  static void say_default_words(Draft& draft) {
+  // `cancelled` is Istio's default here, so that no note tells that it is not retried.
+  static void set_default_words(Draft& draft) {
     ImportNotes silent("");
-    say_retry_on(draft, kRetryOn, {}, {}, silent);
+    set_retry_on(draft, kRetryOn, {}, {}, silent);
   }
 
-  void say_default_retries(Draft& draft, config::Place place) {
-    draft.say("retry_policy.num_retries", 2);
-    say_default_words(draft);
-    say_envoy_backoff(draft);
+  void set_default_retries(Draft& draft, config::SourceLocation place) {
+    draft.set("retry_policy.num_retries", 2);
+    set_default_words(draft);
+    set_envoy_backoff(draft);
     notes_.note_once("retries", place,
                      "without retries Istio retries twice, on " + std::string(kRetryOn) +
                          " (before 1.24 on 503 as well)");
   }
 
   void read_destination(std::span<const config::Tree> destinations, Draft draft,
-                        const std::string& name, config::Place place, const Service& service) {
+                        const std::string& name, config::SourceLocation place,
+                        const Service& service) {
     std::string host;
     std::string subset;
     for (const config::Tree& tree : destinations) {
@@ -185,11 +186,11 @@ class Importer {
     return found == rules_.end() ? nullptr : &*found;
   }
 
-  void join(Draft draft, const std::string& name, config::Place place, const IstioRule* rule,
-            std::string_view subset) {
+  void join(Draft draft, const std::string& name, config::SourceLocation place,
+            const IstioRule* rule, std::string_view subset) {
     if (rule != nullptr) draft.add(rule->traffic_of(subset, notes_));
-    if (!draft.says("retry_budget.min_retry_concurrency")) {
-      say_no_budget(draft, place, "Istio without maxRetries or retryBudget", notes_);
+    if (!draft.has("retry_budget.min_retry_concurrency")) {
+      set_no_budget(draft, place, "Istio without maxRetries or retryBudget", notes_);
     }
     drafts_.add(name, place, draft);
   }

@@ -16,9 +16,9 @@ void read_pool(const config::Tree& tree, IstioTraffic& traffic, ImportNotes& not
   if (const config::Tree* http = fields.take("http")) {
     Fields inner(*http, "connectionPool.http", notes);
     if (const auto most = inner.integer("max_retries")) {
-      say_max_retries(retries, *most, most->place, notes);
+      set_max_retries(retries, *most, most->place, notes);
     }
-    if (const auto most = inner.integer("http2_max_requests")) say_max_requests(requests, *most);
+    if (const auto most = inner.integer("http2_max_requests")) set_max_requests(requests, *most);
     inner.leave("http1_max_pending_requests",
                 "a request over the limit is refused at once, not queued");
     inner.leave("max_requests_per_connection", kConnections);
@@ -35,7 +35,7 @@ void read_pool(const config::Tree& tree, IstioTraffic& traffic, ImportNotes& not
   fields.leave_rest();
 }
 
-Draft read_outliers(const config::Tree& tree, config::Place place, ImportNotes& notes) {
+Draft read_outliers(const config::Tree& tree, config::SourceLocation place, ImportNotes& notes) {
   Draft draft(notes);
   Fields fields(tree, "outlierDetection", notes);
   Ejection ejection;
@@ -53,7 +53,7 @@ Draft read_outliers(const config::Tree& tree, config::Place place, ImportNotes& 
   }
   ejection.interval = fields.duration("interval", ejection.interval.value);
   ejection.base = fields.duration("base_ejection_time", ejection.base.value);
-  say_ejection(draft, ejection, place, notes);
+  set_ejection(draft, ejection, place, notes);
   constexpr std::string_view kHosts = "there are no hosts here, only the dependency";
   fields.leave("max_ejection_percent", kHosts);
   fields.leave("min_health_percent", kHosts);
@@ -67,7 +67,7 @@ IstioTraffic read_traffic(const config::Tree& tree, ImportNotes& notes) {
   if (const config::Tree* pool = fields.take("connection_pool")) read_pool(*pool, traffic, notes);
   if (const config::Tree* budget = fields.take("retry_budget")) {
     Fields inner(*budget, "retryBudget", notes);
-    say_retry_budget(traffic.budget.emplace(notes), inner, "percent",
+    set_retry_budget(traffic.budget.emplace(notes), inner, "percent",
                      fields.place_of("retry_budget"), notes);
   }
   if (const config::Tree* outliers = fields.take("outlier_detection")) {

@@ -11,7 +11,7 @@
 
 namespace damper::policy {
 
-// What a trafficPolicy says, in the parts that Istio replaces as a whole.
+// A trafficPolicy, in the parts that Istio replaces as a whole.
 struct IstioTraffic {
   std::optional<Draft> budget;   // retryBudget, which stands for maxRetries
   std::optional<Draft> retries;  // of the connectionPool, as are the requests
@@ -22,7 +22,7 @@ struct IstioTraffic {
 // An IstioRule is a DestinationRule: traffic for a host, and where its subsets differ.
 struct IstioRule {
   std::string host;  // with its namespace, as full_host() makes it
-  config::Place place;
+  config::SourceLocation place;
   IstioTraffic traffic;
   std::map<std::string, IstioTraffic, std::less<>> subsets;
   bool used = false;
@@ -37,7 +37,7 @@ struct IstioRule {
 [[nodiscard]] IstioRule read_istio_rule(const config::Tree& spec, std::string_view space,
                                         ImportNotes& notes);
 
-// A short name, such as reviews, is that service in the namespace of who says it.
+// A short name, such as reviews, is that service in the namespace of the resource that uses it.
 [[nodiscard]] std::string full_host(std::string_view host, std::string_view space);
 
 }  // namespace damper::policy

@@ -1,4 +1,4 @@
-#include "damper/policy/import/import_istio.h"
+#include "damper/policy/import/importers.h"
 
 #include <gtest/gtest.h>
 

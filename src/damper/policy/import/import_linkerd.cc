@@ -1,4 +1,4 @@
-#include "damper/policy/import/import_linkerd.h"
+#include "damper/policy/import/importers.h"
 
 #include <algorithm>
 #include <string>
@@ -25,7 +25,7 @@ class Importer {
   void read_document(const config::Tree& document) {
     if (document.kind == config::Tree::Kind::null) return;
     Fields fields(document, "the document", notes_);
-    const config::Place kind_place = fields.place_of("kind");
+    const config::SourceLocation kind_place = fields.place_of("kind");
     const std::string kind = fields.text("kind");
     if (kind != "ServiceProfile") {
       notes_.note(kind_place,
@@ -54,20 +54,20 @@ class Importer {
     for (const config::Tree& route : routes) read_route(route, service, budget);
     if (routes.empty()) {
       Draft draft = budget;
-      draft.say("retry_policy.num_retries", 0);
-      say_timeout(draft, std::nullopt, tree.place, "Linkerd", notes_);
+      draft.set("retry_policy.num_retries", 0);
+      set_timeout(draft, std::nullopt, tree.place, "Linkerd", notes_);
       drafts_.add(service, tree.place, draft);
     }
     fields.leave_rest();
   }
 
-  void read_budget(const config::Tree& tree, config::Place place, Draft& budget) {
+  void read_budget(const config::Tree& tree, config::SourceLocation place, Draft& budget) {
     Fields fields(tree, "retryBudget", notes_);
     const Placed<std::int64_t> floor = fields.integer("min_retries_per_second", 10);
-    budget.say_ratio("retry_budget.budget_percent", fields.number("retry_ratio", 0.2));
-    budget.say("retry_budget.min_retries_per_second", floor);
-    budget.say("retry_budget.window", fields.duration("ttl", 10s));
-    budget.say("retry_budget.reserve", 0);
+    budget.set_ratio("retry_budget.budget_percent", fields.number("retry_ratio", 0.2));
+    budget.set("retry_budget.min_retries_per_second", floor);
+    budget.set("retry_budget.window", fields.duration("ttl", 10s));
+    budget.set("retry_budget.reserve", 0);
     fields.leave_rest();
     if (floor.value == 0) return;
     notes_.note(floor.place.line > 0 ? floor.place : place,
@@ -81,14 +81,14 @@ class Importer {
     Draft draft(notes_);
     const std::string name = fields.text("name");
     fields.skip({"condition"});
-    say_timeout(draft, fields.duration("timeout"), fields.place_of("timeout"), "Linkerd", notes_);
+    set_timeout(draft, fields.duration("timeout"), fields.place_of("timeout"), "Linkerd", notes_);
     const auto retryable = fields.boolean("is_retryable").value_or(Placed<bool>{});
     const bool is_retryable = retryable.value;
-    const config::Place retry_place = retryable.place;
+    const config::SourceLocation retry_place = retryable.place;
     if (is_retryable) {
-      draft.say("retry_policy.num_retries", 99, retry_place);
-      draft.say("retry_policy.retry_back_off.base_interval", 1ms);
-      draft.say("retry_policy.retry_back_off.max_interval", 1ms);
+      draft.set("retry_policy.num_retries", 99, retry_place);
+      draft.set("retry_policy.retry_back_off.base_interval", 1ms);
+      draft.set("retry_policy.retry_back_off.max_interval", 1ms);
       notes_.note_once("retryable", retry_place,
                        "Linkerd retries at once, and as often as its budget allows: num_retries "
                        "becomes 99 and the wait at most 1ms, the nearest; a few retries with a "
@@ -97,7 +97,7 @@ class Importer {
                        "isRetryable is the word that every request of the route is idempotent; "
                        "here the caller, or the method, has to say it");
     } else {
-      draft.say("retry_policy.num_retries", 0, retry_place);
+      draft.set("retry_policy.num_retries", 0, retry_place);
     }
     read_classes(fields, is_retryable, draft);
     fields.leave_rest();
@@ -108,12 +108,12 @@ class Importer {
   // A failure is an answer of 500 to 599, unless the first class that knows the status says
   // otherwise.
   void read_classes(Fields& fields, bool is_retryable, Draft& draft) {
-    const config::Place place = fields.place_of("response_classes");
+    const config::SourceLocation place = fields.place_of("response_classes");
     std::vector<StatusRange> ranges;
     for (const config::Tree& tree : fields.list("response_classes")) read_class(tree, ranges);
     if (!is_retryable) return;
     const std::string words = "5xx,internal,unavailable";
-    if (ranges.empty()) return say_retry_on(draft, words, {}, {}, notes_);
+    if (ranges.empty()) return set_retry_on(draft, words, {}, {}, notes_);
     RetryOn::Statuses statuses;
     for (std::int64_t status = 400; status < 600; ++status) {
       const auto first = std::find_if(ranges.begin(), ranges.end(), [&](const StatusRange& range) {
@@ -122,8 +122,8 @@ class Importer {
       const bool fails = first == ranges.end() ? status >= 500 : first->is_failure;
       statuses.set(static_cast<std::size_t>(status), fails);
     }
-    say_retry_on(draft, "retriable-status-codes,internal,unavailable", place, {}, notes_);
-    draft.say_statuses(statuses, place);
+    set_retry_on(draft, "retriable-status-codes,internal,unavailable", place, {}, notes_);
+    draft.set_statuses(statuses, place);
     for (int status = 400; status < 600; ++status) {
       const std::string_view why = refusal_of_status(status);
       if (why.empty() || status == 501 || !statuses[static_cast<std::size_t>(status)]) continue;

@@ -39,14 +39,14 @@ class Words {
  public:
   explicit Words(ImportNotes& notes) : notes_(notes) {}
 
-  void add_token(RetryOn::Token token, std::string_view as, config::Place place) {
+  void add_token(RetryOn::Token token, std::string_view as, config::SourceLocation place) {
     tokens_ |= bit(token);
     if (const std::string_view why = refusal(token); !why.empty()) {
       notes_.note(place, std::string(as) + ": " + std::string(why));
     }
   }
 
-  void add_word(std::string_view word, config::Place place) {
+  void add_word(std::string_view word, config::SourceLocation place) {
     if (const auto status = find_int(word)) {
       tokens_ |= bit(RetryOn::Token::retriable_status_codes);
       return add_status(*status, place);
@@ -58,7 +58,7 @@ class Words {
                 "retry_on's " + text::in_quotes(word) + " has no equivalent and is left out");
   }
 
-  void add_status(int status, config::Place place) {
+  void add_status(int status, config::SourceLocation place) {
     if (status < 400 || status > 599) {
       notes_.note(place, "status " + std::to_string(status) +
                              " has no equivalent: only 400 to 599 can be listed");
@@ -70,9 +70,9 @@ class Words {
     }
   }
 
-  void say(Draft& draft, config::Place place) const {
-    draft.say("retry_policy.retry_on", tokens_, place);
-    if (statuses_.any()) draft.say_statuses(statuses_, place);
+  void set(Draft& draft, config::SourceLocation place) const {
+    draft.set("retry_policy.retry_on", tokens_, place);
+    if (statuses_.any()) draft.set_statuses(statuses_, place);
   }
 
  private:
@@ -83,12 +83,12 @@ class Words {
 
 }  // namespace
 
-void say_envoy_backoff(Draft& draft) {
-  draft.say("retry_policy.retry_back_off.base_interval", 25ms);
-  draft.say("retry_policy.retry_back_off.max_interval", 250ms);
+void set_envoy_backoff(Draft& draft) {
+  draft.set("retry_policy.retry_back_off.base_interval", 25ms);
+  draft.set("retry_policy.retry_back_off.max_interval", 250ms);
 }
 
-void say_retry_on(Draft& draft, std::string_view words, config::Place place,
+void set_retry_on(Draft& draft, std::string_view words, config::SourceLocation place,
                   std::span<const config::Tree> codes, ImportNotes& notes) {
   Words found(notes);
   while (!words.empty()) {
@@ -105,10 +105,10 @@ void say_retry_on(Draft& draft, std::string_view words, config::Place place,
       notes.fail(code.place, "a status must be a number, not " + text::in_quotes(code.text));
     if (status) found.add_status(*status, code.place);
   }
-  found.say(draft, place);
+  found.set(draft, place);
 }
 
-void say_grpc_codes(Draft& draft, std::span<const config::Tree> codes, config::Place place,
+void set_grpc_codes(Draft& draft, std::span<const config::Tree> codes, config::SourceLocation place,
                     ImportNotes& notes) {
   using Token = RetryOn::Token;
   Words found(notes);
@@ -146,22 +146,23 @@ void say_grpc_codes(Draft& draft, std::span<const config::Tree> codes, config::P
                                    "retried");
     }
   }
-  found.say(draft, place);
+  found.set(draft, place);
 }
 
-void say_timeout(Draft& draft, const std::optional<Placed<Duration>>& timeout, config::Place where,
-                 std::string_view who, ImportNotes& notes) {
-  if (timeout && timeout->value > 0ns) return draft.say("timeout", *timeout);
-  draft.say("timeout", kLongest, timeout ? timeout->place : config::Place{});
+void set_timeout(Draft& draft, const std::optional<Placed<Duration>>& timeout,
+                 config::SourceLocation where, std::string_view who, ImportNotes& notes) {
+  if (timeout && timeout->value > 0ns) return draft.set("timeout", *timeout);
+  draft.set("timeout", kLongest, timeout ? timeout->place : config::SourceLocation{});
   notes.note_once("timeout", where,
                   "without a timeout " + std::string(who) +
                       " waits for ever; here every call has a deadline, and timeout becomes 720h, "
                       "the longest: say how long the caller waits");
 }
 
-void say_no_budget(Draft& draft, config::Place where, std::string_view who, ImportNotes& notes) {
-  draft.say("retry_budget.budget_percent", kMostPercent);
-  draft.say("retry_budget.min_retries_per_second", kMostPerSecond);
+void set_no_budget(Draft& draft, config::SourceLocation where, std::string_view who,
+                   ImportNotes& notes) {
+  draft.set("retry_budget.budget_percent", kMostPercent);
+  draft.set("retry_budget.min_retries_per_second", kMostPerSecond);
   notes.note_once("budget", where,
                   std::string(who) +
                       " has no retry budget: budget_percent becomes 1000 and "
@@ -169,11 +170,11 @@ void say_no_budget(Draft& draft, config::Place where, std::string_view who, Impo
                       "10 %");
 }
 
-void say_max_retries(Draft& draft, const Placed<std::int64_t>& most, config::Place where,
+void set_max_retries(Draft& draft, const Placed<std::int64_t>& most, config::SourceLocation where,
                      ImportNotes& notes) {
-  draft.say("retry_budget.budget_percent", 0);
-  draft.say("retry_budget.min_retries_per_second", kMostPerSecond);
-  draft.say("retry_budget.min_retry_concurrency", most);
+  draft.set("retry_budget.budget_percent", 0);
+  draft.set("retry_budget.min_retries_per_second", kMostPerSecond);
+  draft.set("retry_budget.min_retry_concurrency", most);
   notes.note_once("max_retries", where,
                   "max_retries, " + std::to_string(most.value) +
                       (most.place.line > 0 ? "" : " when it is not said") +
@@ -182,8 +183,8 @@ void say_max_retries(Draft& draft, const Placed<std::int64_t>& most, config::Pla
                       "refuses nothing");
 }
 
-void say_retry_budget(Draft& draft, Fields& fields, std::string_view percent, config::Place where,
-                      ImportNotes& notes) {
+void set_retry_budget(Draft& draft, Fields& fields, std::string_view percent,
+                      config::SourceLocation where, ImportNotes& notes) {
   Placed<double> share{.value = 20};
   if (const config::Tree* tree = fields.take(percent); tree != nullptr && tree->is_map()) {
     Fields inner(*tree, percent, notes);
@@ -192,8 +193,8 @@ void say_retry_budget(Draft& draft, Fields& fields, std::string_view percent, co
   } else {
     share = fields.number(percent, share.value);
   }
-  draft.say_ratio("retry_budget.budget_percent", {share.value / 100, share.place});
-  draft.say("retry_budget.min_retry_concurrency", fields.integer("min_retry_concurrency", 3));
+  draft.set_ratio("retry_budget.budget_percent", {share.value / 100, share.place});
+  draft.set("retry_budget.min_retry_concurrency", fields.integer("min_retry_concurrency", 3));
   fields.leave_rest();
   notes.note_once(
       "retry_budget", where,
@@ -201,44 +202,45 @@ void say_retry_budget(Draft& draft, Fields& fields, std::string_view percent, co
       "window of 10s, which fast failures cannot get around");
 }
 
-void say_max_requests(Draft& draft, const Placed<std::int64_t>& most) {
-  draft.say("concurrency_limit.initial", most);
-  draft.say("concurrency_limit.kind", 0);  // fixed
-  draft.say("concurrency_limit.max", *draft.raw("concurrency_limit.initial"), most.place);
+void set_max_requests(Draft& draft, const Placed<std::int64_t>& most) {
+  draft.set("concurrency_limit.initial", most);
+  draft.set("concurrency_limit.kind", 0);  // fixed
+  draft.set("concurrency_limit.max", *draft.raw("concurrency_limit.initial"), most.place);
 }
 
-void say_hedge(Draft& draft, std::int64_t hedges, const Placed<Duration>& delay) {
-  draft.say("hedge_policy.max_hedges", hedges, delay.place);
-  draft.say("hedge_policy.additional_request_chance", Percent::kDenominator);
-  draft.say("hedge_policy.quantile", 5000);
-  draft.say("hedge_policy.floor", delay);
-  draft.say("hedge_policy.min_samples", 1);
+void set_hedge(Draft& draft, std::int64_t hedges, const Placed<Duration>& delay) {
+  draft.set("hedge_policy.max_hedges", hedges, delay.place);
+  draft.set("hedge_policy.additional_request_chance", Percent::kDenominator);
+  draft.set("hedge_policy.quantile", 5000);
+  draft.set("hedge_policy.floor", delay);
+  draft.set("hedge_policy.min_samples", 1);
 }
 
-void say_ejection(Draft& draft, const Ejection& ejection, config::Place where, ImportNotes& notes) {
+void set_ejection(Draft& draft, const Ejection& ejection, config::SourceLocation where,
+                  ImportNotes& notes) {
   notes.note_once(
       "ejection", where,
       "outlier detection takes single hosts out; here one breaker stops all calls to the "
       "dependency, so the same number of failures in a row means less");
-  draft.say("circuit_breaker.consecutive_failures", ejection.consecutive);
-  draft.say("circuit_breaker.window", ejection.interval);
-  draft.say("circuit_breaker.open_base", ejection.base);
+  draft.set("circuit_breaker.consecutive_failures", ejection.consecutive);
+  draft.set("circuit_breaker.window", ejection.interval);
+  draft.set("circuit_breaker.open_base", ejection.base);
   const Placed<Duration> most = ejection.most.value_or(
       Placed<Duration>{.value = std::max(Duration{300s}, ejection.base.value)});
-  draft.say("circuit_breaker.open_cap", std::min(most.value, kLongest), most.place);
+  draft.set("circuit_breaker.open_cap", std::min(most.value, kLongest), most.place);
   if (ejection.failure_percent) {
-    draft.say("circuit_breaker.failure_rate",
+    draft.set("circuit_breaker.failure_rate",
               std::min<std::int64_t>(ejection.failure_percent->value, 100) * 100,
               ejection.failure_percent->place);
-    draft.say("circuit_breaker.minimum_volume", ejection.failure_volume);
+    draft.set("circuit_breaker.minimum_volume", ejection.failure_volume);
     return;
   }
-  // No rate trips it: only when all of so many fail, which failures in a row have found before.
-  draft.say("circuit_breaker.failure_rate", Percent::kDenominator);
-  if (ejection.consecutive.value == 0) draft.say("circuit_breaker.minimum_volume", 1'000'000);
+  // No rate opens it: the rate needs all calls to fail, which consecutive failures find before.
+  draft.set("circuit_breaker.failure_rate", Percent::kDenominator);
+  if (ejection.consecutive.value == 0) draft.set("circuit_breaker.minimum_volume", 1'000'000);
 }
 
-void note_idempotency(config::Place where, std::string_view who, ImportNotes& notes) {
+void note_idempotency(config::SourceLocation where, std::string_view who, ImportNotes& notes) {
   notes.note_once("idempotency", where,
                   std::string(who) +
                       " retries every method; here a request that is not idempotent is retried "

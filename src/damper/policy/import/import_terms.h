@@ -10,43 +10,44 @@
 
 namespace damper::policy {
 
-// What several systems have in common, as our policy says it. Each function puts values into a
-// draft and notes where the meaning here is another one. `who` is the system's name in notes.
+// Concepts that several systems share. Each function sets values of a draft, and notes where their
+// meaning differs here. `who` is the system's name in notes.
 
 // Envoy's default wait before a retry: 25 ms, doubled up to ten times that, over its whole
 // interval.
-void say_envoy_backoff(Draft& draft);
+void set_envoy_backoff(Draft& draft);
 
 // Envoy's words, with commas between them; a number is a status, as Istio has it. `codes` are more
 // statuses. A word that is not known here is noted.
-void say_retry_on(Draft& draft, std::string_view words, config::Place place,
+void set_retry_on(Draft& draft, std::string_view words, config::SourceLocation place,
                   std::span<const config::Tree> codes, ImportNotes& notes);
 
 // gRPC's codes, as names or numbers.
-void say_grpc_codes(Draft& draft, std::span<const config::Tree> codes, config::Place place,
+void set_grpc_codes(Draft& draft, std::span<const config::Tree> codes, config::SourceLocation place,
                     ImportNotes& notes);
 
 // The whole call's time; nothing, or zero, is none: the longest that there is here. `where` is for
 // the note.
-void say_timeout(Draft& draft, const std::optional<Placed<Duration>>& timeout, config::Place where,
-                 std::string_view who, ImportNotes& notes);
+void set_timeout(Draft& draft, const std::optional<Placed<Duration>>& timeout,
+                 config::SourceLocation where, std::string_view who, ImportNotes& notes);
 
 // No bound on retries but the attempts of each call: a budget that refuses nothing.
-void say_no_budget(Draft& draft, config::Place where, std::string_view who, ImportNotes& notes);
+void set_no_budget(Draft& draft, config::SourceLocation where, std::string_view who,
+                   ImportNotes& notes);
 
-// A bound on the retries under way, and no other: Envoy's max_retries.
-void say_max_retries(Draft& draft, const Placed<std::int64_t>& most, config::Place where,
+// A bound on the retries in flight, and no other: Envoy's max_retries.
+void set_max_retries(Draft& draft, const Placed<std::int64_t>& most, config::SourceLocation where,
                      ImportNotes& notes);
 
-// Envoy's retry_budget: a percentage of the requests under way, and a least number.
-void say_retry_budget(Draft& draft, Fields& fields, std::string_view percent, config::Place where,
-                      ImportNotes& notes);
+// Envoy's retry_budget: a percentage of the requests in flight, and a minimum.
+void set_retry_budget(Draft& draft, Fields& fields, std::string_view percent,
+                      config::SourceLocation where, ImportNotes& notes);
 
-// A fixed bound on the requests under way.
-void say_max_requests(Draft& draft, const Placed<std::int64_t>& most);
+// A fixed bound on the requests in flight.
+void set_max_requests(Draft& draft, const Placed<std::int64_t>& most);
 
 // A hedge at a fixed delay: as early as our quantile can be, but not before the delay.
-void say_hedge(Draft& draft, std::int64_t hedges, const Placed<Duration>& delay);
+void set_hedge(Draft& draft, std::int64_t hedges, const Placed<Duration>& delay);
 
 // Outlier detection, as a circuit breaker. The defaults are Envoy's.
 struct Ejection {
@@ -57,10 +58,11 @@ struct Ejection {
   std::optional<Placed<std::int64_t>> failure_percent{};  // when it ejects by them
   Placed<std::int64_t> failure_volume{.value = 50};
 };
-void say_ejection(Draft& draft, const Ejection& ejection, config::Place where, ImportNotes& notes);
+void set_ejection(Draft& draft, const Ejection& ejection, config::SourceLocation where,
+                  ImportNotes& notes);
 
-// That the other system retries what we do not: said once for a file.
-void note_idempotency(config::Place where, std::string_view who, ImportNotes& notes);
+// That the other system retries requests that we do not: noted once for a file.
+void note_idempotency(config::SourceLocation where, std::string_view who, ImportNotes& notes);
 
 }  // namespace damper::policy
 

@@ -32,9 +32,11 @@ TEST(Import, WhatIsPrintedLoadsAsTheSame) {  // Invariant (1).
 
 TEST(Import, PlacesAreThoseOfTheOriginal) {  // Invariant (3).
   const Imported imported = import_of(From::grpc, testdata("grpc_mixed.json"));
-  EXPECT_EQ(imported.file.routes[0].places[*find_key("timeout")], (config::Place{9, 18}));
-  EXPECT_EQ(imported.file.routes[0].places[*find_key("retry_budget.deposit_on")], config::Place{});
-  EXPECT_EQ(imported.file.routes[0].place, (config::Place{6, 9}));
+  EXPECT_EQ(imported.file.routes[0].places[block_schema().position("timeout")],
+            (config::SourceLocation{9, 18}));
+  EXPECT_EQ(imported.file.routes[0].places[block_schema().position("retry_budget.deposit_on")],
+            config::SourceLocation{});
+  EXPECT_EQ(imported.file.routes[0].place, (config::SourceLocation{6, 9}));
 }
 
 TEST(Import, NotesAreInTheOrderOfTheFileAndNameIt) {

@@ -17,11 +17,10 @@ namespace damper::policy {
 // Every value of a route, "path value" lines, the same for equal settings.
 [[nodiscard]] inline std::string all_of(const Route& route) {
   std::string text;
-  for (const Key& key : keys()) {
-    const auto section = find_section(parent(key.path));
-    const auto on = section ? sections()[*section].on : nullptr;
-    const bool is_on = on == nullptr || on(route.settings);
-    text += std::string(key.path) + ' ' + (is_on ? write(key, route.settings) : "-") + '\n';
+  for (const config::Key& key : block_schema().keys()) {
+    const bool is_on = block_schema().is_on(key, route.settings);
+    text += std::string(key.path) + ' ' +
+            (is_on ? block_schema().write(key, route.settings) : "-") + '\n';
   }
   return text;
 }
@@ -62,10 +61,11 @@ inline void expect_loads_back(const Imported& imported, From from) {
   std::string text;
   for (std::size_t r = 0; r < imported.file.routes.size(); ++r) {
     const Route& one = imported.file.routes[r];
-    for (std::size_t i = 0; i < keys().size() && one.name == route; ++i) {
-      if (one.origins[i] != Origin::route || !keys()[i].path.starts_with(prefix)) continue;
-      text += (text.empty() ? "" : ", ") + std::string(leaf(keys()[i].path)) + ' ' +
-              write(keys()[i], one.settings);
+    const auto& keys = block_schema().keys();
+    for (std::size_t i = 0; i < keys.size() && one.name == route; ++i) {
+      if (one.origins[i] != Origin::route || !keys[i].path.starts_with(prefix)) continue;
+      text += (text.empty() ? "" : ", ") + std::string(config::leaf(keys[i].path)) + ' ' +
+              block_schema().write(keys[i], one.settings);
       if (imported.file.routes[r].places[i].line > 0) {
         text += '@' + std::to_string(imported.file.routes[r].places[i].line);
       }
@@ -81,7 +81,7 @@ inline void expect_loads_back(const Imported& imported, From from) {
 }
 
 // The sentence of every note at the place, one a line.
-[[nodiscard]] inline std::string notes_at(const Imported& imported, config::Place place) {
+[[nodiscard]] inline std::string notes_at(const Imported& imported, config::SourceLocation place) {
   std::string text;
   for (const config::Note& note : imported.notes) {
     if (note.place == place) text += note.sentence + '\n';

@@ -70,15 +70,16 @@ std::optional<Duration> find_duration(std::string_view text) {
 
 }  // namespace
 
-void ImportNotes::note(config::Place place, std::string sentence) {
+void ImportNotes::note(config::SourceLocation place, std::string sentence) {
   notes_.push_back({file_, place, std::move(sentence)});
 }
 
-void ImportNotes::note_once(std::string_view topic, config::Place place, std::string sentence) {
+void ImportNotes::note_once(std::string_view topic, config::SourceLocation place,
+                            std::string sentence) {
   if (topics_.emplace(topic).second) note(place, std::move(sentence));
 }
 
-void ImportNotes::fail(config::Place place, std::string sentence) {
+void ImportNotes::fail(config::SourceLocation place, std::string sentence) {
   config::Error error{file_, place, std::move(sentence)};
   if (!error_ || order(error) < order(*error_)) error_ = std::move(error);
 }
@@ -125,7 +126,7 @@ const config::Tree* Fields::take(std::string_view field) {
   return tree_.value(*pair).kind == config::Tree::Kind::null ? nullptr : &tree_.value(*pair);
 }
 
-config::Place Fields::place_of(std::string_view field) const {
+config::SourceLocation Fields::place_of(std::string_view field) const {
   const auto pair = find(field);
   return pair ? tree_.key(*pair).place : tree_.place;
 }

@@ -25,10 +25,10 @@ class ImportNotes {
  public:
   explicit ImportNotes(std::string_view file) : file_(file) {}
 
-  void note(config::Place place, std::string sentence);
-  // What holds for the whole file is said the first time only.
-  void note_once(std::string_view topic, config::Place place, std::string sentence);
-  void fail(config::Place place, std::string sentence);
+  void note(config::SourceLocation place, std::string sentence);
+  // Notes a topic of the whole file the first time only.
+  void note_once(std::string_view topic, config::SourceLocation place, std::string sentence);
+  void fail(config::SourceLocation place, std::string sentence);
 
   [[nodiscard]] const std::optional<config::Error>& error() const { return error_; }
   [[nodiscard]] std::vector<config::Note> take();
@@ -44,14 +44,14 @@ class ImportNotes {
 template <class T>
 struct Placed {
   T value{};
-  config::Place place{};
+  config::SourceLocation place{};
 };
 
-// The Fields of a foreign map: each is taken by name, and leave_rest() notes those that nobody
-// took.
+// The Fields of a foreign map: each is taken by name, and leave_rest() notes those that were not
+// taken.
 //
-// Why: an importer that reads what it knows and is silent about the rest loses half of a file
-// without a word. Here silence has to be asked for, with skip().
+// Why: an importer that ignores unknown fields loses half of a file silently. Here a field is only
+// ignored by skip().
 // Model: proto3's JSON accepts a field as num_retries and as numRetries; so does take(). A field
 // that is null is not there.
 // Invariants:
@@ -67,9 +67,9 @@ class Fields {
   // The field's value; null when it is not there.
   [[nodiscard]] const config::Tree* take(std::string_view field);
   // Where the field's name stands; where the map is when there is no such field.
-  [[nodiscard]] config::Place place_of(std::string_view field) const;
+  [[nodiscard]] config::SourceLocation place_of(std::string_view field) const;
 
-  // Fields that say who or where something is, and nothing about its calls.
+  // Fields that identify something and do not concern its calls.
   void skip(std::initializer_list<std::string_view> fields);
   // A field that has no equivalent, and why: "FIELD has no equivalent: WHY".
   void leave(std::string_view field, std::string_view why);

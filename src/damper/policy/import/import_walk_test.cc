@@ -83,7 +83,7 @@ TEST(Fields, AFieldThatIsNullIsNotThere) {
   EXPECT_FALSE(fields.has("a"));
   EXPECT_EQ(fields.take("a"), nullptr);
   EXPECT_EQ(fields.integer("a", 7).value, 7);
-  EXPECT_EQ(fields.integer("a", 7).place, config::Place{});
+  EXPECT_EQ(fields.integer("a", 7).place, config::SourceLocation{});
   EXPECT_EQ(error_of(notes), "none");
 }
 
@@ -91,8 +91,8 @@ TEST(Fields, AValueKnowsItsPlace) {
   const config::Tree tree = tree_of("a:  5\nb: true\n");
   ImportNotes notes("f");
   Fields fields(tree, "it", notes);
-  EXPECT_EQ(fields.integer("a")->place, (config::Place{1, 5}));
-  EXPECT_EQ(fields.place_of("a"), (config::Place{1, 1}));
+  EXPECT_EQ(fields.integer("a")->place, (config::SourceLocation{1, 5}));
+  EXPECT_EQ(fields.place_of("a"), (config::SourceLocation{1, 1}));
   EXPECT_EQ(fields.place_of("z"), tree.place);
   EXPECT_TRUE(fields.is_true("b"));
   EXPECT_FALSE(fields.is_true("z"));

@@ -16,9 +16,9 @@ struct Arrival {
   std::optional<std::size_t> from{};
 };
 
-// What passes through a layer. The index is whether somebody above owns the retries: of what
-// arrives, and of what is sent on.
-struct Passage {
+// The traffic of a layer. The index is whether a layer above owns the retries: of requests that
+// arrive, and of requests that are sent.
+struct Traffic {
   std::array<Arrival, 2> in;
   std::array<double, 2> out{};
   std::array<bool, 2> owned_in{};  // how the worst of `out` had arrived
@@ -29,33 +29,33 @@ bool retries(const Layer& layer, bool owned) {
   return layer.attempts > 1 && !(owned && layer.carries);
 }
 
-// Whether those below know that somebody owns the retries.
+// Whether the layers below see an owner of the retries.
 bool owned_below(const Layer& layer, bool owned) {
   return layer.carries && (owned || layer.attempts > 1);
 }
 
-void pass(const Layer& layer, Passage& passage) {
+void pass(const Layer& layer, Traffic& traffic) {
   for (const bool owned : {false, true}) {
-    const double arrived = passage.in[owned].attempts;
+    const double arrived = traffic.in[owned].attempts;
     const double sent =
         std::min(arrived * (retries(layer, owned) ? layer.attempts : 1), kMostAmplified);
     const bool below = owned_below(layer, owned);
-    if (sent <= passage.out[below]) continue;
-    passage.out[below] = sent;
-    passage.owned_in[below] = owned;
+    if (sent <= traffic.out[below]) continue;
+    traffic.out[below] = sent;
+    traffic.owned_in[below] = owned;
   }
 }
 
 // The worst path to the layer, walked back from its end.
-Amplified trace(std::span<const Layer> layers, const std::vector<Passage>& passages,
+Amplified trace(std::span<const Layer> layers, const std::vector<Traffic>& flows,
                 std::size_t end) {
-  bool out = passages[end].out[1] > passages[end].out[0];
-  Amplified found{.attempts = passages[end].out[out], .path = {}, .retrying = {}};
+  bool out = flows[end].out[1] > flows[end].out[0];
+  Amplified found{.attempts = flows[end].out[out], .path = {}, .retrying = {}};
   for (std::optional<std::size_t> at = end; at;) {
-    const bool owned = passages[*at].owned_in[out];
+    const bool owned = flows[*at].owned_in[out];
     found.path.push_back(*at);
     if (retries(layers[*at], owned)) found.retrying.push_back(*at);
-    at = passages[*at].in[owned].from;
+    at = flows[*at].in[owned].from;
     out = owned;  // What arrives owned was sent on as owned.
   }
   std::reverse(found.path.begin(), found.path.end());
@@ -115,27 +115,27 @@ std::vector<Amplified> amplify(std::span<const Layer> layers) {
   std::vector<std::vector<std::size_t>> called(layers.size());
   for (std::size_t i = 0; i < layers.size(); ++i) called[i] = layers[i].calls;
   const std::vector<std::size_t> order = callers_first(called);
-  std::vector<Passage> passages(layers.size());
-  for (std::size_t i = 0; i < layers.size(); ++i) passages[i].in[false].attempts = 1;
+  std::vector<Traffic> flows(layers.size());
+  for (std::size_t i = 0; i < layers.size(); ++i) flows[i].in[false].attempts = 1;
   std::vector<bool> ordered(layers.size());
   for (const std::size_t i : order) {
     ordered[i] = true;
-    pass(layers[i], passages[i]);
+    pass(layers[i], flows[i]);
     for (const std::size_t below : called[i]) {
       for (const bool owned : {false, true}) {
-        Arrival& in = passages[below].in[owned];
-        if (passages[i].out[owned] > in.attempts) in = {passages[i].out[owned], i};
+        Arrival& in = flows[below].in[owned];
+        if (flows[i].out[owned] > in.attempts) in = {flows[i].out[owned], i};
       }
     }
   }
   std::vector<Amplified> found(layers.size());
   for (std::size_t i = 0; i < layers.size(); ++i) {
     if (!ordered[i]) {  // In a cycle or below one: alone.
-      passages[i] = {};
-      passages[i].in[false].attempts = 1;
-      pass(layers[i], passages[i]);
+      flows[i] = {};
+      flows[i].in[false].attempts = 1;
+      pass(layers[i], flows[i]);
     }
-    found[i] = trace(layers, passages, i);
+    found[i] = trace(layers, flows, i);
   }
   return found;
 }

@@ -39,7 +39,7 @@ inline constexpr double kMostAmplified = 1e6;  // Through layers; what is more i
 // can only lower it.
 [[nodiscard]] double worst_attempts(const Settings& settings);
 
-// What is stable of a capacity when each request can become so many attempts: capacity / attempts.
+// The stable part of a capacity when each request can become `attempts`: capacity / attempts.
 // REQUIRES: attempts >= 1.
 [[nodiscard]] double hidden_capacity(double capacity, double attempts);
 
@@ -57,11 +57,10 @@ struct Amplified {
 
 // The worst that each layer can get, over all paths that end at it, one of them being itself alone.
 //
-// Model: a layer that carries the owner's name owns the retries of what nobody above owns, if it
-// retries at all, and sends once what somebody above owns. One that does not carry it retries
-// always, and those below it do not know.
-// Layers of a cycle, and those below one, are taken alone.
-// Invariants:
+// Model: a layer that forwards the owner header owns the retries of requests without an owner
+// above, if it retries at all, and sends owned requests once. A layer that does not forward it
+// always retries, and the layers below see no owner. Layers of a cycle, and those below one, are
+// taken alone. Invariants:
 //   (1) At least the layer's own attempts; at most the product of all on the path, and
 //       kMostAmplified.
 //   (2) Where all carry, at most the largest of those on the path.

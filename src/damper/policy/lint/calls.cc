@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kMostShown = 10;  // routes of a cycle that an error names
 
 config::Error error_at(const PolicyFile& file, const Route& route, std::string sentence) {
-  return {file.file, place_of(route, *find_key("facts.calls")), std::move(sentence)};
+  return {file.file, place_of(route, block_schema().position("facts.calls")), std::move(sentence)};
 }
 
 std::optional<config::Error> find_unknown(const PolicyFile& file) {

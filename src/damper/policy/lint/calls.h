@@ -11,7 +11,7 @@
 
 namespace damper::policy {
 
-// Who calls whom, as the routes' facts say: the layers of a system.
+// The call graph of the routes' facts: the layers of a system.
 
 // For each route the positions of those that it calls. A name that no route has is left out, and so
 // is a name that is there twice.

@@ -10,14 +10,13 @@ namespace damper::policy {
 
 // Whether the attempts of a call, and the waits between them, fit its deadline.
 //
-// Why: a policy of three attempts that has time for two keeps a promise that nobody reads: the
-// third ends as deadline_too_close. The engine is right to refuse it; the policy is wrong to
-// promise it.
+// Why: a policy of three attempts that has time for two never makes the third: it ends as
+// deadline_too_close. The engine refuses it correctly; the policy is misleading.
 // Model: the call has its timeout less its reserve. At best every attempt fails at once, every wait
 // is as short as its jitter allows, and an attempt counts that the engine would start: at least
 // `attempt_needs` before the deadline. At worst every attempt takes all of its own timeout, every
-// wait is as long as it can be, and an attempt counts that has all of that timeout left. What the
-// server says about coming back is not known here.
+// wait is as long as it can be, and an attempt counts that has all of that timeout left. A
+// Retry-After of the server is not known here.
 struct DeadlineFit {
   int best = 1;                   // attempts, from 1 to max_attempts
   int worst = 1;                  // at most `best`

@@ -90,10 +90,10 @@ struct RuleText {
 // A Finding is one thing that the linter has to say about a policy.
 struct Finding {
   Rule rule;
-  config::Place place;  // of the value that it is about; of the route when nobody said that value
-  std::string route;    // empty: the file's only one, or the file as a whole
-  std::string why;      // one or two sentences, with the numbers
-  std::string fix;      // what to write instead: a line of the policy file, or what to do
+  config::SourceLocation place;  // of the value; of the route when the value is not set
+  std::string route;             // empty: the file's only one, or the file as a whole
+  std::string why;               // one or two sentences, with the numbers
+  std::string fix;               // what to write instead: a line of the policy file, or what to do
 };
 
 }  // namespace damper::policy

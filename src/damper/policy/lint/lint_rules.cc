@@ -21,11 +21,12 @@ bool Lens::retries() const {
 }
 
 std::string Lens::value(std::string_view path) const {
-  return write(keys()[*find_key(path)], settings());
+  return block_schema().write(block_schema().key_at(path), settings());
 }
 
 Finding Lens::finding(Rule rule, std::string_view path, std::string why, std::string fix) const {
-  return {rule, place_of(route(), *find_key(path)), route().name, std::move(why), std::move(fix)};
+  return {rule, place_of(route(), block_schema().position(path)), route().name, std::move(why),
+          std::move(fix)};
 }
 
 std::string decimal(double value, int decimals) {

@@ -47,7 +47,7 @@ void find_attempt_timeout(const Lens& lens, Findings& found);  // against the la
 void find_unsafe(const Lens& lens, Findings& found);           // methods
 void find_hedges(const Lens& lens, Findings& found);
 
-// "1.1", "27", "272.7": rounded to so many decimals, without zeros at the end.
+// "1.1", "27", "272.7": rounded to `decimals`, without trailing zeros.
 [[nodiscard]] std::string decimal(double value, int decimals);
 // A number of attempts, "1.331", and a number a second, "272.7/s".
 [[nodiscard]] inline std::string attempts_text(double attempts) { return decimal(attempts, 3); }

@@ -80,7 +80,7 @@ TEST(Lint, RoutesNeedNeitherOriginsNorPlaces) {
   const auto findings = lint({&route, 1});
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].rule, Rule::no_jitter);
-  EXPECT_EQ(findings[0].place, (config::Place{7, 3}));
+  EXPECT_EQ(findings[0].place, (config::SourceLocation{7, 3}));
 }
 
 }  // namespace

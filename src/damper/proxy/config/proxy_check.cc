@@ -7,6 +7,7 @@
 
 #include "damper/base/text/words.h"
 #include "damper/proxy/config/listen_address.h"
+#include "damper/proxy/config/proxy_schema.h"
 #include "damper/proxy/config/route_matcher.h"
 
 namespace damper::proxy {
@@ -22,7 +23,8 @@ std::string refusal(const std::string& who, const ListenAddress& address,
 }
 
 using config::Error;
-using config::Place;
+using config::Reading;
+using config::SourceLocation;
 
 class Checker {
  public:
@@ -41,26 +43,35 @@ class Checker {
       if (auto wrong = check(config_.routes[i], places_.routes[i])) return wrong;
     }
     if (config_.retry_budget) {
-      const Place place = places_.proxy.at(Thing::proxy, "retry_budget.budget_percent");
+      const SourceLocation place =
+          proxy_schema().place_of(places_.proxy, "retry_budget.budget_percent");
       return made(place, "retry_budget", admit::find_error(*config_.retry_budget));
     }
     return std::nullopt;
   }
 
  private:
-  [[nodiscard]] Error error(Place place, std::string sentence) const {
+  [[nodiscard]] Error error(SourceLocation place, std::string sentence) const {
     return {config_.file, place, std::move(sentence)};
   }
-  // Somebody else's sentence.
-  [[nodiscard]] std::optional<Error> made(Place place, std::string_view whose,
+  // In the block of a route, or else in `defaults`.
+  [[nodiscard]] SourceLocation place_of(const Reading& route, std::string_view path) const {
+    const config::SourceLocation place = route_schema().place_of(route, path);
+    const std::size_t key = route_schema().position(path);
+    const bool in_defaults = place == route.place && key < places_.defaults.keys.size() &&
+                             places_.defaults.keys[key].has_value();
+    return in_defaults ? places_.defaults.keys[key]->place : place;
+  }
+  // The error of another find_error().
+  [[nodiscard]] std::optional<Error> made(SourceLocation place, std::string_view whose,
                                           const std::optional<std::string>& sentence) const {
     if (!sentence) return std::nullopt;
     return error(place, std::string(whose) + ": " + *sentence);
   }
 
-  // That nobody else listens there.
+  // That no other socket listens there.
   [[nodiscard]] std::optional<Error> claim(const ListenAddress& address, const std::string& who,
-                                           Place place) {
+                                           SourceLocation place) {
     if (address.port == 0) return std::nullopt;
     for (const auto& [first, whose] : taken_) {
       if (first == address) {
@@ -77,26 +88,27 @@ class Checker {
     return std::nullopt;
   }
 
-  [[nodiscard]] std::optional<Error> check(const ListenerConfig& listener, const Said& said) {
+  [[nodiscard]] std::optional<Error> check(const ListenerConfig& listener, const Reading& said) {
     const std::string who = "listener " + listener.name;
     if (const auto& tls = listener.tls) {
-      const Place place = said.at(Thing::listener, "tls.certificate_file");
+      const SourceLocation place = listener_schema().place_of(said, "tls.certificate_file");
       if (tls->certificate_file.empty() || tls->key_file.empty()) {
         return error(place, who + " has tls but not both of certificate_file and key_file");
       }
       if (tls->require_client_certificate && tls->client_ca_file.empty()) {
-        return error(said.at(Thing::listener, "tls.require_client_certificate"),
+        return error(listener_schema().place_of(said, "tls.require_client_certificate"),
                      who + " has require_client_certificate but no client_ca_file to check one");
       }
     }
     if (auto wrong = made(said.place, who, find_error(listener.limits))) return wrong;
-    return claim({listener.address, listener.port}, who, said.at(Thing::listener, "address"));
+    return claim({listener.address, listener.port}, who,
+                 listener_schema().place_of(said, "address"));
   }
 
   [[nodiscard]] std::optional<Error> check_admin() {
     if (!config_.admin) return std::nullopt;
     const AdminConfig& admin = *config_.admin;
-    const Place place = places_.proxy.at(Thing::proxy, "admin.address");
+    const SourceLocation place = proxy_schema().place_of(places_.proxy, "admin.address");
     if (!is_loopback(admin.address) && admin.token_file.empty()) {
       return error(place, "admin listens on " + ListenAddress{admin.address, admin.port}.text() +
                               ", which is not loopback, and so needs a token_file");
@@ -104,9 +116,9 @@ class Checker {
     return claim({admin.address, admin.port}, "admin", place);
   }
 
-  [[nodiscard]] std::optional<Error> check(const ClusterConfig& cluster, const Said& said) {
+  [[nodiscard]] std::optional<Error> check(const ClusterConfig& cluster, const Reading& said) {
     const std::string who = "cluster " + cluster.name;
-    const Place place = said.at(Thing::cluster, "endpoints");
+    const SourceLocation place = cluster_schema().place_of(said, "endpoints");
     if (cluster.endpoints.empty()) return error(said.place, who + " has no endpoints");
     std::set<std::string_view> seen;
     const bool tls = cluster.endpoints.front().starts_with("https:");
@@ -120,13 +132,13 @@ class Checker {
     }
     const http::TlsIdentity& identity = cluster.tls.identity;
     if (identity.certificate_file.empty() != identity.key_file.empty()) {
-      return error(said.at(Thing::cluster,
-                           identity.key_file.empty() ? "tls.certificate_file" : "tls.key_file"),
+      return error(cluster_schema().place_of(
+                       said, identity.key_file.empty() ? "tls.certificate_file" : "tls.key_file"),
                    who + " has one of certificate_file and key_file: both are needed");
     }
     if (auto wrong = made(said.place, who, http::find_error(cluster.pool))) return wrong;
     if (auto wrong = made(said.place, who, http::find_error(cluster.dialer))) return wrong;
-    if (auto wrong = made(said.at(Thing::cluster, "outlier_detection.base_ejection_time"),
+    if (auto wrong = made(cluster_schema().place_of(said, "outlier_detection.base_ejection_time"),
                           who + ": outlier_detection", http::find_error(cluster.replicas))) {
       return wrong;
     }
@@ -134,29 +146,29 @@ class Checker {
     return made(said.place, who + ": retry_budget", admit::find_error(*cluster.retry_budget));
   }
 
-  [[nodiscard]] std::optional<Error> check(const RouteConfig& route, const Said& said) {
+  [[nodiscard]] std::optional<Error> check(const RouteConfig& route, const Reading& said) {
     const std::string who = "route " + route.name;
     if (!route.match.path.empty() && !route.match.prefix.empty()) {
-      return error(said.at(Thing::route, "match.prefix"), who + " has both path and prefix");
+      return error(place_of(said, "match.prefix"), who + " has both path and prefix");
     }
     if (!route.prefix_rewrite.empty() && route.match.prefix.empty()) {
-      return error(said.at(Thing::route, "prefix_rewrite"),
+      return error(place_of(said, "prefix_rewrite"),
                    who + " has prefix_rewrite but no match.prefix whose place it could take");
     }
     if (auto wrong = check_cluster_of(route, said)) return wrong;
     if (route.rate_limit) {
-      if (auto wrong = made(said.at(Thing::route, "rate_limit.requests_per_second"),
-                            who + ": rate_limit", admit::find_error(*route.rate_limit))) {
+      if (auto wrong = made(place_of(said, "rate_limit.requests_per_second"), who + ": rate_limit",
+                            admit::find_error(*route.rate_limit))) {
         return wrong;
       }
     }
     if (!route.admission) return std::nullopt;
-    return made(said.at(Thing::route, "admission_control.kind"), who + ": admission_control",
+    return made(place_of(said, "admission_control.kind"), who + ": admission_control",
                 http::find_error(*route.admission));
   }
 
   [[nodiscard]] std::optional<Error> check_cluster_of(const RouteConfig& route,
-                                                      const Said& said) const {
+                                                      const Reading& said) const {
     std::vector<std::string_view> names;
     names.reserve(config_.clusters.size());
     for (const ClusterConfig& cluster : config_.clusters) names.push_back(cluster.name);
@@ -165,7 +177,7 @@ class Checker {
       return error(said.place, "route " + route.name + " needs a cluster, since there are " +
                                    std::to_string(names.size()));
     }
-    return error(said.at(Thing::route, "cluster"),
+    return error(place_of(said, "cluster"),
                  "route " + route.name + " goes to the cluster " + text::in_quotes(route.cluster) +
                      ", which there is not" + text::suggestion(route.cluster, names));
   }
@@ -221,7 +233,7 @@ std::optional<Error> find_error(const ProxyConfig& config, const ProxyPlaces& pl
 
 std::vector<config::Note> notes_of(const ProxyConfig& config, const ProxyPlaces& places) {
   std::vector<config::Note> notes;
-  const auto note = [&](Place place, std::string sentence) {
+  const auto note = [&](SourceLocation place, std::string sentence) {
     notes.push_back({config.file, place, std::move(sentence)});
   };
   std::set<std::string_view> used;
@@ -237,19 +249,19 @@ std::vector<config::Note> notes_of(const ProxyConfig& config, const ProxyPlaces&
   }
   for (std::size_t i = 0; i < config.clusters.size(); ++i) {
     const ClusterConfig& cluster = config.clusters[i];
-    const Said& said = places.clusters[i];
+    const Reading& said = places.clusters[i];
     if (!used.contains(cluster.name)) {
       note(said.place, "cluster " + cluster.name + " is not used: no route goes to it");
     }
     const bool has_tls = !cluster.tls.ca_file.empty() || !cluster.tls.identity.empty();
     if (has_tls && !cluster.endpoints.front().starts_with("https:")) {
-      note(said.at(Thing::cluster,
-                   cluster.tls.ca_file.empty() ? "tls.certificate_file" : "tls.ca_file"),
+      note(cluster_schema().place_of(
+               said, cluster.tls.ca_file.empty() ? "tls.certificate_file" : "tls.ca_file"),
            "tls of cluster " + cluster.name + " is not used: its endpoints are of http");
     }
   }
   if (config.access_log == AccessLog::off && !config.access_log_file.empty()) {
-    note(places.proxy.at(Thing::proxy, "access_log_file"),
+    note(proxy_schema().place_of(places.proxy, "access_log_file"),
          "access_log_file is not used: access_log is off");
   }
   return notes;

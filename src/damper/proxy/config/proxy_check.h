@@ -4,22 +4,22 @@
 #include <optional>
 #include <vector>
 
-#include "damper/config/error.h"
+#include "damper/config/schema.h"
 #include "damper/proxy/config/proxy_config.h"
-#include "damper/proxy/config/proxy_reader.h"
 
 namespace damper::proxy {
 
-// Where the things of a config stand in its file.
+// The locations of the values of a config in its file.
 struct ProxyPlaces {
-  Said proxy{};
-  std::vector<Said> listeners{};  // as in the config, and so the others
-  std::vector<Said> clusters{};
-  std::vector<Said> routes{};
+  config::Reading proxy{};
+  std::vector<config::Reading> listeners{};  // as in the config, and so the others
+  std::vector<config::Reading> clusters{};
+  std::vector<config::Reading> routes{};
+  config::Reading defaults{};  // of the routes
 };
 
-// What is wrong with the things of a config together, each of whose values is within its bounds:
-// the first error. What is only strange is a note.
+// The first error between the parts of a config, each of whose values is within its bounds. A
+// config that is valid and suspicious has notes.
 [[nodiscard]] std::optional<config::Error> find_error(const ProxyConfig& config,
                                                       const ProxyPlaces& places);
 [[nodiscard]] std::vector<config::Note> notes_of(const ProxyConfig& config,

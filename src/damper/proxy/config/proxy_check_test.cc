@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "damper/proxy/config/proxy_schema.h"
+
 namespace damper::proxy {
 namespace {
 
@@ -43,7 +45,7 @@ TEST(ProxyCheck, WhatIsWrongBetweenThingsIsOneSentenceWithItsPlace) {
       {"route: {admission_control: {queue_interval: 5ms, queue_target: 6ms}}",
        "3:1: route default: admission_control: queue: "},
       {"defaults: {match: {path: /a}}",
-       "3:19: match cannot stand in defaults: each route has its own"},
+       "3:12: match cannot stand in defaults: each route has its own"},
       {"admin: {address: '0.0.0.0:9901'}",
        "3:18: admin listens on 0.0.0.0:9901, which is not loopback, and so needs a token_file"},
       {"admin: {address: ':80'}",
@@ -57,8 +59,8 @@ TEST(ProxyCheck, WhatIsWrongBetweenThingsIsOneSentenceWithItsPlace) {
        "3:18: timeout must be a duration from 1ns to 720h, such as 250ms, 2s or 1.5m, not \"1x\""},
       {"route: {facts: {calls: [x]}}", "3:24: "},
       {"listener: {}",
-       "3:1: unknown key \"listener\" at the top of the file; did you mean "
-       "listeners? (accepted: listeners, clusters, routes, route, dependencies, "
+       "3:1: unknown key \"listener\" in the file; did you mean "
+       "listeners? (accepted: listeners, clusters, route, routes, dependencies, "
        "defaults, access_log, access_log_file, drain_time, threads, admin, "
        "retry_budget, concurrency)"},
   };
@@ -98,7 +100,7 @@ TEST(ProxyCheck, ListenersAndClustersAreHeldAgainstEachOther) {
       {clusters + "listeners: []", "p.yaml:2:1: listeners must be a map from names to listeners"},
       {clusters + "listeners: {a b: {}}",
        "p.yaml:2:13: a name must be 1 to 100 letters, digits or . _ - / :, not \"a b\""},
-      {clusters + "listeners: {l: {}}", "p.yaml:2:13: listener l has no address"},
+      {clusters + "listeners: {l: {}}", "p.yaml:2:13: listener l needs the key address"},
       {clusters + "listeners: {l: {adress: ':80'}}",
        "p.yaml:2:17: unknown key \"adress\" in listener l; did you mean address? (accepted: "},
       {clusters + "listeners: {l: {address: ':80'}, l: {address: ':81'}}",
@@ -114,7 +116,8 @@ TEST(ProxyCheck, ListenersAndClustersAreHeldAgainstEachOther) {
                   "require_client_certificate: true}}}",
        "p.yaml:2:101: listener l has require_client_certificate but no client_ca_file to check "
        "one"},
-      {listeners + "clusters: {c: {protocol: http2}}", "p.yaml:2:12: cluster c has no endpoints"},
+      {listeners + "clusters: {c: {protocol: http2}}",
+       "p.yaml:2:12: cluster c needs the key endpoints"},
       {listeners + "clusters: {c: {endpoints: [http://a, 'http://A:80/']}}",
        "p.yaml:2:27: cluster c has the endpoint \"http://a\" twice"},
       {listeners + "clusters: {c: {endpoints: [http://a, https://b]}}",
@@ -127,7 +130,7 @@ TEST(ProxyCheck, ListenersAndClustersAreHeldAgainstEachOther) {
       {listeners + "clusters: {c: {endpoints: http://a}, d: {endpoints: http://b}}\nroute: {}",
        "p.yaml:3:1: route default needs a cluster, since there are 2"},
       {listeners + "clusters: {c: {endpoints: http://a}, d: {endpoints: http://b}}",
-       "p.yaml:1:1: the file has no routes, and more than one cluster to go to"},
+       "p.yaml:1:1: the file has no routes, and more than one cluster"},
   };
   for (const auto& [text, error] : cases) {
     EXPECT_EQ(error_of(text).substr(0, error.size()), error) << text;
@@ -139,11 +142,11 @@ TEST(ProxyCheck, TooManyThingsAreRefused) {
   for (std::size_t i = 0; i <= kMostListeners; ++i) {
     listeners += "  l" + std::to_string(i) + ": {address: ':0'}\n";
   }
-  EXPECT_EQ(error_of(listeners), "p.yaml:2:1: listeners has more than 64 of them");
+  EXPECT_EQ(error_of(listeners), "p.yaml:2:1: listeners has more than 64 entries");
   std::string routes(kTop);
   routes += "routes:\n";
   for (int i = 0; i <= 1000; ++i) routes += "  r" + std::to_string(i) + ": {}\n";
-  EXPECT_EQ(error_of(routes), "p.yaml:3:1: routes has more than 1000 routes");
+  EXPECT_EQ(error_of(routes), "p.yaml:3:1: routes has more than 1000 entries");
   EXPECT_EQ(error_of(std::string((1 << 20) + 1, ' ')),
             "p.yaml: is larger than 1 MiB; a policy file has at most 1048576 bytes");
   EXPECT_EQ(error_of("listeners: " + std::string(40, '[') + std::string(40, ']')),

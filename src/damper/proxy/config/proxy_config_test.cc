@@ -5,6 +5,7 @@
 #include <string>
 
 #include "damper/base/random.h"
+#include "damper/config/schema_testing.h"
 #include "damper/config/yaml_tree.h"
 #include "damper/proxy/config/proxy_schema.h"
 
@@ -232,7 +233,7 @@ TEST(ProxyConfig, ThePoliciesOfTheRoutesAreThereForTheLinter) {
   ASSERT_TRUE(file);
   ASSERT_EQ(file->policies.routes.size(), 2U);
   EXPECT_EQ(file->policies.routes[0].name, "search");
-  EXPECT_EQ(file->policies.routes[0].place, (config::Place{27, 3}));
+  EXPECT_EQ(file->policies.routes[0].place, (config::SourceLocation{27, 3}));
   EXPECT_EQ(file->policies.routes[0].settings.policy.call.timeout, 800ms);
 }
 
@@ -241,27 +242,17 @@ TEST(ProxyConfig, WhatIsPrintedIsReadAsTheSame) {
   EXPECT_EQ(print_proxy(config_of(printed)), printed);
 }
 
-std::int64_t random_raw(const policy::Key& key, Random& random) {
-  const double draw = random.draw();
-  if (draw < 0.1) return key.low;
-  if (draw < 0.2) return key.high;
-  if (draw < 0.3 && key.off) return *key.off;
-  const auto span = static_cast<std::uint64_t>(key.high - key.low) + 1;
-  return key.low + static_cast<std::int64_t>(random.bits() % span);
-}
-
-// Sets about half of the thing's values, and turns its parts on or off.
-void randomise(Thing thing, const Subject& subject, Random& random) {
-  for (const ProxySection& section : proxy_sections()) {
-    if (section.thing == thing && section.turn != nullptr) {
-      section.turn(subject, random.draw() < 0.5);
-    }
+// Sets about half of the values, and turns sections on or off.
+template <class T>
+void randomise(const config::Schema<T>& schema, T& thing, Random& random) {
+  for (const config::Section& section : schema.sections()) {
+    if (section.turn != nullptr) section.turn(&thing, random.draw() < 0.5);
   }
-  for (const ProxyKey& key : proxy_keys()) {
-    if (key.thing != thing || key.shape != Shape::raw || random.draw() < 0.5) continue;
-    const auto section = find_proxy_section(thing, policy::parent(key.form.path));
-    const auto on = section ? proxy_sections()[*section].on : nullptr;
-    if (on == nullptr || on(subject)) key.set(subject, random_raw(key.form, random));
+  for (const config::Key& key : schema.keys()) {
+    if (key.form.parse != nullptr || key.form.read != nullptr || random.draw() < 0.5) continue;
+    if (schema.is_on(key, thing)) {
+      schema.set(key, thing, config::random_value(key.form, random));
+    }
   }
 }
 
@@ -271,14 +262,10 @@ TEST(ProxyConfig, WhateverIsPrintedIsReadAsTheSame) {
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     Random random(seed);
     ProxyConfig config = config_of(kWhole);
-    randomise(Thing::proxy, {.proxy = &config}, random);
-    for (auto& listener : config.listeners) {
-      randomise(Thing::listener, {.listener = &listener}, random);
-    }
-    for (auto& cluster : config.clusters) {
-      randomise(Thing::cluster, {.cluster = &cluster}, random);
-    }
-    for (auto& route : config.routes) randomise(Thing::route, {.route = &route}, random);
+    randomise(proxy_schema(), config, random);
+    for (auto& listener : config.listeners) randomise(listener_schema(), listener, random);
+    for (auto& cluster : config.clusters) randomise(cluster_schema(), cluster, random);
+    for (auto& route : config.routes) randomise(route_schema(), route, random);
     const std::string printed = print_proxy(config);
     const auto again = load_proxy(printed, "printed.yaml");
     if (!again) {  // Values that do not go together: tls without files, min over max.

@@ -6,9 +6,9 @@
 
 #include "damper/base/text/words.h"
 #include "damper/config/yaml_tree.h"
+#include "damper/policy/file/schema.h"
 #include "damper/proxy/config/listen_address.h"
 #include "damper/proxy/config/proxy_check.h"
-#include "damper/proxy/config/proxy_reader.h"
 #include "damper/proxy/config/proxy_schema.h"
 #include "damper/proxy/config/proxy_texts.h"
 
@@ -16,24 +16,24 @@ namespace damper::proxy {
 namespace {
 
 using config::Error;
-using config::Place;
+using config::Reader;
+using config::Reading;
+using config::SourceLocation;
 using config::Tree;
 using text::in_quotes;
-using text::joined;
 
-constexpr std::array<std::string_view, 2> kProxyMaps = {"listeners", "clusters"};
 constexpr std::array<std::string_view, 4> kPolicyWords = {"routes", "route", "dependencies",
                                                           "defaults"};
 constexpr std::string_view kOnlyName = "default";
 
-Tree scalar(std::string_view text, Place place) {
+Tree scalar(std::string_view text, SourceLocation place) {
   Tree tree;
   tree.kind = Tree::Kind::scalar;
   tree.place = place;
   tree.text = text;
   return tree;
 }
-Tree map_at(Place place) {
+Tree map_at(SourceLocation place) {
   Tree tree;
   tree.kind = Tree::Kind::map;
   tree.place = place;
@@ -58,7 +58,7 @@ class Loader {
     read_top(top);
     if (!first_) add_flags();
     if (!first_) complete_admin(find(top, "admin") != nullptr);
-    if (!first_) read_routes(top);
+    read_routes(top);
     if (!first_) complete();
     if (!first_) first_ = find_error(config_, places_);
     if (first_) return unexpected(*std::move(first_));
@@ -66,89 +66,55 @@ class Loader {
     return ProxyFile{std::move(config_), std::move(policies_)};
   }
 
+  // For proxy_items_schema().
+  template <class T>
+  [[nodiscard]] std::optional<Error> read_items(Reader& reader, const config::Section& section,
+                                                const Tree& word, const Tree& map,
+                                                const config::Schema<T>& schema, std::size_t most,
+                                                std::vector<T>& things,
+                                                std::vector<Reading>& places) {
+    return reader.read_named(
+        section, word, map, most, policy::kName,
+        [&](const Tree& name, const Tree& body) -> std::optional<Error> {
+          T& thing = things.emplace_back();
+          thing.name = name.text;
+          const std::string called = std::string(schema.title()) + ' ' + name.text;
+          return reader.read(schema, body, name.place, called, thing, &places.emplace_back());
+        });
+  }
+  static std::optional<Error> read_listeners(Reader& reader, const config::Section& section,
+                                             const Tree& word, const Tree& map, void*) {
+    auto& self = reader.context<Loader>();
+    return self.read_items(reader, section, word, map, listener_schema(), kMostListeners,
+                           self.config_.listeners, self.places_.listeners);
+  }
+  static std::optional<Error> read_clusters(Reader& reader, const config::Section& section,
+                                            const Tree& word, const Tree& map, void*) {
+    auto& self = reader.context<Loader>();
+    return self.read_items(reader, section, word, map, cluster_schema(), kMostClusters,
+                           self.config_.clusters, self.places_.clusters);
+  }
+
  private:
-  // Of several errors the one that stands first in the file is told.
+  // Of several errors the first in the file is reported.
   void fail(Error error) {
     const auto order = [](const Error& e) { return std::pair(e.place.line, e.place.column); };
     if (!first_ || order(error) < order(*first_)) first_ = std::move(error);
   }
-  void fail(Place place, std::string sentence) {
+  void fail(SourceLocation place, std::string sentence) {
     fail(Error{config_.file, place, std::move(sentence)});
-  }
-  void keep(std::optional<Error> wrong) {
-    if (wrong) fail(*std::move(wrong));
   }
 
   void read_top(const Tree& top) {
-    const std::vector<std::string_view> own = proxy_words(Thing::proxy, "");
-    std::vector<std::string_view> words(kProxyMaps.begin(), kProxyMaps.end());
-    words.insert(words.end(), kPolicyWords.begin(), kPolicyWords.end());
-    words.insert(words.end(), own.begin(), own.end());
-    if (!top.is_map()) {
-      return fail(top.place, "the file must be a map of keys (accepted: " + joined(words) + ")");
+    Reader reader(config_.file, &config_.notes, this);
+    places_.proxy = Reading(proxy_schema(), top.place);
+    Reading items(proxy_items_schema());
+    const std::array<Reader::Target, 2> targets = {
+        {{&proxy_items_schema(), &items}, {&proxy_schema(), &places_.proxy}}};
+    if (auto wrong = reader.read(targets, top, top.place, "the file")) {
+      return fail(*std::move(wrong));
     }
-    for (std::size_t i = 0; i < top.pairs(); ++i) {
-      const Tree& key = top.key(i);
-      if (std::find(words.begin(), words.end(), key.text) != words.end()) continue;
-      return fail(key.place, "unknown key " + in_quotes(key.text) + " at the top of the file" +
-                                 text::suggestion(key.text, words) +
-                                 " (accepted: " + joined(words) + ")");
-    }
-    places_.proxy.place = top.place;
-    keep(read_thing(Thing::proxy, {.proxy = &config_}, split(top, own).among, top.place, "the file",
-                    config_.file, places_.proxy));
-    for (std::size_t i = 0; i < top.pairs(); ++i) {
-      if (top.key(i).text == "listeners") read_listeners(top.key(i), top.value(i));
-      if (top.key(i).text == "clusters") read_clusters(top.key(i), top.value(i));
-    }
-  }
-
-  // Whether it is a map from names to things; says what is wrong when it is not.
-  bool is_map_of_things(const Tree& key, const Tree& map, std::size_t most) {
-    if (!map.is_map() || map.pairs() == 0) {
-      fail(key.place, key.text + " must be a map from names to " + key.text);
-      return false;
-    }
-    if (map.pairs() > most) {
-      fail(key.place, key.text + " has more than " + std::to_string(most) + " of them");
-      return false;
-    }
-    for (std::size_t i = 0; i < map.pairs(); ++i) {
-      if (read_name(map.key(i).text)) continue;
-      fail(map.key(i).place,
-           "a name must be " + std::string(kNameForms) + ", not " + in_quotes(map.key(i).text));
-      return false;
-    }
-    return true;
-  }
-
-  void read_listeners(const Tree& key, const Tree& map) {
-    if (!is_map_of_things(key, map, kMostListeners)) return;
-    for (std::size_t i = 0; i < map.pairs(); ++i) {
-      ListenerConfig listener{.name = map.key(i).text};
-      Said said{.place = map.key(i).place};
-      const std::string called = "listener " + listener.name;
-      if (auto wrong = read_thing(Thing::listener, {.listener = &listener}, map.value(i),
-                                  said.place, called, config_.file, said)) {
-        fail(*std::move(wrong));
-      } else if (said.at(Thing::listener, "address") == said.place) {
-        fail(said.place, called + " has no address");
-      }
-      config_.listeners.push_back(std::move(listener));
-      places_.listeners.push_back(std::move(said));
-    }
-  }
-
-  void read_clusters(const Tree& key, const Tree& map) {
-    if (!is_map_of_things(key, map, kMostClusters)) return;
-    for (std::size_t i = 0; i < map.pairs(); ++i) {
-      ClusterConfig cluster{.name = map.key(i).text, .endpoints = {}};
-      Said said{.place = map.key(i).place};
-      keep(read_thing(Thing::cluster, {.cluster = &cluster}, map.value(i), said.place,
-                      "cluster " + cluster.name, config_.file, said));
-      config_.clusters.push_back(std::move(cluster));
-      places_.clusters.push_back(std::move(said));
-    }
+    proxy_schema().apply(places_.proxy, config_);
   }
 
   void fail_flag(std::string_view flag, std::string sentence) {
@@ -221,85 +187,55 @@ class Loader {
     config_.admin->port = address->port;
   }
 
-  // Before it is checked: also what nobody wrote must not be in the way of a listener.
-  void complete_admin(bool said) {
-    if (!config_.admin && !said && flags_.default_admin) config_.admin.emplace();
+  // Before the checks: the default admin address must not conflict with a listener either.
+  void complete_admin(bool is_set) {
+    if (!config_.admin && !is_set && flags_.default_admin) config_.admin.emplace();
     if (flags_.admin_off) config_.admin.reset();
     if (config_.admin && !flags_.token_file.empty()) config_.admin->token_file = flags_.token_file;
   }
 
-  // The routes' blocks are of two halves: policy/ reads the one, with the words of the other at
-  // hand for its errors, and the table of proxy_schema.h is for the other.
+  // A block of a route has the keys of a policy and those of route_schema().
   void read_routes(const Tree& top) {
-    const std::vector<std::string_view> words = proxy_words(Thing::route, "");
-    Tree halves = map_at(top.place);
-    const Tree nothing = map_at({1, 1});
-    const Tree* defaults = find(top, "defaults");
-    const Tree* routes = nullptr;
-    for (std::size_t i = 0; i < top.pairs(); ++i) {
-      const Tree& key = top.key(i);
-      if (std::find(kPolicyWords.begin(), kPolicyWords.end(), key.text) == kPolicyWords.end()) {
-        continue;
+    Tree routes = map_at(top.place);
+    for (std::size_t i = 0; top.is_map() && i < top.pairs(); ++i) {
+      const auto* const end = kPolicyWords.end();
+      if (std::find(kPolicyWords.begin(), end, top.key(i).text) == end) continue;
+      put(routes, top.key(i), top.value(i));
+    }
+    if (routes.pairs() == (find(routes, "defaults") != nullptr ? 1U : 0U)) {
+      if (!first_ && config_.clusters.size() > 1) {
+        return fail(top.place, "the file has no routes, and more than one cluster");
       }
-      const bool several = key.text == "routes" || key.text == "dependencies";
-      put(halves, key,
-          several ? policy_halves(top.value(i), words) : split(top.value(i), words).others);
-      if (key.text != "defaults") routes = &top.value(i);
+      put(routes, scalar("route", {1, 1}), map_at({1, 1}));
     }
-    if (routes == nullptr) {
-      if (config_.clusters.size() > 1) {
-        return fail(top.place, "the file has no routes, and more than one cluster to go to");
+    std::vector<Reading> readings;
+    auto policies =
+        policy::load_part(routes, {1, 1}, "the file", config_.file, &route_schema(), &readings);
+    if (!policies) return fail(policies.error());
+    places_.defaults = std::move(readings.front());
+    const std::size_t match = *route_schema().find_section("match");
+    if (const auto& turn = places_.defaults.sections[match]) {
+      return fail(turn->place, "match cannot stand in defaults: each route has its own");
+    }
+    for (std::size_t i = 0; i < policies->routes.size(); ++i) {
+      const policy::Route& policy = policies->routes[i];
+      const std::string name(policies->shape == "route" ? kOnlyName : policy.name);
+      RouteConfig route{.name = name, .cluster = {}, .settings = policy.settings};
+      route_schema().apply(places_.defaults, route);
+      route_schema().apply(readings[i + 1], route);
+      if (route.cluster.empty() && config_.clusters.size() == 1) {
+        route.cluster = config_.clusters[0].name;
       }
-      put(halves, scalar("route", {1, 1}), nothing);
-      routes = &nothing;
+      config_.routes.push_back(std::move(route));
+      places_.routes.push_back(std::move(readings[i + 1]));
     }
-    auto policies = policy::load_part(halves, {1, 1}, "the file", config_.file, words);
-    if (!policies) fail(policies.error());
-    const bool one = policies ? policies->shape == "route" : find(halves, "route") != nullptr;
-    if (one)
-      add_route(kOnlyName, defaults, *routes, policies ? policies->routes[0].place : Place{});
-    for (std::size_t i = 0; !one && routes->is_map() && i < routes->pairs(); ++i) {
-      add_route(routes->key(i).text, defaults, routes->value(i), routes->key(i).place);
+    for (config::Note& note : std::exchange(policies->notes, {})) {
+      config_.notes.push_back(std::move(note));
     }
-    if (first_) return;
-    for (std::size_t i = 0; i < config_.routes.size(); ++i) {
-      config_.routes[i].settings = policies->routes[i].settings;
-    }
-    config_.notes = std::exchange(policies->notes, {});
     policies_ = *std::move(policies);
   }
 
-  static Tree policy_halves(const Tree& routes, std::span<const std::string_view> words) {
-    if (!routes.is_map()) return routes;
-    Tree halves = map_at(routes.place);
-    for (std::size_t i = 0; i < routes.pairs(); ++i) {
-      put(halves, routes.key(i), split(routes.value(i), words).others);
-    }
-    return halves;
-  }
-
-  void add_route(std::string_view name, const Tree* defaults, const Tree& tree, Place place) {
-    const std::vector<std::string_view> words = proxy_words(Thing::route, "");
-    RouteConfig route{.name = std::string(name), .cluster = {}};
-    Said said{.place = place};
-    const Subject subject{.route = &route};
-    if (defaults != nullptr) {
-      if (const Tree* match = find(*defaults, "match")) {
-        return fail(match->place, "match cannot stand in defaults: each route has its own");
-      }
-      keep(read_thing(Thing::route, subject, split(*defaults, words).among, place, "defaults",
-                      config_.file, said));
-    }
-    keep(read_thing(Thing::route, subject, split(tree, words).among, place, name, config_.file,
-                    said));
-    if (route.cluster.empty() && config_.clusters.size() == 1) {
-      route.cluster = config_.clusters[0].name;
-    }
-    config_.routes.push_back(std::move(route));
-    places_.routes.push_back(std::move(said));
-  }
-
-  // What follows from what was said.
+  // Values that follow from others.
   void complete() {
     for (ClusterConfig& cluster : config_.clusters) {
       const bool h2 = cluster.protocol == http::Protocol::h2;
@@ -316,6 +252,35 @@ class Loader {
 };
 
 }  // namespace
+
+const config::AnySchema& proxy_items_schema() {
+  static const config::Schema<ProxyConfig> kSchema = [] {
+    using Items = config::Section::Items;
+    config::Schema<ProxyConfig> schema("items");
+    schema.section({.path = "listeners",
+                    .doc = "Listeners by name.",
+                    .accepted = "a map from names to listeners",
+                    .items = Items::named,
+                    .element = [] { return config::Section::Schemas{&listener_schema()}; },
+                    .read = Loader::read_listeners});
+    schema.section({.path = "clusters",
+                    .doc = "Clusters by name.",
+                    .accepted = "a map from names to clusters",
+                    .items = Items::named,
+                    .element = [] { return config::Section::Schemas{&cluster_schema()}; },
+                    .read = Loader::read_clusters});
+    for (config::Section section : policy::file_schema().sections()) {
+      section.element = [] {
+        return config::Section::Schemas{&route_schema(), &policy::block_schema()};
+      };
+      section.read = [](Reader&, const config::Section&, const Tree&, const Tree&,
+                        void*) -> std::optional<Error> { return std::nullopt; };  // read_routes()
+      schema.section(section);
+    }
+    return schema;
+  }();
+  return kSchema;
+}
 
 bool is_proxy_file(const Tree& tree) {
   return find(tree, "listeners") != nullptr || find(tree, "clusters") != nullptr;
@@ -338,6 +303,24 @@ Expected<ProxyConfig, Error> load_proxy(std::string_view text, std::string_view 
 
 Expected<ProxyConfig, Error> load_proxy(std::string_view text, std::string_view file) {
   return load_proxy(text, file, {});
+}
+
+std::string print_proxy(const ProxyConfig& config) {
+  const auto named = [](const std::string& name) { return "  " + config::quoted(name) + ":\n"; };
+  std::string out = proxy_schema().print(config, 0) + "listeners:\n";
+  for (const ListenerConfig& listener : config.listeners) {
+    out += named(listener.name) + listener_schema().print(listener, 4);
+  }
+  out += "clusters:\n";
+  for (const ClusterConfig& cluster : config.clusters) {
+    out += named(cluster.name) + cluster_schema().print(cluster, 4);
+  }
+  out += "routes:\n";
+  for (const RouteConfig& route : config.routes) {
+    out += named(route.name) + route_schema().print(route, 4) +
+           policy::block_schema().print(route.settings, 4);
+  }
+  return out;
 }
 
 }  // namespace damper::proxy

@@ -1,89 +1,397 @@
 #include "damper/proxy/config/proxy_schema.h"
 
+#include <array>
+#include <utility>
+
+#include "damper/policy/file/schema.h"
+#include "damper/proxy/config/listen_address.h"
+#include "damper/proxy/config/proxy_texts.h"
+
 namespace damper::proxy {
 namespace {
 
-std::string write_headers(const RouteMatch& match) {
+using config::Key;
+using config::kTick;
+using config::Schema;
+using config::Value;
+using config::form::bytes;
+using config::form::choice;
+using config::form::duration;
+using config::form::integer;
+using config::form::kBoolean;
+using config::form::parsed;
+using config::form::parsed_list;
+using config::form::percent;
+using config::form::rate;
+using namespace std::chrono_literals;
+
+constexpr std::array<std::string_view, 3> kAccessLogNames = {"off", "failures", "all"};
+constexpr std::array<std::string_view, 3> kProtocolNames = {"auto", "http1", "http2"};
+constexpr double kKiB = 1024;
+constexpr double kMiB = 1024 * kKiB;
+constexpr config::Form kFile = parsed(read_file_name, kFileForms);
+constexpr config::Form kPath = parsed(read_path, kPathForms);
+
+// Form and documentation of a key of the policy's block, under another path or in another struct.
+template <auto Field, class T>
+void like(Schema<T>& s, std::string_view path, std::string_view policy_path,
+          std::string_view doc = {}) {
+  const Key& key = policy::block_schema().key_at(policy_path);
+  s.template key<Field>(path, key.form, doc.empty() ? key.doc : doc);
+}
+
+// The address and the port of a struct that has both.
+template <class T>
+Value address_of(const T& listens) {
+  return ListenAddress{listens.address, listens.port}.text();
+}
+template <class T>
+void set_address(T& listens, const Value& value) {
+  auto address = parse_listen_address(std::get<std::string>(value));
+  listens.address = address->host;
+  listens.port = address->port;
+}
+constexpr config::Form kAddress = parsed(
+    [](std::string_view text) -> Expected<std::string> {
+      const auto address = parse_listen_address(text);
+      if (!address) return unexpected(address.error());
+      return address->text();
+    },
+    kListenAddressForms);
+
+// The names that differ between requests and responses.
+struct LimitNames {
+  std::string_view head_timeout;
+  std::string_view max_head;
+  std::string_view max_body;
+};
+
+template <auto Limits, class T>
+void add_limits(Schema<T>& s, const LimitNames& names) {
+  // NOLINTNEXTLINE(bugprone-macro-parentheses)
+#define DAMPER_LIMIT(member) [](auto& t) -> auto& { return Limits(t).member; }
+  s.template key<DAMPER_LIMIT(idle_timeout)>(
+      "idle_timeout", duration(kTick), "A connection without a request is closed after this time.");
+  s.template key<DAMPER_LIMIT(head_timeout)>(names.head_timeout, duration(kTick),
+                                             "Limit from the first to the last byte of a head.");
+  s.template key<DAMPER_LIMIT(body_timeout)>(
+      "stream_idle_timeout", duration(kTick),
+      "A body or a tunnel that receives no data for this time is aborted.");
+  s.template key<DAMPER_LIMIT(write_timeout)>(
+      "write_timeout", duration(kTick),
+      "A connection whose peer reads no pending output for this time is closed.");
+  s.template key<DAMPER_LIMIT(message_timeout)>("message_timeout", duration(0s).with_off(0),
+                                                "Limit for a complete body, extended by 1 s per "
+                                                "KiB transferred. off: no limit, for streams.");
+  s.template key<DAMPER_LIMIT(max_age)>("max_connection_duration", duration(0s).with_off(0),
+                                        "A connection accepts no new requests after this time.");
+  s.template key<DAMPER_LIMIT(max_head_bytes)>(names.max_head, bytes(kKiB, kMiB),
+                                               "Size of the start line and fields of a message.");
+  s.template key<DAMPER_LIMIT(max_fields)>("max_headers_count", integer(1, 1000),
+                                           "Number of fields of a message.");
+  s.template key<DAMPER_LIMIT(max_body_bytes)>(
+      names.max_body, bytes(0, 1024 * 1024 * kMiB).with_off(0),
+      "Size of a body. off: no limit; bodies are streamed.");
+  s.template key<DAMPER_LIMIT(window_bytes)>(
+      "initial_stream_window_size", bytes(16 * kKiB, 16 * kMiB),
+      "Bytes of a body that are buffered while the other side is slow.");
+  s.template key<DAMPER_LIMIT(max_output_bytes)>("per_connection_buffer_limit_bytes",
+                                                 bytes(16 * kKiB, 64 * kMiB),
+                                                 "Pending output of a connection.");
+  s.template key<DAMPER_LIMIT(max_streams)>("max_concurrent_streams", integer(1, 10'000),
+                                            "Concurrent HTTP/2 streams of a connection.");
+  s.template key<DAMPER_LIMIT(max_idle_frames_per_second)>(
+      "max_idle_frames_per_second", integer(10, 1'000'000),
+      "HTTP/2 frames without content; a connection that sends more is closed as a flood.");
+#undef DAMPER_LIMIT
+}
+
+template <auto Budget, class T>
+void add_budget(Schema<T>& s) {
+  // NOLINTNEXTLINE(bugprone-macro-parentheses)
+#define DAMPER_BUDGET(member, path) \
+  like<[](auto& t) -> auto& { return Budget(t)->member; }>(s, path, path)
+  DAMPER_BUDGET(percent, "retry_budget.budget_percent");
+  DAMPER_BUDGET(window, "retry_budget.window");
+  DAMPER_BUDGET(reserve, "retry_budget.reserve");
+  DAMPER_BUDGET(min_per_second, "retry_budget.min_retries_per_second");
+  DAMPER_BUDGET(deposit_on, "retry_budget.deposit_on");
+  DAMPER_BUDGET(min_retry_concurrency, "retry_budget.min_retry_concurrency");
+#undef DAMPER_BUDGET
+}
+
+void add_outliers(Schema<ClusterConfig>& s) {
+  // NOLINTNEXTLINE(bugprone-macro-parentheses)
+#define DAMPER_OUTLIER(member) DAMPER_FIELD(replicas.breaker.member)
+  like<DAMPER_OUTLIER(consecutive_failures)>(
+      s, "outlier_detection.consecutive_5xx", "circuit_breaker.consecutive_failures",
+      "A replica is ejected after this number of consecutive failures.");
+  like<DAMPER_OUTLIER(failure_rate)>(
+      s, "outlier_detection.failure_percentage_threshold", "circuit_breaker.failure_rate",
+      "A replica is ejected at this percentage of failed attempts in the interval.");
+  like<DAMPER_OUTLIER(minimum_volume)>(
+      s, "outlier_detection.failure_percentage_request_volume", "circuit_breaker.minimum_volume",
+      "Attempts in the interval before percentages are evaluated.");
+  like<DAMPER_OUTLIER(window)>(s, "outlier_detection.interval", "circuit_breaker.window");
+  like<DAMPER_OUTLIER(slow_call_duration)>(
+      s, "outlier_detection.slow_call_duration", "circuit_breaker.slow_call_duration",
+      "An attempt that takes longer counts as slow. off: no attempt is slow.");
+  like<DAMPER_OUTLIER(slow_call_rate)>(
+      s, "outlier_detection.slow_call_rate", "circuit_breaker.slow_call_rate",
+      "A replica is ejected at this percentage of attempts over slow_call_duration.");
+  like<DAMPER_OUTLIER(open_base)>(
+      s, "outlier_detection.base_ejection_time", "circuit_breaker.open_base",
+      "First ejection; doubled with each consecutive ejection, with jitter.");
+  like<DAMPER_OUTLIER(open_cap)>(s, "outlier_detection.max_ejection_time",
+                                 "circuit_breaker.open_cap", "Longest ejection.");
+  like<DAMPER_OUTLIER(probes)>(
+      s, "outlier_detection.probes", "circuit_breaker.probes",
+      "Concurrent attempts after an ejection, and successes needed to end it.");
+  like<DAMPER_OUTLIER(probe_lease)>(s, "outlier_detection.probe_lease",
+                                    "circuit_breaker.probe_lease");
+  like<DAMPER_OUTLIER(ramp)>(
+      s, "outlier_detection.ramp", "circuit_breaker.ramp",
+      "Traffic grows to its full share over this period after an ejection. off: at once.");
+#undef DAMPER_OUTLIER
+  s.key<DAMPER_FIELD(replicas.latency_factor)>(
+      "outlier_detection.latency_factor", rate(1500, 100'000).with_off(0),
+      "A replica is ejected as slow if its latency exceeds this multiple of the median of the "
+      "others. off: latency ejects no replica.");
+  s.key<DAMPER_FIELD(replicas.latency_floor)>(
+      "outlier_detection.latency_floor", duration(1ms, 1min),
+      "Minimum absolute difference: a replica is only ejected as slow if it is also at least this "
+      "much slower than the median of the others.");
+  s.key<DAMPER_FIELD(replicas.latency_samples)>(
+      "outlier_detection.latency_samples", integer(1, 10'000),
+      "Responses of each replica before latencies are compared.");
+  s.key<DAMPER_FIELD(replicas.max_ejection_percent)>(
+      "outlier_detection.max_ejection_percent", percent(0, 10'000),
+      "Upper bound on the share of replicas ejected at the same time because of latency.");
+  s.key<DAMPER_FIELD(replicas.latency_half_life)>(
+      "outlier_detection.latency_half_life", duration(1ms, 1h),
+      "Half-life of a latency without new samples: a slow replica is eventually tried again.");
+}
+
+std::string write_headers(const Value& value) {
   std::string text;
-  for (const RouteMatch::Header& header : match.headers) {
-    text += text.empty() ? "[" : ", ";
-    text += "{ name: " + quoted(header.name);
-    text += header.value ? ", exact_match: " + quoted(*header.value) : ", present_match: true";
-    text += " }";
+  for (const std::string& header : std::get<std::vector<std::string>>(value)) {
+    const std::size_t colon = header.find(':');
+    text += (text.empty() ? "[{ name: " : ", { name: ") + config::quoted(header.substr(0, colon)) +
+            (colon == std::string::npos
+                 ? ", present_match: true }"
+                 : ", exact_match: " + config::quoted(header.substr(colon + 1)) + " }");
   }
   return text.empty() ? text : text + ']';
 }
 
+Value headers_of(const RouteConfig& route) {
+  std::vector<std::string> headers;
+  for (const RouteMatch::Header& header : route.match.headers) {
+    headers.push_back(header.name + (header.value ? ':' + *header.value : ""));
+  }
+  return headers;
+}
+void set_headers(RouteConfig& route, const Value& value) {
+  route.match.headers.clear();
+  for (const std::string& header : std::get<std::vector<std::string>>(value)) {
+    const std::size_t colon = header.find(':');
+    route.match.headers.push_back({.name = header.substr(0, colon)});
+    if (colon != std::string::npos) route.match.headers.back().value = header.substr(colon + 1);
+  }
+}
+
+void add_match(Schema<RouteConfig>& s) {
+  s.key<DAMPER_FIELD(match.hosts)>(
+      "match.hosts", parsed_list(read_host, kHostForms, 1, kMostTexts),
+      "Host of the request, without port and case-insensitive; *.x matches every subdomain of x.");
+  s.key<DAMPER_FIELD(match.path)>("match.path", kPath,
+                                  "The whole path, compared as written: nothing is unescaped.");
+  s.key<DAMPER_FIELD(match.prefix)>(
+      "match.prefix", kPath,
+      "Leading segments of the path: /api matches /api and /api/x, but not /apis.");
+  s.key<DAMPER_FIELD(match.methods)>("match.methods",
+                                     parsed_list(read_method, kMethodForms, 1, kMostTexts),
+                                     "Method of the request.");
+  s.key<headers_of, set_headers>("match.headers",
+                                 {.kind = config::Kind::custom,
+                                  .accepted = kHeadersForms,
+                                  .read = read_headers,
+                                  .write = write_headers},
+                                 "Fields of the request; all of them must match, by whole values.");
+}
+
+void add_admission(Schema<RouteConfig>& s) {
+  s.key<DAMPER_FIELD(rate_limit->rate_per_second)>(
+      "rate_limit.requests_per_second", rate(1, 1e11),
+      "Requests per second, of all loops together; more are refused with 429.");
+  s.key<DAMPER_FIELD(rate_limit->burst)>("rate_limit.burst", integer(1, 1'000'000),
+                                         "Requests at once after an idle period.");
+  like<DAMPER_FIELD(admission->limit.kind)>(s, "admission_control.kind", "concurrency_limit.kind");
+  like<DAMPER_FIELD(admission->limit.min)>(s, "admission_control.min", "concurrency_limit.min");
+  like<DAMPER_FIELD(admission->limit.initial)>(
+      s, "admission_control.initial", "concurrency_limit.initial",
+      "Initial limit of requests in flight, of all loops together; the limit itself if the kind is "
+      "fixed.");
+  like<DAMPER_FIELD(admission->limit.max)>(s, "admission_control.max", "concurrency_limit.max");
+  s.key<DAMPER_FIELD(admission->queue.capacity)>(
+      "admission_control.queue_capacity", integer(1, 1'000'000),
+      "Queued requests, of all loops together; at the bound the least critical request of the "
+      "loop is shed.");
+  s.key<DAMPER_FIELD(admission->queue.interval)>(
+      "admission_control.queue_interval", duration(1ms, 1h),
+      "A queue that is not empty for this long is under pressure, and serves the newest first.");
+  s.key<DAMPER_FIELD(admission->queue.target)>(
+      "admission_control.queue_target", duration(kTick, 1h),
+      "Longest wait under pressure; at most queue_interval.");
+  s.key<DAMPER_FIELD(admission->longest_wait)>("admission_control.max_wait", duration(1ms, 1h),
+                                               "Longest wait; then the request is shed.");
+}
+
+Schema<ProxyConfig> make_proxy() {
+  Schema<ProxyConfig> s("proxy");
+  s.key<DAMPER_FIELD(access_log)>(
+      "access_log", choice(kAccessLogNames),
+      "Requests that are logged, one line of JSON each. failures: those without a response of the "
+      "service, or with a 5xx.");
+  s.key<DAMPER_FIELD(access_log_file)>("access_log_file", kFile,
+                                       "File of the access log. Default: standard output.");
+  s.key<DAMPER_FIELD(drain_time)>("drain_time", duration(0s, 1h),
+                                  "Time for requests in flight to finish when the proxy stops.");
+  s.key<DAMPER_FIELD(threads)>("threads", integer(1, 256).with_off(0, "auto"),
+                               "Event loops. auto: one per core.");
+  s.key<[](const ProxyConfig& proxy) { return address_of(*proxy.admin); },
+        [](ProxyConfig& proxy, const Value& value) { set_address(*proxy.admin, value); }>(
+      "admin.address", kAddress,
+      "Address of the admin API. An address that is not loopback needs token_file.");
+  s.key<DAMPER_FIELD(admin->token_file)>(
+      "admin.token_file", kFile,
+      "File with the token that requests which change state must carry.");
+  add_budget<DAMPER_FIELD(retry_budget)>(s);
+  s.optional_section<DAMPER_FIELD(admin)>("admin",
+                                          "API to show and change the state of the proxy.");
+  s.optional_section<DAMPER_FIELD(retry_budget)>(
+      "retry_budget", "Bounds the retries of all clusters together, beside their own budgets.");
+  s.alias("concurrency", "threads");
+  return s;
+}
+
+Schema<ListenerConfig> make_listener() {
+  Schema<ListenerConfig> s("listener");
+  s.key<address_of<ListenerConfig>, set_address<ListenerConfig>>("address", kAddress,
+                                                                 "Address and port to listen on.")
+      .required = true;
+  s.key<DAMPER_FIELD(max_connections)>(
+      "max_connections", integer(1, 1'000'000),
+      "Connections at once, of all loops together; a further one is closed.");
+  add_limits<DAMPER_FIELD(limits)>(
+      s, {"request_headers_timeout", "max_request_headers", "max_request_bytes"});
+  s.key<DAMPER_FIELD(tls->certificate_file)>("tls.certificate_file", kFile,
+                                             "Certificate and its chain, in PEM.");
+  s.key<DAMPER_FIELD(tls->key_file)>("tls.key_file", kFile, "Key of the certificate, in PEM.");
+  s.key<DAMPER_FIELD(tls->client_ca_file)>(
+      "tls.client_ca_file", kFile,
+      "CA of client certificates, in PEM; a certificate of another CA is refused.");
+  s.key<DAMPER_FIELD(tls->require_client_certificate)>(
+      "tls.require_client_certificate", kBoolean,
+      "Only clients with a certificate are accepted (mTLS).");
+  s.optional_section<DAMPER_FIELD(tls)>("tls", "TLS 1.2 and 1.3.");
+  s.alias("tls.certificate_chain", "tls.certificate_file");
+  s.alias("tls.private_key", "tls.key_file");
+  s.alias("tls.trusted_ca", "tls.client_ca_file");
+  return s;
+}
+
+Schema<ClusterConfig> make_cluster() {
+  Schema<ClusterConfig> s("cluster");
+  s.key<DAMPER_FIELD(endpoints)>("endpoints",
+                                 parsed_list(read_endpoint, kEndpointForms, 1, kMostTexts),
+                                 "Upstream URLs, all http or all https. A DNS name expands to one "
+                                 "replica per address.")
+      .required = true;
+  s.key<DAMPER_FIELD(protocol)>("protocol", choice(kProtocolNames),
+                                "Protocol of the upstream. auto: HTTP/1.1, or by ALPN over TLS.");
+  s.key<DAMPER_FIELD(dns_refresh)>("dns_refresh_rate", duration(100ms, 1h),
+                                   "Interval at which DNS names are resolved again.");
+  s.key<DAMPER_FIELD(dialer.connect_timeout)>(
+      "connect_timeout", duration(1ms, 5min),
+      "Limit for name resolution, connection and TLS handshake together.");
+  s.key<DAMPER_FIELD(pool.max_connections)>(
+      "max_connections", integer(1, 10'000),
+      "Connections to each replica; each loop has an equal share of them, rounded up.");
+  s.key<DAMPER_FIELD(pool.max_waiting)>(
+      "max_pending_requests", integer(0, 1'000'000),
+      "Requests that wait for a connection to a replica; shared between loops as max_connections.");
+  add_limits<DAMPER_FIELD(pool.limits)>(
+      s, {"response_headers_timeout", "max_response_headers", "max_response_bytes"});
+  s.key<DAMPER_FIELD(tls.ca_file)>("tls.ca_file", kFile,
+                                   "Trusted CAs, in PEM. Default: those of the system.");
+  s.key<DAMPER_FIELD(tls.identity.certificate_file)>(
+      "tls.certificate_file", kFile, "Client certificate for upstreams that request one.");
+  s.key<DAMPER_FIELD(tls.identity.key_file)>("tls.key_file", kFile, "Key of the certificate.");
+  add_outliers(s);
+  add_budget<DAMPER_FIELD(retry_budget)>(s);
+  s.section("tls", "TLS to https upstreams.");
+  s.section("outlier_detection",
+            "Ejects a failing or slow replica for a while. The only replica is never ejected.");
+  s.optional_section<DAMPER_FIELD(retry_budget)>(
+      "retry_budget", "Bounds the retries of all its routes together, beside their own budgets.");
+  s.alias("tls.certificate_chain", "tls.certificate_file");
+  s.alias("tls.private_key", "tls.key_file");
+  s.alias("tls.trusted_ca", "tls.ca_file");
+  s.alias("circuit_breakers", "");
+  s.alias("circuit_breakers.max_connections", "max_connections");
+  s.alias("circuit_breakers.max_pending_requests", "max_pending_requests");
+  s.alias("circuit_breakers.retry_budget", "retry_budget");
+  return s;
+}
+
+Schema<RouteConfig> make_route() {
+  Schema<RouteConfig> s("route");
+  s.key<DAMPER_FIELD(cluster)>("cluster", policy::kName,
+                               "Cluster that serves the requests. Default: the only cluster.");
+  s.key<DAMPER_FIELD(assume_idempotent)>(
+      "assume_idempotent", kBoolean,
+      "Declares every request idempotent, whatever its method: gRPC calls are POSTs.");
+  s.key<DAMPER_FIELD(request_buffer)>(
+      "request_buffer", bytes(0, 16 * kMiB),
+      "Bytes of a request body that are kept for a retry. A longer body is only retried if no byte "
+      "of it was sent.");
+  s.key<DAMPER_FIELD(response_buffer)>(
+      "response_buffer", bytes(0, 16 * kMiB),
+      "A response up to this size is buffered until it is complete, so that a broken one can be "
+      "retried. 0: responses are streamed.");
+  s.key<DAMPER_FIELD(host_rewrite)>("host_rewrite", parsed(read_authority, kAuthorityForms),
+                                    "Host sent upstream. Default: the client's.");
+  s.key<DAMPER_FIELD(prefix_rewrite)>("prefix_rewrite", kPath, "Replaces match.prefix.");
+  add_match(s);
+  add_admission(s);
+  s.section("match", "Requests that the route accepts; a key that is not set matches everything.");
+  s.optional_section<DAMPER_FIELD(rate_limit)>("rate_limit", "Bounds the rate of requests.");
+  s.optional_section<DAMPER_FIELD(admission)>(
+      "admission_control",
+      "Bounds requests in flight; further ones are queued, and the least critical are shed.");
+  s.alias("host_rewrite_literal", "host_rewrite");
+  s.alias("match.domains", "match.hosts");
+  return s;
+}
+
 }  // namespace
 
-std::optional<std::size_t> find_proxy_key(Thing thing, std::string_view path) {
-  for (std::size_t i = 0; i < proxy_keys().size(); ++i) {
-    if (proxy_keys()[i].thing == thing && proxy_keys()[i].form.path == path) return i;
-  }
-  return std::nullopt;
+const Schema<ProxyConfig>& proxy_schema() {
+  static const Schema<ProxyConfig> kSchema = make_proxy();
+  return kSchema;
 }
-
-std::optional<std::size_t> find_proxy_section(Thing thing, std::string_view path) {
-  for (std::size_t i = 0; i < proxy_sections().size(); ++i) {
-    if (proxy_sections()[i].thing == thing && proxy_sections()[i].path == path) return i;
-  }
-  return std::nullopt;
+const Schema<ListenerConfig>& listener_schema() {
+  static const Schema<ListenerConfig> kSchema = make_listener();
+  return kSchema;
 }
-
-std::vector<std::string_view> proxy_words(Thing thing, std::string_view section) {
-  std::vector<std::string_view> words;
-  const auto take = [&](Thing whose, std::string_view path) {
-    if (whose == thing && policy::parent(path) == section) words.push_back(policy::leaf(path));
-  };
-  for (const ProxyKey& key : proxy_keys()) take(key.thing, key.form.path);
-  for (const ProxySection& inner : proxy_sections()) take(inner.thing, inner.path);
-  for (const ProxyMoved& path : proxy_moved()) take(path.thing, path.from);
-  return words;
+const Schema<ClusterConfig>& cluster_schema() {
+  static const Schema<ClusterConfig> kSchema = make_cluster();
+  return kSchema;
 }
-
-std::string quoted(std::string_view text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += c;
-  }
-  return out + '"';
-}
-
-std::string write(const ProxyKey& key, const Subject& subject) {
-  switch (key.shape) {
-    case Shape::raw:
-      return policy::write_raw(key.form, key.get(subject));
-    case Shape::text: {
-      const std::string text = key.text(subject);
-      return text.empty() ? text : quoted(text);
-    }
-    case Shape::texts: {
-      std::string out;
-      for (const std::string& text : key.texts(subject)) {
-        out += (out.empty() ? "[" : ", ") + quoted(text);
-      }
-      return out.empty() ? out : out + ']';
-    }
-    case Shape::headers:
-      return write_headers(subject.route->match);
-  }
-  return {};
-}
-
-std::string accepted(const ProxyKey& key) {
-  switch (key.shape) {
-    case Shape::raw:
-      return policy::accepted(key.form);
-    case Shape::text:
-      return std::string(key.accepted);
-    case Shape::texts:
-      return "a list of 1 to " + std::to_string(kMostTexts) + ", each " + std::string(key.accepted);
-    case Shape::headers:
-      return "a map from names to values, without a value for any, or a list of {name: NAME, "
-             "exact_match: VALUE} or {name: NAME, present_match: true}";
-  }
-  return {};
+const Schema<RouteConfig>& route_schema() {
+  static const Schema<RouteConfig> kSchema = make_route();
+  return kSchema;
 }
 
 }  // namespace damper::proxy

@@ -5,7 +5,6 @@
 
 #include "damper/http/client/url.h"
 #include "damper/http/codec/chars.h"
-#include "damper/policy/file/schema.h"
 #include "damper/proxy/config/proxy_schema.h"
 
 namespace damper::proxy {
@@ -97,9 +96,55 @@ Expected<std::string> read_file_name(std::string_view text) {
   return std::string(text);
 }
 
-Expected<std::string> read_name(std::string_view text) {
-  if (!policy::is_route_name(text)) return refused();
-  return std::string(text);
+namespace {
+
+using config::Error;
+using config::Tree;
+
+Expected<std::string, Error> read_header(const Tree& name, const Tree& value) {
+  const config::Form kNames = config::form::parsed(read_header_name, kHeaderNameForms);
+  const config::Form kValues = config::form::parsed(read_header_value, kHeaderValueForms);
+  auto header = config::read_value("a header", kNames, name);
+  if (!header) return unexpected(header.error());
+  std::string text = std::get<std::string>(*header);
+  if (value.kind == Tree::Kind::null) return text;
+  auto exact = config::read_value(name.text, kValues, value);
+  if (!exact) return unexpected(exact.error());
+  return text + ':' + std::get<std::string>(*exact);
+}
+
+// {name: x-canary, exact_match: "1"} or {name: x-canary, present_match: true}
+Expected<std::string, Error> read_header_item(const Tree& item, const Error& refused) {
+  const Tree* name = nullptr;
+  const Tree* value = nullptr;
+  bool present = false;
+  for (std::size_t i = 0; item.is_map() && i < item.pairs(); ++i) {
+    const std::string& word = item.key(i).text;
+    if (word == "name") name = &item.value(i);
+    if (word == "exact_match") value = &item.value(i);
+    if (word == "present_match") present = item.value(i).text == "true";
+  }
+  if (name == nullptr || item.pairs() != 2 || present == (value != nullptr)) {
+    return unexpected(Error{{}, item.place, refused.sentence});
+  }
+  return read_header(*name, present ? Tree{} : *value);
+}
+
+}  // namespace
+
+Expected<config::Value, Error> read_headers(const Tree& tree) {
+  const Error refused{{}, tree.place, "headers must be " + std::string(kHeadersForms)};
+  const bool is_list = tree.kind == Tree::Kind::sequence;
+  const std::size_t count = is_list ? tree.items.size() : tree.pairs();
+  if ((!is_list && !tree.is_map()) || count == 0 || count > kMostTexts) return unexpected(refused);
+  std::vector<std::string> headers;
+  for (std::size_t i = 0; i < count; ++i) {
+    auto header = is_list ? read_header_item(tree.items[i], refused)
+                          : read_header(tree.key(i), tree.value(i));
+    if (!header) return unexpected(header.error());
+    headers.push_back(*std::move(header));
+  }
+  return config::Value(std::move(headers));
 }
 
 }  // namespace damper::proxy

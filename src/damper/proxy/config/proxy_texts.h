@@ -5,11 +5,12 @@
 #include <string_view>
 
 #include "damper/base/expected.h"
+#include "damper/config/form.h"
 
 namespace damper::proxy {
 
-// What the texts of the proxy's file may be. Each gives the text as it is kept, or in a sentence,
-// which may be empty when there is nothing to add to what is accepted, why it is none.
+// Parsers of the texts in the proxy's file. Each returns the text in its canonical form, or why it
+// is refused; the reason is empty when the list of accepted forms says it all.
 
 // "shop.example", "*.shop.example", an address; in lower case, without a port.
 inline constexpr std::string_view kHostForms =
@@ -20,12 +21,12 @@ inline constexpr std::string_view kHostForms =
 inline constexpr std::string_view kPathForms = "a path from / on, without a query";
 [[nodiscard]] Expected<std::string> read_path(std::string_view text);
 
-// A method in capitals: methods are told apart by case, and no known one is in small letters.
+// A method in capitals: methods are case-sensitive, and no known one has small letters.
 inline constexpr std::string_view kMethodForms = "a method in capitals, such as GET";
 [[nodiscard]] Expected<std::string> read_method(std::string_view text);
 
-// A field's name, in lower case; none of those that are about one hop, nor host, which nobody
-// would ever find among a request's fields.
+// A field's name, in lower case. Refused are hop-by-hop fields, and host, which is not among the
+// fields of a request.
 inline constexpr std::string_view kHeaderNameForms = "the name of a header field, such as x-canary";
 [[nodiscard]] Expected<std::string> read_header_name(std::string_view text);
 inline constexpr std::string_view kHeaderValueForms =
@@ -36,16 +37,19 @@ inline constexpr std::string_view kHeaderValueForms =
 inline constexpr std::string_view kEndpointForms = "a URL such as http://10.0.0.1:9000";
 [[nodiscard]] Expected<std::string> read_endpoint(std::string_view text);
 
-// What Host and :authority carry: a name or an address, perhaps with a port.
+// The value of Host or :authority: a name or an address, optionally with a port.
 inline constexpr std::string_view kAuthorityForms = "a host such as shop.example or 10.0.0.1:8080";
 [[nodiscard]] Expected<std::string> read_authority(std::string_view text);
 
 inline constexpr std::string_view kFileForms = "the name of a file";
 [[nodiscard]] Expected<std::string> read_file_name(std::string_view text);
 
-// The name of a thing: that of policy::is_route_name().
-inline constexpr std::string_view kNameForms = "1 to 100 letters, digits or . _ - / :";
-[[nodiscard]] Expected<std::string> read_name(std::string_view text);
+// {NAME: VALUE}, or Envoy's [{name: NAME, exact_match: VALUE}], as "NAME:VALUE"; "NAME" matches any
+// value. An error without a file.
+inline constexpr std::string_view kHeadersForms =
+    "a map from names to values, without a value for any, or a list of {name: NAME, exact_match: "
+    "VALUE} or {name: NAME, present_match: true}";
+[[nodiscard]] Expected<config::Value, config::Error> read_headers(const config::Tree& tree);
 
 }  // namespace damper::proxy
 
