@@ -6,7 +6,6 @@
 #include <boost/asio/cancellation_type.hpp>
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/execution/outstanding_work.hpp>
-#include <boost/asio/io_context.hpp>
 #include <boost/asio/prefer.hpp>
 #include <boost/intrusive/list.hpp>
 #include <memory>
@@ -14,6 +13,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "damper/http/net/asio_context.h"
 #include "damper/http/net/loop.h"
 
 namespace damper::http {

@@ -23,7 +23,7 @@ class Pool::Link final : public SocketConnection::Owner {
   // Its time was over: a connection that has been silent since then may lead nowhere. Whoever else
   // is on it stays, nobody new comes.
   void on_late(const Stream& stream) {
-    if (connection_.heard() <= stream.began()) connection_.drain();
+    if (connection_.last_received() <= stream.began()) connection_.drain();
   }
 
   void drain() {
@@ -235,7 +235,7 @@ void Pool::on_dialed(Dial& dial, Dialer::Result result) {
   }
   ClientMetrics::add(metrics_.opened);
   ClientMetrics::add(metrics_.connections);
-  result.transport->set_send_patience(options_.limits.write_timeout);
+  result.transport->set_send_timeout(options_.limits.write_timeout);
   connections_.push_back(std::make_unique<Link>(*this, std::move(result.transport)));
   make_free(*connections_.back());
   serve();

@@ -1,6 +1,5 @@
 #include "damper/http/client/waiting_line.h"
 
-#include <boost/asio/post.hpp>
 
 #include "damper/base/check.h"
 #include "damper/run/waiting_calls.h"
@@ -20,7 +19,7 @@ class WaitingLine::Watch final : public run::WaitingCall,
 
  private:
   void on_flip() noexcept override {
-    boost::asio::post(loop_.context(), [watch = weak_from_this()] {
+    loop_.post([watch = weak_from_this()] {
       const std::shared_ptr<Watch> alive = watch.lock();
       if (alive != nullptr && alive->line_ != nullptr) alive->line_->on_flip();
     });
