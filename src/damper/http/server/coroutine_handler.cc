@@ -31,7 +31,7 @@ void spawn(Loop& loop, const Answer& answer, ExchangePtr exchange) {
     }
   });
   const boost::asio::any_io_executor executor = ScopedExecutor(
-      loop.context().get_executor(), run::SharedInherited(here.inherited()));  // in place
+      loop.context().get_executor(), run::SharedRequestContext(here.inherited()));  // in place
   boost::asio::co_spawn(executor, answer(here.request()),
                         boost::asio::bind_cancellation_slot(
                             under_way->cancel.slot(),
