@@ -242,17 +242,17 @@ TEST(ScenarioRead, EverySizeHasABound) {
   };
   EXPECT_EQ(error_with("faults: [" + many(1000, "{on: db, kind: down},") + "]"), "ok");
   EXPECT_EQ(error_with("faults: [" + many(1001, "{on: db, kind: down},") + "]"),
-            "s.yaml:4:1: faults has more than 1000");
+            "s.yaml:4:1: faults has more than 1000 entries");
   EXPECT_EQ(error_with("expect: [" + many(101, "{measure: success, at_most: 1},") + "]"),
-            "s.yaml:4:1: expect has more than 100");
+            "s.yaml:4:1: expect has more than 100 entries");
   EXPECT_EQ(error_of("services: {db: {calls: [" + many(101, "a,") + "]}}"),
-            "s.yaml:1:17: calls has more than 100");
+            "s.yaml:1:17: calls has more than 100 entries");
   std::string services = "services: {";
   for (int i = 0; i <= 100; ++i) services += "s" + std::to_string(i) + ": {},";
-  EXPECT_EQ(error_of(services + "}"), "s.yaml:1:1: services has more than 100");
+  EXPECT_EQ(error_of(services + "}"), "s.yaml:1:1: services has more than 100 entries");
   std::string clients = "clients: {";
   for (int i = 0; i <= 100; ++i) clients += "c" + std::to_string(i) + ": {calls: s},";
-  EXPECT_EQ(error_of(clients + "}"), "s.yaml:1:1: clients has more than 100");
+  EXPECT_EQ(error_of(clients + "}"), "s.yaml:1:1: clients has more than 100 entries");
 }
 
 }  // namespace

@@ -304,7 +304,7 @@ TEST(PolicyFile, WhatRetryOnAsksForAndDoesNotGetIsNoted) {
   EXPECT_EQ(notes_of("route: {retry_policy: {retry_on: ''}}"),
             "p.yaml:1:34: retry_on is empty: nothing is retried\n");
   EXPECT_EQ(notes_of("route: {retry_policy: {retriable_status_codes: [503]}}"),
-            "p.yaml:1:54: retriable_status_codes is not used: retry_on lacks "
+            "p.yaml:1:48: retriable_status_codes is not used: retry_on lacks "
             "retriable-status-codes\n");
   EXPECT_EQ(notes_of("route: {retry_policy: {retry_on: retriable-status-codes}}"),
             "p.yaml:1:34: retry_on has retriable-status-codes, but retriable_status_codes is "

@@ -19,12 +19,16 @@ using config::form::parsed_list;
 using config::form::percent;
 using config::form::tokens;
 using namespace std::chrono_literals;
+using Adaptive = schedule::AdaptiveTimeoutOptions;
+using Breaker = admit::CircuitBreakerOptions;
+using Budget = admit::RetryBudgetOptions;
+using Hedge = schedule::HedgeOptions;
 
 constexpr std::array<std::string_view, 2> kDepositOnNames = {"request", "success"};
 constexpr double kMostRate = 1e9;
 
 void add_call(Schema<Settings>& s) {
-  s.key<DAMPER_FIELD(policy.call.timeout)>("timeout", duration(kTick),
+  s.key<DAMPER_FIELD(policy.call.timeout)>("timeout", duration(engine::CallPolicy::kTimeout),
                                            "Total time of a call, including attempts and waits.")
       .not_under = "attempt_needs";
   s.key<DAMPER_FIELD(policy.call.needed)>(
@@ -60,7 +64,7 @@ void add_retries(Schema<Settings>& s) {
                                                 integer(0, 99).with_offset(1),
                                                 "Attempts after the first, including hedges.");
   s.key<DAMPER_FIELD(policy.call.per_try_timeout)>(
-      "retry_policy.per_try_timeout", duration(0s).with_off(0),
+      "retry_policy.per_try_timeout", duration(engine::CallPolicy::kPerTryTimeout).with_off(0),
       "Timeout of one attempt. off: the remaining time of the call.");
   s.key<statuses_of, set_statuses>(
       "retry_policy.retriable_status_codes",
@@ -70,7 +74,7 @@ void add_retries(Schema<Settings>& s) {
       "retry_policy.retry_back_off.jitter", choice(schedule::kJitterNames),
       "Distribution of the wait before a retry over its interval.");
   s.key<DAMPER_FIELD(policy.call.backoff.base)>(
-      "retry_policy.retry_back_off.base_interval", duration(kTick),
+      "retry_policy.retry_back_off.base_interval", duration(schedule::BackoffOptions::kBase),
       "Interval before the first retry; doubled for each further retry.");
   s.key<DAMPER_FIELD(policy.call.backoff.cap)>("retry_policy.retry_back_off.max_interval",
                                                duration(kTick),
@@ -80,15 +84,15 @@ void add_retries(Schema<Settings>& s) {
 
 void add_budget(Schema<Settings>& s) {
   s.key<DAMPER_FIELD(policy.budget.percent)>("retry_budget.budget_percent",
-                                             percent(0, Percent::kMost),
+                                             percent(Budget::kPercent),
                                              "Retries as a percentage of requests.");
-  s.key<DAMPER_FIELD(policy.budget.window)>("retry_budget.window", duration(1s, 1h),
+  s.key<DAMPER_FIELD(policy.budget.window)>("retry_budget.window", duration(Budget::kWindow),
                                             "Period over which the percentage is computed.");
   s.key<DAMPER_FIELD(policy.budget.reserve)>(
-      "retry_budget.reserve", integer(0, 1000),
+      "retry_budget.reserve", integer(Budget::kReserve),
       "Retries for a client with few requests; only successes refill it, one for one.");
   s.key<DAMPER_FIELD(policy.budget.min_per_second)>(
-      "retry_budget.min_retries_per_second", integer(0, 10'000),
+      "retry_budget.min_retries_per_second", integer(Budget::kMinPerSecond),
       "Retries that are always allowed. Every client process has this allowance.");
   s.key<DAMPER_FIELD(policy.budget.deposit_on)>("retry_budget.deposit_on", choice(kDepositOnNames),
                                                 "What adds to the budget.");
@@ -116,87 +120,91 @@ void add_hedging(Schema<Settings>& s) {
   s.constant("hedge_policy.initial_requests", integer(1, 1),
              "Requests sent at once. More than one would multiply the load of every call.");
   s.key<DAMPER_FIELD(policy.call.hedge.max_hedges)>(
-      "hedge_policy.max_hedges", integer(0, 3),
+      "hedge_policy.max_hedges", integer(Hedge::kMaxHedges),
       "Additional attempts in flight beside the first. 0 disables hedging.");
   s.key<hedge_chance, set_hedge_chance>("hedge_policy.additional_request_chance", kChance,
                                         "Hedges as a percentage of requests. 0 disables hedging.");
   s.constant("hedge_policy.hedge_on_per_try_timeout", of(config::Kind::boolean, 0, 0),
              "Envoy hedges at a timeout; here a hedge is sent at the quantile.");
   s.key<DAMPER_FIELD(policy.call.hedge.quantile)>(
-      "hedge_policy.quantile", percent(5000, 9999),
+      "hedge_policy.quantile", percent(Hedge::kQuantile),
       "A hedge is sent when a response takes longer than this quantile of the latencies.");
-  s.key<DAMPER_FIELD(policy.call.hedge.floor)>("hedge_policy.floor", duration(kTick),
+  s.key<DAMPER_FIELD(policy.call.hedge.floor)>("hedge_policy.floor", duration(Hedge::kFloor),
                                                "Minimum delay before a hedge.");
   s.key<DAMPER_FIELD(policy.call.hedge.min_samples)>(
-      "hedge_policy.min_samples", integer(1, 1'000'000),
+      "hedge_policy.min_samples", integer(Hedge::kMinSamples),
       "Latency samples needed before the first hedge.");
 
-  s.key<DAMPER_FIELD(policy.call.adaptive_timeout.quantile)>(
-      "adaptive_timeout.quantile", percent(5000, 9999), "Quantile of the observed latencies.");
+  s.key<DAMPER_FIELD(policy.call.adaptive_timeout.quantile)>("adaptive_timeout.quantile",
+                                                             percent(Adaptive::kQuantile),
+                                                             "Quantile of the observed latencies.");
   s.key<DAMPER_FIELD(policy.call.adaptive_timeout.margin)>(
-      "adaptive_timeout.margin", percent(10'000, Percent::kMost),
+      "adaptive_timeout.margin", percent(Adaptive::kMargin),
       "Timeout of an attempt as a percentage of the quantile.");
-  s.key<DAMPER_FIELD(policy.call.adaptive_timeout.lower)>("adaptive_timeout.lower", duration(kTick),
-                                                          "Lower bound of the timeout.");
+  s.key<DAMPER_FIELD(policy.call.adaptive_timeout.lower)>(
+      "adaptive_timeout.lower", duration(Adaptive::kLower), "Lower bound of the timeout.");
   s.key<DAMPER_FIELD(policy.call.adaptive_timeout.upper)>("adaptive_timeout.upper", duration(kTick),
                                                           "Upper bound of the timeout.")
       .not_under = "adaptive_timeout.lower";
   s.key<DAMPER_FIELD(policy.call.adaptive_timeout.min_samples)>(
-      "adaptive_timeout.min_samples", integer(1, 1'000'000),
+      "adaptive_timeout.min_samples", integer(Adaptive::kMinSamples),
       "Latency samples needed; until then per_try_timeout applies.");
 }
 
 void add_breaker(Schema<Settings>& s) {
   s.key<DAMPER_FIELD(policy.breaker->failure_rate)>(
-      "circuit_breaker.failure_rate", percent(1, 10'000),
+      "circuit_breaker.failure_rate", percent(Breaker::kRate),
       "The breaker opens at this percentage of failed calls in the window.");
   s.key<DAMPER_FIELD(policy.breaker->slow_call_rate)>(
-      "circuit_breaker.slow_call_rate", percent(1, 10'000),
+      "circuit_breaker.slow_call_rate", percent(Breaker::kRate),
       "The breaker opens at this percentage of calls over slow_call_duration.");
   s.key<DAMPER_FIELD(policy.breaker->slow_call_duration)>(
-      "circuit_breaker.slow_call_duration", duration(0s).with_off(0),
+      "circuit_breaker.slow_call_duration", duration(Breaker::kSlowCallDuration).with_off(0),
       "A call that takes longer counts as slow. off: no call is slow.");
   s.key<DAMPER_FIELD(policy.breaker->consecutive_failures)>(
-      "circuit_breaker.consecutive_failures", integer(0, 10'000).with_off(0),
+      "circuit_breaker.consecutive_failures", integer(Breaker::kConsecutiveFailures).with_off(0),
       "The breaker opens after this number of consecutive failures.");
-  s.key<DAMPER_FIELD(policy.breaker->window)>("circuit_breaker.window", duration(1s, 1h),
+  s.key<DAMPER_FIELD(policy.breaker->window)>("circuit_breaker.window", duration(Breaker::kWindow),
                                               "Period over which the rates are computed.");
   s.key<DAMPER_FIELD(policy.breaker->minimum_volume)>(
-      "circuit_breaker.minimum_volume", integer(1, 1'000'000),
+      "circuit_breaker.minimum_volume", integer(Breaker::kMinimumVolume),
       "Calls in the window before the rates are evaluated.");
   s.key<DAMPER_FIELD(policy.breaker->open_base)>(
-      "circuit_breaker.open_base", duration(1ms),
+      "circuit_breaker.open_base", duration(Breaker::kOpenBase),
       "First open period; doubled with each consecutive opening, with jitter.");
   s.key<DAMPER_FIELD(policy.breaker->open_cap)>("circuit_breaker.open_cap", duration(kTick),
                                                 "Longest open period.")
       .not_under = "circuit_breaker.open_base";
   s.key<DAMPER_FIELD(policy.breaker->probes)>(
-      "circuit_breaker.probes", integer(1, 16),
+      "circuit_breaker.probes", integer(Breaker::kProbes),
       "Concurrent calls while half-open, and successes needed to close.");
   s.key<DAMPER_FIELD(policy.breaker->probe_lease)>(
-      "circuit_breaker.probe_lease", duration(1ms, 1h),
+      "circuit_breaker.probe_lease", duration(Breaker::kProbeLease),
       "A probe without a result after this time releases its slot.");
   s.key<DAMPER_FIELD(policy.breaker->ramp)>(
-      "circuit_breaker.ramp", duration(0s, 1h).with_off(0),
+      "circuit_breaker.ramp", duration(Breaker::kRamp).with_off(0),
       "Traffic grows to 100 % over this period after closing. off: at once.");
 }
 
 void add_limits(Schema<Settings>& s) {
   s.key<DAMPER_FIELD(policy.limit->kind)>("concurrency_limit.kind", choice(admit::kLimitKindNames),
                                           "Algorithm that adapts the limit to the latencies.");
-  s.key<DAMPER_FIELD(policy.limit->min)>("concurrency_limit.min", integer(1, 100'000),
+  s.key<DAMPER_FIELD(policy.limit->min)>("concurrency_limit.min",
+                                         integer(admit::ConcurrencyLimitOptions::kLimit),
                                          "Lower bound of the limit.");
   s.key<DAMPER_FIELD(policy.limit->initial)>(
-       "concurrency_limit.initial", integer(1, 100'000),
+       "concurrency_limit.initial", integer(admit::ConcurrencyLimitOptions::kLimit),
        "Initial limit of calls in flight; the limit itself if the kind is fixed.")
       .not_under = "concurrency_limit.min";
-  s.key<DAMPER_FIELD(policy.limit->max)>("concurrency_limit.max", integer(1, 100'000),
+  s.key<DAMPER_FIELD(policy.limit->max)>("concurrency_limit.max",
+                                         integer(admit::ConcurrencyLimitOptions::kLimit),
                                          "Upper bound of the limit.")
       .not_under = "concurrency_limit.initial";
   s.key<DAMPER_FIELD(policy.throttle->multiplier)>(
-      "client_throttle.multiplier", percent(10'000, Percent::kMost),
+      "client_throttle.multiplier", percent(admit::ClientThrottleOptions::kMultiplier),
       "Requests as a percentage of accepted ones; above it the client rejects some itself.");
-  s.key<DAMPER_FIELD(policy.throttle->window)>("client_throttle.window", duration(1s, 1h),
+  s.key<DAMPER_FIELD(policy.throttle->window)>("client_throttle.window",
+                                               duration(admit::ClientThrottleOptions::kWindow),
                                                "Period over which both are counted.");
 }
 
