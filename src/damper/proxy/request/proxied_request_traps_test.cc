@@ -118,18 +118,18 @@ TEST(ProxiedRequest, TrapH4_AHedgeGoesToTheBusierReplicaRatherThanToTheOneThatIs
   stage.route.settings.policy.call.hedge = {
       .max_hedges = 1, .floor = 5ms, .min_samples = 20, .ratio = Percent(100)};
   std::vector<std::size_t> asked;
-  std::vector<Upstream::Place> busy;
+  std::vector<http::ReplicaLease> busy;
   for (std::size_t i = 0; i < 2; ++i) {
     stage.add([&, i](Visit& visit) {
       if (visit.request.target != "/slow") return visit.respond(200);
       asked.push_back(i);
       if (asked.size() == 2) return;
       if (asked.size() > 2) return visit.respond(200);
-      http::ReplicaSet other;
-      other.set(1 - i);
       for (int n = 0; n < 5; ++n) {
-        busy.push_back(stage.upstream->pick(other, stage.loop.now(), 0));
-        EXPECT_EQ(busy.back().replica, i);
+        http::ReplicaSet other;
+        other.set(1 - i);
+        busy.push_back(stage.upstream->pick_next(other, {}, stage.loop.now(), 0));
+        EXPECT_EQ(busy.back().replica(), i);
       }
       visit.respond(503);
     });
@@ -142,8 +142,8 @@ TEST(ProxiedRequest, TrapH4_AHedgeGoesToTheBusierReplicaRatherThanToTheOneThatIs
   EXPECT_NE(asked[1], asked[0]);
   EXPECT_NE(asked[2], asked[1]);
   EXPECT_EQ(stage.shared->dependency().tally().hedges_won, 1u);
-  for (Upstream::Place& place : busy) {
-    stage.upstream->settle(place, decide::Outcome::cancelled, stage.loop.now(), 0);
+  for (http::ReplicaLease& lease : busy) {
+    lease.settle(decide::Outcome::cancelled, stage.loop.now());
   }
 }
 
