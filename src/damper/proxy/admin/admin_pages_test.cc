@@ -25,8 +25,8 @@ class Pages : public ::testing::Test {
     return std::string(response.fields.find("content-type").value_or(""));
   }
 
-  FakeAdminTarget target;
-  AdminPages pages{target, {}, run::now};
+  FakeAdminTarget fake;
+  AdminPages pages{fake, {}, run::now};
 };
 
 TEST_F(Pages, TheIndexLinksWhatCanBeLookedAt) {
@@ -43,14 +43,14 @@ TEST_F(Pages, TheIndexLinksWhatCanBeLookedAt) {
 TEST_F(Pages, AliveAndReadyAreTwoThings) {
   EXPECT_EQ(ask("GET", "/healthz").body, "ok\n");
   EXPECT_EQ(ask("GET", "/readyz").status, 200);
-  target.unready = "it drains";
+  fake.unready = "it drains";
   EXPECT_EQ(ask("GET", "/healthz").status, 200);
   EXPECT_EQ(ask("GET", "/readyz").status, 503);
   EXPECT_EQ(ask("GET", "/readyz").body, "it drains\n");
 }
 
 TEST_F(Pages, MetricsAreWhatPrometheusReads) {
-  target.metrics.counter("damper_things_total", "Things.", {{"a", "b"}}).add();
+  fake.metrics.counter("damper_things_total", "Things.", {{"a", "b"}}).add();
   const http::Response page = ask("GET", "/metrics");
   EXPECT_EQ(type(page), observe::kExpositionType);
   EXPECT_NE(page.body.find("damper_things_total{a=\"b\"} 1\n"), std::string::npos);
@@ -94,10 +94,10 @@ TEST_F(Pages, AnOrderThatIsWrongChangesNothing) {
 
 TEST_F(Pages, AReloadSaysItsVersionOrWhyNot) {
   EXPECT_EQ(ask("POST", "/reload").body, "{\"version\":8}\n");
-  target.refusal = {.sentence = "damper.yaml:3: unknown key"};
+  fake.refusal = {.sentence = "damper.yaml:3: unknown key"};
   EXPECT_EQ(ask("POST", "/reload").status, 400);
   EXPECT_EQ(ask("POST", "/reload").body, "damper.yaml:3: unknown key\n");
-  target.refusal->conflict = true;
+  fake.refusal->conflict = true;
   EXPECT_EQ(ask("POST", "/reload").status, 409);
 }
 
@@ -116,7 +116,7 @@ TEST_F(Pages, AWrongMethodIsToldTheRightOnes) {
   EXPECT_EQ(ask("GET", "/reload").fields.find("allow"), "POST");
   EXPECT_EQ(ask("POST", "/events").fields.find("allow"), "GET");
   EXPECT_EQ(ask("HEAD", "/state").status, 200);
-  EXPECT_EQ(target.reloads, 0);
+  EXPECT_EQ(fake.reloads, 0);
 }
 
 TEST_F(Pages, WhoIsTurnedAwayChangesNothingAndIsCounted) {  // (1)
@@ -128,8 +128,8 @@ TEST_F(Pages, WhoIsTurnedAwayChangesNothingAndIsCounted) {  // (1)
   request.authority = "localhost";
   request.fields.add("origin", "http://evil.example");
   EXPECT_EQ(pages.answer(request).status, 403);
-  EXPECT_EQ(target.reloads, 0);
-  const std::string metrics = target.metrics.expose();
+  EXPECT_EQ(fake.reloads, 0);
+  const std::string metrics = fake.metrics.expose();
   EXPECT_NE(metrics.find("damper_admin_refused_total{reason=\"host\"} 1\n"), std::string::npos);
   EXPECT_NE(metrics.find("damper_admin_refused_total{reason=\"origin\"} 1\n"), std::string::npos);
 }
@@ -145,14 +145,14 @@ TEST_F(Pages, NoAnswerIsForAnotherOrigin) {  // (2)
 }
 
 TEST_F(Pages, WhatThrowsIsAFailureOfThatPageAlone) {
-  target.before_state = [] { throw std::runtime_error("no\nluck"); };
+  fake.before_state = [] { throw std::runtime_error("no\nluck"); };
   const http::Response page = ask("GET", "/state");
   EXPECT_EQ(page.status, 500);
   EXPECT_EQ(page.body.find("this failed: no"), 0U);
   EXPECT_EQ(ask("GET", "/healthz").status, 200);
 }
 
-TEST_F(Pages, WhatMayWaitHasADeskOfItsOwn) {
+TEST_F(Pages, WhatMayWaitHasAThreadOfItsOwn) {
   const auto thread = [](std::string method, std::string target) {
     http::Request request;
     request.method = std::move(method);

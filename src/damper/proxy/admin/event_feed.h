@@ -26,18 +26,17 @@ namespace damper::proxy {
 // is never one of this process. A subscriber remembers the last number that it has seen, and asks
 // for what came after; a Listener is told that something came.
 // Invariants:
-//   (1) Of the last `kept` events every one is there, in the order of their numbers; none but
-//   these. (2) No reader makes a reporter wait for longer than it takes to copy kMostAtOnce lines,
-//   and
-//       nobody's pace makes it keep more.
-//   (3) Every event is passed on once, also one that there was no memory to keep (see dropped()).
+//   (1) It holds exactly the last `kept` events, in the order of their numbers.
+//   (2) A reader blocks a reporter for no longer than the copy of kMostAtOnce lines, and a slow
+//       reader does not make it keep more.
+//   (3) Every event is passed on once, also an event without memory to keep it (see dropped()).
 // Thread safety: all methods may be called concurrently.
 // Cost: one lock and one line of text for an event; at most `kept` KiB.
 class EventFeed final : public engine::EventSink {
  public:
   struct Item {
     std::uint64_t id = 0;
-    engine::EventKind kind{};
+    engine::EventName kind{};
     std::string json{};
   };
   // Called by the thread that reports, under the feed's lock: it wakes somebody, and returns.

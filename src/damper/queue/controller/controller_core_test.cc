@@ -48,7 +48,7 @@ Core::Run next(Core& core, Instant now = kStart) {
 AfterRun run(Core& core, const Finish& how, Instant now = kStart) {
   return core.finish(next(core, now).ticket, how, now, 0.5);
 }
-// When to ask again, as there is nothing to run now.
+// When to call next() again, as there is nothing to run now.
 Instant wake(Core& core, Instant now = kStart) {
   const auto found = core.next(now, 0.5);
   EXPECT_FALSE(found.run.has_value());
@@ -380,7 +380,7 @@ TEST(ControllerCore, TheLogHearsOfAKeysTransitions) {
   heard.text.clear();
   now = kStart + 1000s;
   (void)add(core, "b", now);
-  (void)run(core, kTerminal, now);  // There is no room: it is not parked, and nobody says so.
+  (void)run(core, kTerminal, now);  // The limit is reached: it is not parked, without an event.
   EXPECT_EQ(heard.text, "");
   (void)run(core, kFailed, now + 100s);
   (void)run(core, kFailed, now + 200s);
@@ -408,7 +408,7 @@ TEST(ControllerCore, ABadOptionIsNamedWithItsValueAndBound) {
 }
 
 // Invariant (1), over random scripts: every key whose last add was taken has run after it and was
-// done, or is in the queue, ready, delayed, under way or parked, or was handed back.
+// done, or is in the queue (ready, delayed, running or parked), or was handed back.
 TEST(ControllerCore, NoKeyIsEverLost) {
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     Random random(seed);

@@ -22,7 +22,7 @@ template <class Predicate>
   return true;
 }
 
-// For tests: waits until somebody asks to stop.
+// Waits until a stop is requested.
 inline void wait_for(const std::stop_token& stop) {
   std::mutex mutex;
   std::condition_variable_any asked;

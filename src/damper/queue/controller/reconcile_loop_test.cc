@@ -159,7 +159,7 @@ TEST(ReconcileLoop, ARunIsInsideAScopeThatOwnsTheRetriesIfItShould) {
       EXPECT_EQ(run::Scope::retry_owner(), owns ? "invoices" : "");
       EXPECT_EQ(run::Scope::unsent_owned_above(), owns);
       EXPECT_EQ(run::Scope::deadline().at(), plan.deadline);
-      EXPECT_FALSE(context.stop().stop_possible());  // Nobody wants it, nobody pays for it.
+      EXPECT_FALSE(context.stop().stop_possible());  // Not created when wants_stop is false.
       ran.count_down();
       return {};
     };

@@ -31,7 +31,7 @@ TEST(FailureTable, CountsFailuresInARowByKey) {
 
 TEST(FailureTable, TrapQ6_TheMemoryOfAMillionDeletedKeysIsBounded) {  // Invariant (1)
   FailureTable<int> table({.capacity = 1000});
-  for (int key = 0; key < 1'000'000; ++key) {  // Nobody forgets them.
+  for (int key = 0; key < 1'000'000; ++key) {  // forget() is not called.
     (void)table.on_failure(key, kFailed, kStart);
     ASSERT_LE(table.size(), 1000u);
   }
@@ -70,7 +70,7 @@ TEST(FailureTable, AKeyThatIsQuietForTooLongIsForgotten) {  // Invariant (3)
   (void)table.on_failure("a", kFailed, kStart);
   EXPECT_EQ(table.on_failure("a", kFailed, kStart + minutes(10)).failures, 2u);  // Just not yet.
   const Instant later = kStart + minutes(20) + Duration(1);
-  EXPECT_EQ(table.failures("a"), 2u);  // Nobody has told it the time.
+  EXPECT_EQ(table.failures("a"), 2u);  // The table has no later time.
   (void)table.on_failure("b", kFailed, later);
   EXPECT_EQ(table.failures("a"), 0u);
   EXPECT_EQ(table.on_failure("a", kFailed, later).failures, 1u);

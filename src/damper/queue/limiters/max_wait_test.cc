@@ -12,7 +12,7 @@
 namespace damper::queue {
 namespace {
 
-// What comes out when `wait` goes in, with a bound of a minute.
+// The result for the inner delay `wait`, with a bound of a minute.
 std::optional<Duration> bounded(std::optional<Duration> wait, const decide::Report& why,
                                 double draw = 0, Jitter jitter = Jitter::none) {
   MaxWait<int> limiter(std::make_unique<Fixed>(wait), minutes(1), jitter);

@@ -79,7 +79,7 @@ TEST(PerKeyLimiter, JitterIsAddedToTheServersWord) {  // Invariants (1), (3)
 TEST(PerKeyLimiter, TheServersWordSetsTheKeysNextTimeAlsoForLaterFailures) {
   PerKeyLimiter<int> limiter({.jitter = Jitter::none});
   EXPECT_EQ(limiter.when(1, told(seconds(30)), kStart, 0), seconds(30) + milliseconds(5));
-  // Somebody added it meanwhile, and it failed in another way.
+  // It was added meanwhile and failed without a Retry-After.
   EXPECT_EQ(limiter.when(1, kFailed, kStart + seconds(10), 0), seconds(20) + milliseconds(10));
   EXPECT_EQ(limiter.when(2, kFailed, kStart + seconds(10), 0), milliseconds(5));
   EXPECT_EQ(limiter.when(1, kFailed, kStart + seconds(40), 0), milliseconds(20));

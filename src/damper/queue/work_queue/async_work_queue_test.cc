@@ -74,7 +74,7 @@ TEST(AsyncWorkQueue, AnAddEndsTheFirstGetInLineButNotInline) {
   EXPECT_EQ(first.lease.key(), "a");
   EXPECT_FALSE(second.error);
   EXPECT_FALSE(context.stopped());  // There is work to come.
-  queue.add("a");                   // Marked: it is under way.
+  queue.add("a");                   // Marked: it is running.
   first.lease.done();
   context.run();
   EXPECT_EQ(second.lease.key(), "a");

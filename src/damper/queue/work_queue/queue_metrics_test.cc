@@ -184,7 +184,7 @@ TEST(QueueMetrics, AScrapeRunsBesideRuns) {
   EXPECT_EQ(value(registry, "damper_queue_finished_total{queue=\"c\",result=\"done\"}"), "2000");
 }
 
-// The lines that somebody reads at 02:13, through the log itself.
+// The log lines that an operator reads, from the log itself.
 TEST(QueueMetrics, TheTransitionLogHasALineForEachTransitionOfAKey) {
   std::string lines;
   observe::TransitionLog log(

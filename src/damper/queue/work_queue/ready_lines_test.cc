@@ -54,7 +54,7 @@ class Lines {
   void raise(std::string_view key, Criticality priority, Duration now) {
     lines_.raise(table_, table_.find(key), priority, Instant{now});
   }
-  // The next key, "" if there is none; it is under way until done().
+  // The next key, "" if there is none; it is running until done().
   std::string pop() {
     const auto index = lines_.pop(table_);
     return index == Table::kNone ? "" : table_.key(index);
@@ -257,7 +257,7 @@ TEST(ReadyLines, AGroupIsThereWhileItHasKeysWaitingOrNot) {
   lines->leave(group);
   EXPECT_EQ(lines->keys("a"), 0u);
   EXPECT_EQ(lines->groups(), 0u);
-  lines->leave(lines->join(""));  // Nobody's group stays, and is not counted.
+  lines->leave(lines->join(""));  // The group "" stays and is not counted.
   EXPECT_EQ(lines->keys(""), 0u);
   EXPECT_EQ(lines->groups(), 0u);
   lines.push("k", 1s, critical, "another in the same place");
@@ -313,8 +313,8 @@ TEST(ReadyLines, EachMayBeRemovedWhileItIsNamed) {
 
 // ---- The bound of every wait, over many seeds --------------------------------------------------
 
-// Keys of one group come and go. Whoever goes was overtaken by nobody that came later than its
-// class allows: of all that wait when it goes, none is older by more than the classes' difference.
+// Keys of one group are pushed and popped. When a key is popped, no waiting key is older than it by
+// more than the difference of their classes allows.
 TEST(ReadyLines, NoWaitIsLongerThanTheClassesAllow) {  // Invariants (1) and (2).
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));

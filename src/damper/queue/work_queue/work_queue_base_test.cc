@@ -20,7 +20,7 @@ namespace {
 using namespace std::chrono_literals;
 using Queue = WorkQueue<std::string>;
 
-// Says what it was told to say, and remembers what it was asked.
+// A limiter with a fixed result that records its calls.
 class Oracle final : public RateLimiter<std::string> {
  public:
   std::optional<Duration> answer = 0ns;

@@ -30,7 +30,7 @@ TEST(WorkQueueCore, HoldsNoMoreThanItsCapacity) {  // Invariant (4).
   EXPECT_EQ(queue.add("a", 1s, kHigh), Added::refused);
   EXPECT_EQ(queue.add_at("a", 9s, 1s), Added::refused);
   EXPECT_EQ(queue.stats(1s).refused, 2u);
-  // A queued key needs no room.
+  // A key in the queue needs no room.
   EXPECT_EQ(queue.add("under way", 1s), Added::marked);
   EXPECT_EQ(queue.add("parked", 1s), Added::queued);
   EXPECT_EQ(queue.add("ready", 1s), Added::merged);

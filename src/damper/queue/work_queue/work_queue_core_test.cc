@@ -101,7 +101,7 @@ TEST(WorkQueueCore, WaitingCountsFromWhenAKeyIsReady) {
   EXPECT_EQ(queue.waited, 4s);
 }
 
-// Nobody asked for it while it ripened; still it came first.
+// No get() was called when it became due; still it is first.
 TEST(WorkQueueCore, WhatIsDueStandsBeforeWhatComesAfterIt) {
   TestQueue queue;
   queue.add_at("due at 5", 5s, 1s);
@@ -139,7 +139,7 @@ TEST(WorkQueueCore, WhatIsAddedForNeverWaitsForABetterWord) {  // Invariants (2)
   EXPECT_EQ(queue.core.add("a", {}, kNever, Instant{1h}).added, Added::merged);
   queue.add_at("a", 3h, 2h);
   EXPECT_EQ(queue.get(3h), "a");
-  // While it is under way, too: it is not lost.
+  // Also while it is running: it is not lost.
   EXPECT_EQ(queue.core.add("a", {}, kNever, Instant{3h}).added, Added::marked);
   EXPECT_EQ(queue.done("a", 3h), AfterRun::delayed);
   EXPECT_EQ(queue.stats(3h).delayed, 1u);
@@ -310,7 +310,7 @@ TEST(WorkQueueCore, TakesNumbersAndPayloadsThatOnlyMove) {
   EXPECT_EQ(*back[2].payload, 5);
 }
 
-// An add that says no class neither raises nor lowers a key that is here.
+// An add without a priority does not change the class of a key in the queue.
 TEST(WorkQueueCore, AnAddWithoutAClassLeavesTheKeysOwn) {
   TestQueue queue;
   EXPECT_EQ(queue.add("batch", 0s, {.priority = admit::Criticality::sheddable}), Added::queued);

@@ -11,8 +11,8 @@
 
 namespace damper::queue {
 
-// A TestQueue is a WorkQueueCore that remembers the ticket of each key under way, so that a test
-// says a key and a time in one line. A key under way twice is a failed check (invariant 1).
+// A TestQueue is a WorkQueueCore that stores the ticket of each running key, so that a test line is
+// a key and a time. A key that runs twice at the same time is a failed check (invariant 1).
 class TestQueue {
  public:
   using Core = WorkQueueCore<std::string, int>;
@@ -64,7 +64,7 @@ class TestQueue {
     return all;
   }
   QueueStats stats(Duration now) { return core.stats(Instant{now}); }
-  // REQUIRES: the key is under way.
+  // REQUIRES: the key is running.
   [[nodiscard]] Ticket ticket(const std::string& key) const { return tickets_.at(key); }
   int& payload(const std::string& key) { return core.payload(ticket(key)); }
 

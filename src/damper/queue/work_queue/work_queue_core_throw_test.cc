@@ -14,7 +14,7 @@ namespace {
 using namespace std::chrono_literals;
 using enum admit::Criticality;
 
-// A key that throws at its copy number `throws_at`.
+// A key whose copy throws once `copies_left` is used up.
 struct Fragile {
   int number = 0;
   inline static int copies_left = 1'000'000;

@@ -53,10 +53,10 @@ std::string text(std::span<const Step> steps) {
   return all;
 }
 
-// What the promises say of one key.
+// The expected state of one key.
 struct Ledger {
   std::optional<Instant> owed;   // a run, not before then
-  std::optional<Ticket> ticket;  // under way
+  std::optional<Ticket> ticket;  // running
   std::optional<Ticket> old;     // of its last run
   bool parked = false;
 };
@@ -183,7 +183,7 @@ class World {
       ledger.owed.reset();
       ledger.parked = false;
     }
-    for (const Ledger& ledger : ledgers_) {  // Nothing is left but what is under way.
+    for (const Ledger& ledger : ledgers_) {  // Only running keys are left.
       ASSERT_FALSE(ledger.parked);
       ASSERT_TRUE(!ledger.owed || ledger.ticket);
     }
@@ -191,14 +191,14 @@ class World {
 
   // ---- The promises ----------------------------------------------------------------------------
 
-  // (1) No key is under way twice at once.
+  // (1) A key never runs twice at the same time.
   static void check_no_key_is_under_way_twice(const Ledger& ledger) { ASSERT_FALSE(ledger.ticket); }
   // (2), (3) A run is owed, and starts not before the earliest requested time.
   void check_earliest_wins(const Ledger& ledger) const {
     ASSERT_TRUE(ledger.owed) << "it ran without an add";
     ASSERT_LE(*ledger.owed, now_) << "it ran before its time";
   }
-  // (3) ... nor later than a worker asks for it.
+  // (3) ... nor later than the next get().
   void check_nobody_waits_whose_time_has_come() const {
     for (const Ledger& ledger : ledgers_) {
       ASSERT_TRUE(ledger.ticket || !ledger.owed || *ledger.owed > now_) << "it is late";
@@ -208,7 +208,7 @@ class World {
   static void check_left(Core::AfterRun expected, Core::AfterRun left) {
     ASSERT_EQ(left, expected);
   }
-  // (2) After a run, a key is where the ledger says: it runs again if that is owed.
+  // (2) After a run, the key is in the expected state: it runs again if it was added.
   void check_left(const Ledger& ledger, Core::AfterRun left) const {
     const Core::AfterRun expected = ledger.parked          ? Core::AfterRun::parked
                                     : !ledger.owed         ? Core::AfterRun::removed
@@ -220,7 +220,7 @@ class World {
   void check_nothing_is_lost() const {
     for (const Ledger& ledger : ledgers_) ASSERT_FALSE(ledger.owed) << "an add was lost";
   }
-  // (6) Idle means that nothing waits, is under way or marked; what is parked alone is here.
+  // (6) Idle means that no key is waiting, running or marked; only parked keys are left.
   void check_idle_means_empty() {
     ASSERT_TRUE(core_->is_idle());
     const QueueStats stats = core_->stats(now_);

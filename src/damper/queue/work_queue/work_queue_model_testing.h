@@ -225,7 +225,7 @@ struct WorkQueueModel {
     update_turn(group);
     return key;
   }
-  // The end of a run, which is to run again at `due`, if that is set.
+  // Ends a run; the key runs again at `due`, if it is set.
   AfterRun finish(const std::string& key, std::optional<Instant> due, bool parks, Instant now) {
     Entry& entry = entries.at(key);
     if (entry.again) due = std::min(entry.due, due.value_or(kNever));

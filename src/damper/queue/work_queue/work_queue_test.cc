@@ -209,7 +209,7 @@ TEST(WorkQueue, TrapQ1_DrainMeansEmpty) {
   queue.add_after("late", 1h);
   std::atomic<int> runs{0};
   auto first = queue.get();
-  queue.add("key0");  // While it is under way: it runs again, in the drain.
+  queue.add("key0");  // While it is running: it runs again, in the drain.
   std::jthread worker([&] {
     while (const auto item = queue.get()) ++runs;
   });

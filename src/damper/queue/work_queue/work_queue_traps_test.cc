@@ -65,7 +65,7 @@ TEST(WorkQueueCore, TrapQ2_ASpuriousDoneIsHarmlessAndCounted) {  // Invariants (
   EXPECT_EQ(queue.done("other", 1s), AfterRun::removed);
 }
 
-// In client-go what waits for its time is gone when the queue shuts down, and nobody knows.
+// client-go silently drops delayed keys when the queue shuts down.
 TEST(WorkQueueCore, TrapQ4_WhatIsDelayedIsCountedAndHandedBackByTime) {  // Invariant (2).
   TestQueue queue;
   queue.add("parked", 2s);
