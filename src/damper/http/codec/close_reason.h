@@ -12,7 +12,7 @@ namespace damper::http {
 // Why a stream, or a whole connection, ended. The same word in code and in the metric
 // damper_http_closed_total{reason}.
 enum class CloseReason : std::uint8_t {
-  finished,   // All was said on both sides; a connection: the peer closed it while it was idle.
+  finished,   // Both sides are complete; of a connection: the peer closed it while it was idle.
   reset,      // The peer reset it, or went away in the middle.
   refused,    // The peer surely never processed it: REFUSED_STREAM, GOAWAY below it.
   malformed,  // The peer's bytes are no HTTP.

@@ -28,7 +28,7 @@ class H2FieldReader {
 
   void add(std::string_view name, std::string_view value);
 
-  // What came of it. The head is a view of this object; its length of the body, if it was said.
+  // The result. `head` is a view of this object; it has the content length, if there is one.
   [[nodiscard]] State read_request(Head& head);
   [[nodiscard]] State read_response(Head& head);
   [[nodiscard]] State read_trailers(Head& head);

@@ -312,7 +312,7 @@ TEST(ReadySocketTest, WhatIsSentIsNotWaitedForForEver) {
   EXPECT_EQ(patience(), std::chrono::seconds(7));
 }
 
-// Reads so many bytes each time that it is told to, and stops the loop at the end.
+// Reads up to its buffer at each wake-up, and stops the loop at EOF.
 struct Reader final : Transport::Waiter {
   Reader(Loop& of, ReadySocket& on) : loop(of), socket(on) {}
   void on_readable() override {

@@ -183,7 +183,7 @@ TEST_F(Tls, ACertificateThatNobodyVouchesForIsRefusedUnlessToldOtherwise) {
 
 TEST_F(Tls, AServerThatRequiresACertificateTakesThoseOfItsCaAlone) {
   const TestCertificate friends = make_certificate("friend");
-  const TestCertificate strangers = make_certificate("friend");  // Who says the same of itself.
+  const TestCertificate strangers = make_certificate("friend");  // The same name, another key.
   TlsServerOptions options = server_options(certificate_);
   options.client_ca_pem = friends.certificate_pem;
   options.require_client_certificate = true;

@@ -37,7 +37,7 @@ class SharedServer {
     }
   };
 
-  // So many times the capacity is asked of it, for so many seconds.
+  // Offers `load` times the capacity for `length` seconds.
   Seen run(double load, double length) {
     Seen seen;
     const double end = now_ + length;

@@ -50,7 +50,7 @@ struct Bench {
     }
     return '-';
   }
-  // Who was refused since the last time, and why.
+  // The requests refused since the last call, with their verdicts.
   std::string refused() {
     std::string text;
     for (const auto& refusal : refusals) {

@@ -214,7 +214,7 @@ void HandlerService::Incoming::send_rest() {
     sent_ += taken;
     if (taken < rest.size()) return;
   } else if (!trailers) {
-    return;  // All was said before.
+    return;  // The end of the stream was sent before.
   }
   if (trailers) {
     const FieldList last = std::exchange(response_.trailers, {});

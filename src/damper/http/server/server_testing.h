@@ -67,7 +67,7 @@ class TestServer {
     });
     done.get_future().wait();
   }
-  // Whether so many connections have ended with the reason, before long.
+  // Whether `count` connections are closed with the reason, before long.
   [[nodiscard]] bool has_closed(CloseReason reason, std::uint64_t count = 1) {
     const Instant end = add(run::now(), std::chrono::seconds(5));
     while (metrics.closed(reason) < count && run::now() < end) run([] {});

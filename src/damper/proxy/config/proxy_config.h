@@ -20,8 +20,7 @@
 
 namespace damper::proxy {
 
-// A proxy cannot know how long a stream may last, nor for how long it may be silent: as long as
-// Envoy's may, unless it is said.
+// A proxy cannot know how long a stream lasts or stays silent: the defaults are Envoy's.
 inline constexpr http::ConnectionLimits kStreaming{.body_timeout = std::chrono::minutes(5),
                                                    .message_timeout = Duration{0}};
 
