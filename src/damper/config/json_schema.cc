@@ -2,13 +2,13 @@
 #include <algorithm>
 #include <map>
 
-#include "damper/base/text/json_text.h"
+#include "damper/base/text/utf8.h"
 #include "damper/config/schema.h"
 
 namespace damper::config {
 namespace {
 
-using text::json_text;
+using text::json_string;
 
 std::string decimal(double value) { return write_value({.kind = Kind::number}, value); }
 
@@ -18,7 +18,7 @@ std::string between(double low, double high) {
 
 std::string one_of(std::span<const std::string_view> words) {
   std::string list;
-  for (const std::string_view word : words) list += (list.empty() ? "" : ",") + json_text(word);
+  for (const std::string_view word : words) list += (list.empty() ? "" : ",") + json_string(word);
   return "\"enum\":[" + list + ']';
 }
 
@@ -104,7 +104,7 @@ class Writer {
 
   [[nodiscard]] std::string definitions() const {
     std::string text;
-    for (const auto& [name, body] : definitions_) append(text, json_text(name) + ':' + body);
+    for (const auto& [name, body] : definitions_) append(text, json_string(name) + ':' + body);
     return '{' + text + '}';
   }
 
@@ -117,7 +117,7 @@ class Writer {
   static std::string required_of(const AnySchema& schema) {
     std::string text;
     const auto add = [&](const auto& row) {
-      if (row.required) append(text, json_text(row.path));
+      if (row.required) append(text, json_string(row.path));
     };
     std::for_each(schema.keys().begin(), schema.keys().end(), add);
     std::for_each(schema.sections().begin(), schema.sections().end(), add);
@@ -136,7 +136,7 @@ class Writer {
       for (const Alias& alias : schema.aliases()) {
         if (alias.from == join(given)) path = alias.to;
       }
-      append(text, json_text(word) + ":{" + value(schema, join(given), path) + '}');
+      append(text, json_string(word) + ":{" + value(schema, join(given), path) + '}');
     }
     return text;
   }
@@ -144,12 +144,12 @@ class Writer {
   std::string value(const AnySchema& schema, const std::string& given, const std::string& path) {
     if (const auto key = schema.find_key(path)) {
       const Key& row = schema.keys()[*key];
-      return json_schema_of(row.form) + ",\"description\":" + json_text(row.doc);
+      return json_schema_of(row.form) + ",\"description\":" + json_string(row.doc);
     }
     const auto position = schema.find_section(path);
     if (!position) return map_of(properties_in(schema, given, path));
     const Section& row = schema.sections()[*position];
-    const std::string doc = ",\"description\":" + json_text(row.doc);
+    const std::string doc = ",\"description\":" + json_string(row.doc);
     if (row.items != Section::Items::none) return items(row) + doc;
     const std::string map = map_of(properties_in(schema, given, path));
     if (row.turn != nullptr) return R"("anyOf":[{"enum":["on","off"]},{)" + map + "}]" + doc;
@@ -174,7 +174,7 @@ class Writer {
     const Section::Schemas schemas = section.element();
     const std::string name = std::string(schemas.front()->title());
     if (!definitions_.contains(name)) definitions_[name] = object(schemas);
-    return "\"$ref\":" + json_text("#/$defs/" + name);
+    return "\"$ref\":" + json_string("#/$defs/" + name);
   }
 
   std::map<std::string, std::string> definitions_;
@@ -184,7 +184,8 @@ class Writer {
 
 std::string json_schema_of(const Form& form) {
   if (!form.off) return plain_schema_of(form);
-  return "\"anyOf\":[{" + plain_schema_of(form) + "},{\"const\":" + json_text(form.off_word) + "}]";
+  return "\"anyOf\":[{" + plain_schema_of(form) + "},{\"const\":" + json_string(form.off_word) +
+         "}]";
 }
 
 std::string json_schema(std::string_view title, const Section::Schemas& top) {
@@ -192,7 +193,7 @@ std::string json_schema(std::string_view title, const Section::Schemas& top) {
   std::string object = writer.object(top);
   object.pop_back();  // The brace, for "$defs".
   return R"({"$schema":"https://json-schema.org/draft/2020-12/schema","title":)" +
-         json_text(title) + ',' + object.substr(1) + ",\"$defs\":" + writer.definitions() + "}\n";
+         json_string(title) + ',' + object.substr(1) + ",\"$defs\":" + writer.definitions() + "}\n";
 }
 
 }  // namespace damper::config
