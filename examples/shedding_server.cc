@@ -6,7 +6,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <boost/asio/post.hpp>
 #include <iostream>
 #include <string>
 #include <thread>
@@ -121,7 +120,7 @@ int main() {
   wait_until([&] { return tally.depth == 1; });  // It is in the queue.
   const Asked checkout(port, "GET /checkout");   // More critical: it evicts the report.
   std::cout << "report:   " << report.answer() << '\n';
-  boost::asio::post(loop.context(), [&] { slow->respond(reply(200)); });
+  loop.post([&] { slow->respond(reply(200)); });
   std::cout << "slow:     " << first.answer() << '\n';
   std::cout << "checkout: " << checkout.answer() << '\n';
 

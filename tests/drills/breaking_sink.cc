@@ -1,7 +1,5 @@
 #include "breaking_sink.h"
 
-#include <boost/asio/post.hpp>
-
 namespace damper::drills {
 
 // A stream for its user, a user for its stream; deletes itself when both have heard the end.
@@ -51,7 +49,7 @@ class BreakingSink::Broken final : public http::Stream, public http::StreamUser 
     if (broken_) return;
     broken_ = true;
     stream_.cancel();
-    boost::asio::post(loop_.context(), [this] {
+    loop_.post([this] {
       if (user_ != nullptr) user_->on_close(http::CloseReason::reset);
       delete this;
     });

@@ -185,7 +185,7 @@ class Server {
   void on_done() {
     if (options_.guard) return;
     --running_;
-    boost::asio::post(loop_.context(), [this] { serve_line(); });
+    loop_.post([this] { serve_line(); });
   }
 
   void run(ExchangePtr exchange) {
@@ -195,7 +195,7 @@ class Server {
     if (options_.cpu > Duration{0}) {
       return boost::asio::post(worker_, [this, exchange = std::move(exchange)]() mutable {
         burn(options_.cpu);
-        boost::asio::post(loop_.context(), [this, exchange = std::move(exchange)] {
+        loop_.post([this, exchange = std::move(exchange)] {
           ++stats_.done;
           exchange->respond(Response{.body = "done\n"});
           on_done();

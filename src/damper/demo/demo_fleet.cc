@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <boost/asio/post.hpp>
 #include <future>
 #include <list>
 #include <mutex>
@@ -159,7 +158,7 @@ std::uint64_t DemoFleet::under_way() const noexcept { return running_->under_way
 std::uint64_t DemoFleet::mark() {
   std::promise<std::uint64_t> count;
   std::future<std::uint64_t> known = count.get_future();
-  boost::asio::post(running_->loop.context(), [this, &count] {
+  running_->loop.post([this, &count] {
     for (Call& call : running_->calls) call.marked = true;
     running_->marked.store(running_->calls.size());
     count.set_value(running_->calls.size());

@@ -1,7 +1,5 @@
 #include "damper/http/client/blocking_client.h"
 
-#include <boost/asio/executor_work_guard.hpp>
-#include <boost/asio/post.hpp>
 #include <future>
 #include <memory>
 #include <thread>
@@ -17,9 +15,7 @@ namespace damper::http {
 class BlockingClient::Inside {
  public:
   Inside(Dependency& dependency, const GuardedClientOptions& options)
-      : client_(loop_, dependency, options),
-        work_(loop_.context().get_executor()),
-        thread_([this] { loop_.run(); }) {}
+      : client_(loop_, dependency, options), work_(loop_), thread_([this] { loop_.run(); }) {}
   ~Inside() {
     loop_.stop();
     thread_.join();
@@ -29,7 +25,7 @@ class BlockingClient::Inside {
     // Shared: set_value() may still be returning there when the result is taken here.
     const auto promise = std::make_shared<std::promise<HttpResult>>();
     std::future<HttpResult> result = promise->get_future();
-    boost::asio::post(loop_.context(), [&, promise, inherited = run::Scope::take_along()] {
+    loop_.post([&, promise, inherited = run::Scope::take_along()] {
       const run::Scope inside(inherited);
       client_.request(std::move(request), options,
                       [promise](HttpResult answer) { promise->set_value(std::move(answer)); });
@@ -40,7 +36,7 @@ class BlockingClient::Inside {
  private:
   Loop loop_;
   GuardedClient client_;
-  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
+  Loop::Work work_;
   std::thread thread_;
 };
 

@@ -64,7 +64,7 @@ class RawServer {
   }
 
   const Answer answer_;
-  boost::asio::basic_socket_acceptor<tcp, boost::asio::io_context::executor_type> acceptor_;
+  tcp::acceptor acceptor_;
   std::list<Peer> peers_;
 };
 

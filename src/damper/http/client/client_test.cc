@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <boost/asio/post.hpp>
 #include <memory>
 #include <string>
 #include <vector>
@@ -159,7 +158,7 @@ TEST(Client, RequestsUnderWayEndWithIt) {
                  [&](const Result<Response>& result) { error = result.error().error; });
   }
   const Watchdog watchdog(loop);
-  boost::asio::post(loop.context(), [&] { loop.stop(); });
+  loop.post([&] { loop.stop(); });
   loop.run();
   EXPECT_EQ(error, CloseReason::cancelled);
 }

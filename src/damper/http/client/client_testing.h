@@ -130,9 +130,10 @@ class TestServer {
   struct Link final : SocketConnection::Owner, RequestSink, Transport::Waiter {
     Link(TestServer& test_server, Socket socket) : server(test_server) {
       if (server.options_.tls != nullptr) {
-        transport = std::make_unique<TlsTransport>(std::move(socket), *server.options_.tls);
+        transport = std::make_unique<TlsTransport>(server.loop_, release(std::move(socket)),
+                                                   *server.options_.tls);
       } else {
-        transport = std::make_unique<TcpTransport>(std::move(socket));
+        transport = std::make_unique<TcpTransport>(server.loop_, release(std::move(socket)));
       }
       on_readable();
     }
@@ -175,15 +176,14 @@ class TestServer {
   Loop& loop_;
   const Options options_;
   const Handler handler_;
-  boost::asio::basic_socket_acceptor<Tcp, boost::asio::io_context::executor_type> acceptor_;
+  Tcp::acceptor acceptor_;
   std::list<std::unique_ptr<Link>> links_;
 };
 
 // A port of 127.0.0.1 that nobody listens on.
 inline std::uint16_t closed_port(Loop& loop) {
   using Tcp = boost::asio::ip::tcp;
-  boost::asio::basic_socket_acceptor<Tcp, boost::asio::io_context::executor_type> acceptor(
-      loop.context(), Tcp::endpoint(boost::asio::ip::address_v4::loopback(), 0));
+  Tcp::acceptor acceptor(loop.context(), Tcp::endpoint(boost::asio::ip::address_v4::loopback(), 0));
   return acceptor.local_endpoint().port();
 }
 

@@ -6,13 +6,13 @@
 #include <boost/asio/cancellation_type.hpp>
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/execution/outstanding_work.hpp>
-#include <boost/asio/io_context.hpp>
 #include <boost/asio/prefer.hpp>
 #include <memory>
 #include <optional>
 #include <type_traits>
 #include <utility>
 
+#include "damper/http/net/asio_context.h"
 #include "damper/http/net/loop.h"
 
 namespace damper::http {

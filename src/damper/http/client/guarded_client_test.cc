@@ -368,7 +368,7 @@ TEST(GuardedClient, CallsUnderWayEndWithIt) {
     GuardedClient client(loop, dependency, {.endpoints = {server.url()}});
     client.get("/", in(seconds(5)), [&](const HttpResult& result) { verdict = result.verdict(); });
   }
-  boost::asio::post(loop.context(), [&] { loop.stop(); });
+  loop.post([&] { loop.stop(); });
   loop.run();
   EXPECT_EQ(verdict, Verdict::cancelled);
 }
@@ -465,8 +465,7 @@ TEST(GuardedClient, AFlipEndsEveryCallThatWaitsAlsoThoseThatBeginMeanwhile) {
   };
   server.on_exchange_over = [&] {
     if (++waiting != kCalls) return;
-    boost::asio::post(loop.context(),
-                      [&] { dependency.flip(admit::Switch::retries, {.off = true}, run::now()); });
+    loop.post([&] { dependency.flip(admit::Switch::retries, {.off = true}, run::now()); });
   };
   for (int i = 0; i < kCalls; ++i) begin(true);
   loop.run();

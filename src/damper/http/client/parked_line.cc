@@ -1,6 +1,5 @@
 #include "damper/http/client/parked_line.h"
 
-#include <boost/asio/post.hpp>
 #include <utility>
 
 #include "damper/base/check.h"
@@ -20,7 +19,7 @@ class ParkedLine::Watch final : public run::ParkedCall, public std::enable_share
 
  private:
   void on_flip() noexcept override {
-    boost::asio::post(loop_.context(), [watch = weak_from_this()] {
+    loop_.post([watch = weak_from_this()] {
       const std::shared_ptr<Watch> alive = watch.lock();
       if (alive != nullptr && alive->line_ != nullptr) alive->line_->on_flip();
     });

@@ -241,7 +241,7 @@ void Pool::on_dialed(Dial& dial, Dialer::Result result) {
   }
   ClientMetrics::add(metrics_.opened);
   ClientMetrics::add(metrics_.connections);
-  result.transport->set_send_patience(options_.limits.write_timeout);
+  result.transport->set_send_timeout(options_.limits.write_timeout);
   connections_.push_back(std::make_unique<Link>(*this, std::move(result.transport)));
   make_free(*connections_.back());
   serve();

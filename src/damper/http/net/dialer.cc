@@ -1,12 +1,14 @@
 #include "damper/http/net/dialer.h"
 
-#include <algorithm>
+#include <sys/socket.h>
+#include <unistd.h>
+
 #include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/post.hpp>
+#include <cerrno>
 #include <utility>
 
 #include "damper/base/check.h"
-#include "damper/http/net/ready_socket.h"
+#include "damper/http/net/asio_context.h"
 #include "damper/http/net/shared_resolver.h"
 #include "damper/http/net/tcp_transport.h"
 #include "damper/http/net/tls_transport.h"
@@ -42,8 +44,8 @@ class SystemResolver final : public Resolver {
   tcp::resolver resolver_;
 };
 
-// One connection that is being made. Handlers keep it until they have come; over_ says that nobody
-// listens any more.
+// A dial: connection attempts to the addresses of a name, then the winner's TLS handshake. over_:
+// it has a result or was cancelled.
 class Race final : public std::enable_shared_from_this<Race>, private Transport::Waiter {
  public:
   Race(Loop& loop, const DialerOptions& options, std::string host, std::uint16_t port,
@@ -54,31 +56,65 @@ class Race final : public std::enable_shared_from_this<Race>, private Transport:
         port_(port),
         tls_(tls),
         done_(std::move(done)),
-        patience_(loop, *this, &Race::on_too_late),
+        timeout_(loop, *this, &Race::on_too_late),
         stagger_(loop, *this, &Race::try_next) {}
 
-  // Without a resolver the address is known.
+  // `address` is used without a resolver.
   void start(Resolver* resolver, const std::string& address) {
-    patience_.arm(add(loop_.now(), options_.connect_timeout));
+    timeout_.arm(add(loop_.now(), options_.connect_timeout));
     if (resolver == nullptr) return on_resolved({address});
-    // Not kept: one that was given up must not wait in the resolver's line.
+    // A weak pointer: a cancelled dial is destroyed while the resolver is still busy.
     resolver->resolve(host_, [weak = weak_from_this()](const std::vector<std::string>& addresses) {
       if (const auto self = weak.lock()) self->on_resolved(addresses);
     });
   }
 
-  // Nobody listens any more.
   void cancel() noexcept {
     over_ = true;
-    patience_.cancel();
+    timeout_.cancel();
     stagger_.cancel();
-    error_code ignored;
-    for (Socket& socket : sockets_) socket.close(ignored);
+    for (const auto& attempt : attempts_) attempt->close();
     if (transport_ != nullptr) transport_->close();
     done_ = nullptr;
   }
 
  private:
+  // A connection attempt to one address.
+  class Attempt final : private Loop::Registration {
+   public:
+    explicit Attempt(Race& race) noexcept : race_(race) {}
+    Attempt(const Attempt&) = delete;
+    Attempt& operator=(const Attempt&) = delete;
+    ~Attempt() override { close(); }
+
+    [[nodiscard]] bool try_start(const tcp::endpoint& to) noexcept {
+      fd_ = ::socket(to.protocol().family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+      if (fd_ < 0) return false;
+      const int result = ::connect(fd_, to.data(), static_cast<socklen_t>(to.size()));
+      return (result == 0 || errno == EINPROGRESS) && race_.loop_.try_add(fd_, *this);
+    }
+    [[nodiscard]] bool is_connected() const noexcept {
+      int error = 0;
+      socklen_t size = sizeof(error);
+      return ::getsockopt(fd_, SOL_SOCKET, SO_ERROR, &error, &size) == 0 && error == 0;
+    }
+    [[nodiscard]] int release() noexcept {
+      race_.loop_.remove(fd_, *this);
+      return std::exchange(fd_, -1);
+    }
+    void close() noexcept {
+      if (fd_ >= 0) (void)::close(release());
+    }
+
+   private:
+    void on_events(std::uint32_t events) override {
+      if ((events & (EPOLLOUT | EPOLLERR | EPOLLHUP)) != 0) race_.on_attempt(*this);
+    }
+
+    Race& race_;
+    int fd_ = -1;
+  };
+
   class Clock final : public Loop::Timer {
    public:
     Clock(Loop& loop, Race& race, void (Race::*then)())
@@ -97,55 +133,50 @@ class Race final : public std::enable_shared_from_this<Race>, private Transport:
     if (over_) return;
     addresses_ = interleave(addresses, options_.max_addresses);
     if (addresses_.empty()) {
-      asio::post(loop_.context(),
-                 [self = shared_from_this()] { self->fail(CloseReason::name_not_resolved); });
+      loop_.post([self = shared_from_this()] { self->fail(CloseReason::name_not_resolved); });
       return;
     }
-    sockets_.reserve(addresses_.size());
     try_next();
   }
 
-  // Beside those that are under way.
+  // Starts the next attempt, beside those that are in flight.
   void try_next() {
-    if (over_ || sockets_.size() == addresses_.size()) return;
-    const std::size_t place = sockets_.size();
-    sockets_.emplace_back(loop_.context());
-    ++running_;
+    if (over_ || attempts_.size() == addresses_.size()) return;
     error_code error;
-    const asio::ip::address address = asio::ip::make_address(addresses_[place], error);
-    const tcp::endpoint endpoint(address, port_);
-    if (!error) sockets_[place].open(endpoint.protocol(), error);
-    if (error) {
-      asio::post(loop_.context(), [self = shared_from_this()] { self->on_failed(); });
-      return;
+    const asio::ip::address address = asio::ip::make_address(addresses_[attempts_.size()], error);
+    Attempt& attempt = *attempts_.emplace_back(std::make_unique<Attempt>(*this));
+    ++in_flight_;
+    if (error || !attempt.try_start({address, port_})) {
+      attempt.close();
+      return loop_.post([self = shared_from_this()] { self->on_failed(); });
     }
     stagger_.arm(add(loop_.now(), options_.stagger));
-    sockets_[place].async_connect(endpoint,
-                                  [self = shared_from_this(), place](const error_code& e) {
-                                    // Two may win in one turn: the first one has.
-                                    if (self->over_ || self->transport_ != nullptr) return;
-                                    if (e) return self->on_failed();
-                                    self->on_connected(place);
-                                  });
+  }
+
+  void on_attempt(Attempt& attempt) {
+    if (over_ || transport_ != nullptr) return;  // Another one of the same turn has won.
+    const std::shared_ptr<Race> keep = shared_from_this();
+    if (attempt.is_connected()) return on_connected(attempt);
+    attempt.close();
+    on_failed();
   }
 
   void on_failed() {
     if (over_) return;
-    --running_;
-    if (sockets_.size() < addresses_.size()) return try_next();
-    if (running_ == 0) fail(CloseReason::connect_refused);
+    --in_flight_;
+    if (attempts_.size() < addresses_.size()) return try_next();
+    if (in_flight_ == 0) fail(CloseReason::connect_refused);
   }
 
-  void on_connected(std::size_t place) {
+  void on_connected(Attempt& winner) {
     stagger_.cancel();
-    Socket winner = std::move(sockets_[place]);
-    error_code ignored;
-    for (Socket& socket : sockets_) socket.close(ignored);
-    addresses_.resize(sockets_.size());  // No more of them.
+    const int fd = winner.release();
+    for (const auto& attempt : attempts_) attempt->close();
+    addresses_.resize(attempts_.size());  // No more of them.
     if (tls_ != nullptr) {
-      transport_ = std::make_unique<TlsTransport>(std::move(winner), *tls_, host_);
+      transport_ = std::make_unique<TlsTransport>(loop_, fd, *tls_, host_);
     } else {
-      transport_ = std::make_unique<TcpTransport>(std::move(winner));
+      transport_ = std::make_unique<TcpTransport>(loop_, fd);
     }
     shake_hands();
   }
@@ -182,12 +213,12 @@ class Race final : public std::enable_shared_from_this<Race>, private Transport:
   const std::uint16_t port_;
   const TlsSettings* const tls_;
   Dialer::Done done_;
-  Clock patience_;
+  Clock timeout_;
   Clock stagger_;
   std::vector<std::string> addresses_;
-  std::vector<Socket> sockets_;  // of the addresses that were tried
-  std::size_t running_ = 0;
-  std::unique_ptr<Transport> transport_;  // whose handshake is under way
+  std::vector<std::unique_ptr<Attempt>> attempts_;  // one for each address so far
+  std::size_t in_flight_ = 0;                       // attempts
+  std::unique_ptr<Transport> transport_;            // during its handshake
   bool over_ = false;
 };
 

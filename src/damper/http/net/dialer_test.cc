@@ -17,7 +17,7 @@ namespace {
 using boost::asio::ip::tcp;
 using std::chrono::milliseconds;
 using Names = std::vector<std::string>;
-using Acceptor = boost::asio::basic_socket_acceptor<tcp, boost::asio::io_context::executor_type>;
+using Acceptor = tcp::acceptor;
 
 tcp::endpoint at(const std::string& address, std::uint16_t port = 0) {
   return {boost::asio::ip::make_address(address), port};

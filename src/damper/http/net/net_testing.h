@@ -14,11 +14,13 @@
 #include <string>
 #include <utility>
 
+#include "damper/http/net/asio_context.h"
 #include "damper/http/net/loop.h"
-#include "damper/http/net/ready_socket.h"
 #include "damper/run/clock.h"
 
 namespace damper::http {
+
+using Socket = boost::asio::ip::tcp::socket;
 
 // Two ends of a TCP connection on the loopback, both of one loop.
 struct SocketPair {
@@ -26,10 +28,15 @@ struct SocketPair {
   Socket client;
 };
 
+// The descriptor, non-blocking, for a transport.
+inline int release(Socket socket) {
+  socket.native_non_blocking(true);
+  return socket.release();
+}
+
 inline SocketPair connect_pair(Loop& loop) {
   using boost::asio::ip::tcp;
-  boost::asio::basic_socket_acceptor<tcp, boost::asio::io_context::executor_type> acceptor(
-      loop.context(), tcp::endpoint(boost::asio::ip::address_v4::loopback(), 0));
+  tcp::acceptor acceptor(loop.context(), tcp::endpoint(boost::asio::ip::address_v4::loopback(), 0));
   Socket client(loop.context());
   client.connect(acceptor.local_endpoint());
   Socket server(loop.context());

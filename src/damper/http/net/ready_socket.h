@@ -1,77 +1,80 @@
 #ifndef DAMPER_HTTP_NET_READY_SOCKET_H_
 #define DAMPER_HTTP_NET_READY_SOCKET_H_
 
-#include <boost/asio/basic_stream_socket.hpp>
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
+#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "damper/base/instant.h"
+#include "damper/http/net/loop.h"
 #include "damper/http/net/transport.h"
 
 namespace damper::http {
 
-// A TCP socket of a loop. The executor's type is named: a type-erased one costs each wait.
-using Socket =
-    boost::asio::basic_stream_socket<boost::asio::ip::tcp, boost::asio::io_context::executor_type>;
-
-// A ReadySocket is a connected, non-blocking socket that is waited for with the context's Poller
-// and read and written with system calls of its own: what both transports have in common.
+// A ReadySocket is a connected, non-blocking TCP socket of a loop: what both transports share.
 //
-// Why: Asio's own reads and writes need a buffer for as long as they wait. Here a connection that
-// waits has none.
-// Model: the kernel tells of a change once (edge-triggered). Whether there may be something left is
-// known from the last read or write, and from whether the peer has ended: who waits is called soon
-// if there may be, else at the next change.
+// Model: the kernel reports each change once (edge-triggered). The socket remembers whether more
+// may be pending, from the last read or write and from the peer's half-close. A wait is then
+// answered at the end of the turn; else at the next change.
 // Invariants:
-//   (1) After close(), or without the ReadySocket, no waiter is called.
-//   (2) A waiter is called once for each wait; asking again before is asking once.
-//   (3) Who waits is called when there is something, also when it came, or the peer's end or reset
-//       did, before the wait, in the same moment as what was read, or while nobody read.
+//   (1) After close(), or after the ReadySocket was destroyed, no waiter is called.
+//   (2) A waiter is called once for each wait; to wait again before that has no effect.
+//   (3) No lost wake-ups: a waiter is called if data, EOF or a reset is pending, no matter whether
+//       it arrived before, during or after the previous read.
 // Thread safety: none.
-// Cost: no allocation for a wait; one for the socket.
-class ReadySocket {
+// Cost: no allocation; an epoll_ctl when it is made and one when it is closed.
+class ReadySocket final : private Loop::Registration, private Loop::TurnEnd {
  public:
   enum class Direction : std::uint8_t { read, write };
-  static constexpr Duration kSendPatience = std::chrono::seconds(30);
+  static constexpr Duration kSendTimeout = std::chrono::seconds(30);
 
-  // Makes it non-blocking and sets TCP_NODELAY; what it sends is waited for kSendPatience.
-  ReadySocket(boost::asio::io_context& context, int fd);  // Takes it over.
-  explicit ReadySocket(Socket socket);
-  ReadySocket(const ReadySocket&) = delete;
-  ReadySocket& operator=(const ReadySocket&) = delete;
-  ~ReadySocket();
+  // Owns `fd` from here on, and sets TCP_NODELAY and kSendTimeout. REQUIRES: it is connected and
+  // non-blocking.
+  ReadySocket(Loop& loop, int fd);
+  ~ReadySocket() override;
 
-  // Who reads again after the end hears it again, or that a reset followed.
+  // A read after EOF returns EOF again, or `failed` if a reset has followed.
   [[nodiscard]] Transport::Moved recv(std::span<char> into) noexcept;
   [[nodiscard]] Transport::Moved send(std::string_view bytes) noexcept;
-  // Waits until the socket is ready for `wait`, and then calls on_readable() or on_writable(), as
-  // `then` says. They differ when TLS must write in order to read.
+  // Waits until the socket is ready for `wait`, then calls on_readable() or on_writable(), as
+  // `then` says. They differ if TLS must write in order to read.
   void wait(Direction wait, Direction then, Transport::Waiter& waiter);
-  // As wait(read, read), without looking at the socket: there is something to read already.
+  // As wait(read, read), for input that is buffered already.
   void call_soon(Transport::Waiter& waiter);
-  // TCP_USER_TIMEOUT: the kernel gives the connection up when so long nothing of what was sent has
-  // been acknowledged, or taken: the peer, or the way to it, is gone.
-  void set_send_patience(Duration patience) noexcept;
+  // TCP_USER_TIMEOUT: the kernel closes the connection if sent data stays unacknowledged, or the
+  // peer's window closed, for this long.
+  void set_send_timeout(Duration timeout) noexcept;
   void shut_down_send() noexcept;
   void close(bool reset) noexcept;
   [[nodiscard]] int fd() const noexcept { return fd_; }  // -1 once closed
   [[nodiscard]] std::string peer() const;
 
  private:
-  class Block;
+  // Of one direction's readiness: the waiter that reads next, and the one that writes next.
+  struct Waiters {
+    Transport::Waiter* to_read = nullptr;
+    Transport::Waiter* to_write = nullptr;
+    [[nodiscard]] bool any() const noexcept { return to_read != nullptr || to_write != nullptr; }
+  };
 
+  void on_events(std::uint32_t events) override;
+  void on_turn_end() override;
+  void wait(Direction wait, Direction then, Transport::Waiter& waiter, bool soon);
+  void call_waiters(const std::array<bool, 2>& directions);
   [[nodiscard]] bool is_broken() const noexcept;
   [[nodiscard]] Transport::Moved refused(Direction direction) noexcept;
 
-  std::unique_ptr<Block> block_;
   int fd_;
-  bool ended_ = false;  // The peer's end was read.
+  bool is_registered_;
+  bool eof_read_ = false;
+  bool has_half_closed_ = false;            // the peer
+  bool has_hung_up_ = false;                // both directions are closed: a reset, perhaps
+  std::array<bool, 2> ready_{false, true};  // may have something pending, by Direction
+  std::array<bool, 2> soon_{};              // to be called at the end of the turn
+  std::array<Waiters, 2> waiters_{};
 };
 
 }  // namespace damper::http

@@ -6,7 +6,6 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
-#include <boost/asio/post.hpp>
 #include <memory>
 #include <optional>
 #include <string>
@@ -82,7 +81,8 @@ class SocketConnectionTest : public testing::Test, public SocketConnection::Owne
 
   void start(SocketConnection::Side side) {
     connection_ = std::make_unique<SocketConnection>(
-        loop_, std::make_unique<TcpTransport>(std::move(pair_.server)), *this, side);
+        loop_, std::make_unique<TcpTransport>(loop_, release(std::move(pair_.server))), *this,
+        side);
     auto echo = std::make_unique<Echo>(*connection_);
     echo_ = echo.get();
     connection_->start(std::move(echo));
@@ -104,7 +104,6 @@ class SocketConnectionTest : public testing::Test, public SocketConnection::Owne
     peer_.non_blocking(true);
     const Instant start = run::now();
     while (got.size() < enough && run::now() < add(start, std::chrono::seconds(5))) {
-      loop_.context().restart();
       turn();
       const std::size_t count = peer_.read_some(boost::asio::buffer(buffer), failed);
       got.append(buffer, count);
@@ -125,8 +124,7 @@ class SocketConnectionTest : public testing::Test, public SocketConnection::Owne
       using Loop::Timer::Timer;
       void on_timer(Instant) override { post(2); }
       void post(int more) {
-        boost::asio::post(loop().context(),
-                          [this, more] { more > 0 ? post(more - 1) : loop().stop(); });
+        loop().post([this, more] { more > 0 ? post(more - 1) : loop().stop(); });
       }
     } stop(loop_);
     stop.arm(add(run::now(), length));
@@ -302,15 +300,15 @@ TEST_F(SocketConnectionTest, ItMayGoWithWaitsUnderWay) {
 TEST(ReadySocketTest, WhatIsSentIsNotWaitedForForEver) {
   Loop loop;
   SocketPair pair = connect_pair(loop);
-  ReadySocket socket(std::move(pair.client));
+  ReadySocket socket(loop, release(std::move(pair.client)));
   const auto patience = [&] {
     unsigned ms = 0;
     socklen_t size = sizeof(ms);
     EXPECT_EQ(::getsockopt(socket.fd(), IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, &size), 0);
     return std::chrono::milliseconds(ms);
   };
-  EXPECT_EQ(patience(), ReadySocket::kSendPatience);
-  socket.set_send_patience(std::chrono::seconds(7));
+  EXPECT_EQ(patience(), ReadySocket::kSendTimeout);
+  socket.set_send_timeout(std::chrono::seconds(7));
   EXPECT_EQ(patience(), std::chrono::seconds(7));
 }
 
@@ -343,7 +341,7 @@ TEST(ReadySocketTest, AnEndThatCameWithTheLastBytesIsHeard) {
   Loop loop;
   const Watchdog watchdog(loop);
   SocketPair pair = connect_pair(loop);
-  ReadySocket socket(std::move(pair.client));
+  ReadySocket socket(loop, release(std::move(pair.client)));
   Reader reader(loop, socket);
   ASSERT_EQ(::send(pair.server.native_handle(), "hello", 5, 0), 5);
   pair.server.close();
@@ -357,13 +355,13 @@ TEST(ReadySocketTest, WhatAReadLeftIsReadNext) {
   Loop loop;
   const Watchdog watchdog(loop);
   SocketPair pair = connect_pair(loop);
-  ReadySocket socket(std::move(pair.client));
+  ReadySocket socket(loop, release(std::move(pair.client)));
   Reader reader(loop, socket);
   reader.most = 2;
   reader.skips = 2;
   ASSERT_EQ(::send(pair.server.native_handle(), "hello", 5, 0), 5);
   reader.wait();
-  boost::asio::post(loop.context(), [&] {
+  loop.post([&] {
     ASSERT_EQ(::send(pair.server.native_handle(), " you", 4, 0), 4);
     pair.server.close();
   });
@@ -387,7 +385,7 @@ TEST(ReadySocketTest, AWaitForNothingIsQuiet) {
   Loop loop;
   const Watchdog watchdog(loop);
   SocketPair pair = connect_pair(loop);
-  ReadySocket socket(std::move(pair.client));
+  ReadySocket socket(loop, release(std::move(pair.client)));
   Reader reader(loop, socket);
   reader.wait();
   struct Later final : Loop::Timer {

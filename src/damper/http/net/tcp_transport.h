@@ -5,7 +5,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "damper/http/net/ready_socket.h"
 #include "damper/http/net/transport.h"
@@ -14,11 +13,11 @@ namespace damper::http {
 
 // A TcpTransport is a plain TCP connection.
 //
-// Thread safety: none. Cost: one block of memory for the socket, none for a wait.
+// Thread safety: none. Cost: no allocation beside its own.
 class TcpTransport final : public Transport {
  public:
-  // REQUIRES: the socket is connected, and of the loop that this is used on.
-  explicit TcpTransport(Socket socket) : socket_(std::move(socket)) {}
+  // Owns `fd`. REQUIRES: it is connected and non-blocking.
+  TcpTransport(Loop& loop, int fd) : socket_(loop, fd) {}
 
   Status try_handshake() override { return Status::ok; }
   Moved recv(std::span<char> into) override { return socket_.recv(into); }
@@ -29,9 +28,7 @@ class TcpTransport final : public Transport {
   void wait_writable(Waiter& waiter) override {
     socket_.wait(ReadySocket::Direction::write, ReadySocket::Direction::write, waiter);
   }
-  void set_send_patience(Duration patience) noexcept override {
-    socket_.set_send_patience(patience);
-  }
+  void set_send_timeout(Duration timeout) noexcept override { socket_.set_send_timeout(timeout); }
   void shut_down_send() noexcept override { socket_.shut_down_send(); }
   void close(bool reset) noexcept override { socket_.close(reset); }
   [[nodiscard]] Protocol protocol() const noexcept override { return Protocol::unknown; }

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <boost/asio/ip/address.hpp>
 #include <limits>
-#include <utility>
 
 #include "damper/base/check.h"
 
@@ -66,8 +65,8 @@ int bounded(std::size_t size) {
 
 void TlsTransport::Free::operator()(ssl_st* tls) const noexcept { SSL_free(tls); }
 
-TlsTransport::TlsTransport(Socket socket, const TlsSettings& settings)
-    : socket_(std::move(socket)), tls_(SSL_new(settings.native())) {
+TlsTransport::TlsTransport(Loop& loop, int fd, const TlsSettings& settings)
+    : socket_(loop, fd), tls_(SSL_new(settings.native())) {
   BIO* const bio = BIO_new(socket_method());
   DAMPER_CHECK(tls_ != nullptr && bio != nullptr);  // No memory.
   BIO_set_data(bio, &socket_);
@@ -76,8 +75,8 @@ TlsTransport::TlsTransport(Socket socket, const TlsSettings& settings)
   SSL_set_accept_state(tls_.get());
 }
 
-TlsTransport::TlsTransport(Socket socket, const TlsSettings& settings, const std::string& host)
-    : TlsTransport(std::move(socket), settings) {
+TlsTransport::TlsTransport(Loop& loop, int fd, const TlsSettings& settings, const std::string& host)
+    : TlsTransport(loop, fd, settings) {
   SSL_set_connect_state(tls_.get());
   boost::system::error_code is_name;
   boost::asio::ip::make_address(host, is_name);
@@ -86,7 +85,7 @@ TlsTransport::TlsTransport(Socket socket, const TlsSettings& settings, const std
     set = X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(tls_.get()), host.c_str()) == 1;
   } else {
     SSL_set_hostflags(tls_.get(), X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
-    // An empty name would be a name that is not asked for.
+    // OpenSSL would take an empty name for `do not verify the name`.
     set = !host.empty() && SSL_set1_host(tls_.get(), host.c_str()) == 1 &&
           SSL_ctrl(tls_.get(), SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name,
                    const_cast<char*>(host.c_str())) == 1;
@@ -99,7 +98,7 @@ TlsTransport::TlsTransport(Socket socket, const TlsSettings& settings, const std
 
 TlsTransport::~TlsTransport() { close(false); }
 
-Transport::Status TlsTransport::look(int result, Direction& waits_for) {
+Transport::Status TlsTransport::status_of(int result, Direction& waits_for) {
   switch (SSL_get_error(tls_.get(), result)) {
     case SSL_ERROR_WANT_READ:
       is_starved_ = true;
@@ -135,7 +134,7 @@ Transport::Status TlsTransport::try_handshake() {
     is_starved_ = false;
     return Status::ok;
   }
-  const Status status = look(result, to_read_);
+  const Status status = status_of(result, to_read_);
   return status == Status::again ? status : Status::failed;
 }
 
@@ -148,7 +147,7 @@ Transport::Moved TlsTransport::recv(std::span<char> into) {
     is_starved_ = false;
     return {Status::ok, static_cast<std::size_t>(got)};
   }
-  return {look(got, to_read_), 0};
+  return {status_of(got, to_read_), 0};
 }
 
 Transport::Moved TlsTransport::send(std::string_view bytes) {
@@ -160,12 +159,12 @@ Transport::Moved TlsTransport::send(std::string_view bytes) {
     to_write_ = Direction::write;
     return {Status::ok, static_cast<std::size_t>(put)};
   }
-  return {look(put, to_write_), 0};
+  return {status_of(put, to_write_), 0};
 }
 
 void TlsTransport::wait_readable(Waiter& waiter) {
   if (to_read_ == Direction::read && !is_starved_ && SSL_has_pending(tls_.get()) == 1) {
-    socket_.call_soon(waiter);  // It was read ahead: the socket may have nothing more to say.
+    socket_.call_soon(waiter);  // OpenSSL has buffered it: the socket may have no more.
   } else {
     socket_.wait(to_read_, Direction::read, waiter);
   }

@@ -17,19 +17,19 @@ namespace damper::http {
 //
 // Why not Asio's ssl::stream: it copies through two buffers of its own for each connection.
 // Model: OpenSSL reads and writes the socket itself, through recv and send. It may have to write in
-// order to read, and the other way round: the waits follow what it last said.
+// order to read, and the other way round: a wait is for the direction that its last call requested.
 // Invariants:
-//   (1) protocol(), and data, only after a handshake that succeeded.
-//   (2) After a failure it is of no more use: every call fails.
+//   (1) protocol() and data are available only after a successful handshake.
+//   (2) After a failure every call fails.
 // Thread safety: none.
-// Cost: OpenSSL's state, some KiB; no buffers while nothing is under way.
+// Cost: OpenSSL's state, some KiB; no buffers while the connection is idle.
 class TlsTransport final : public Transport {
  public:
-  // The server's side.
-  TlsTransport(Socket socket, const TlsSettings& settings);
-  // The client's side. `host`: whom the certificate must stand for, a name or an address without
-  // brackets; a name is sent along (SNI).
-  TlsTransport(Socket socket, const TlsSettings& settings, const std::string& host);
+  // The server's side. Owns `fd`. REQUIRES: it is connected and non-blocking.
+  TlsTransport(Loop& loop, int fd, const TlsSettings& settings);
+  // The client's side. The certificate must be valid for `host`, a name or an address without
+  // brackets; a name is also sent as SNI.
+  TlsTransport(Loop& loop, int fd, const TlsSettings& settings, const std::string& host);
   ~TlsTransport() override;
 
   Status try_handshake() override;
@@ -37,15 +37,13 @@ class TlsTransport final : public Transport {
   Moved send(std::string_view bytes) override;
   void wait_readable(Waiter& waiter) override;
   void wait_writable(Waiter& waiter) override;
-  void set_send_patience(Duration patience) noexcept override {
-    socket_.set_send_patience(patience);
-  }
+  void set_send_timeout(Duration timeout) noexcept override { socket_.set_send_timeout(timeout); }
   void shut_down_send() noexcept override;
   void close(bool reset) noexcept override;
   [[nodiscard]] Protocol protocol() const noexcept override;
   [[nodiscard]] bool is_secure() const noexcept override { return true; }
   [[nodiscard]] std::string peer() const override { return socket_.peer(); }
-  // Why it failed, in OpenSSL's words; empty when it did not.
+  // OpenSSL's description of the failure; empty without one.
   [[nodiscard]] const std::string& error() const noexcept { return error_; }
 
  private:
@@ -54,14 +52,14 @@ class TlsTransport final : public Transport {
     void operator()(ssl_st* tls) const noexcept;
   };
 
-  // What a call that returned `result` has come to; `waits_for` is what the next one waits for.
-  [[nodiscard]] Status look(int result, Direction& waits_for);
+  // The status of an OpenSSL call that returned `result`; sets the direction to wait for.
+  [[nodiscard]] Status status_of(int result, Direction& waits_for);
 
   ReadySocket socket_;
   std::unique_ptr<ssl_st, Free> tls_;
-  Direction to_read_ = Direction::read;    // what reading waits for
-  Direction to_write_ = Direction::write;  // what writing waits for
-  bool is_starved_ = false;                // what was read ahead is not enough to go on
+  Direction to_read_ = Direction::read;    // a read waits for it
+  Direction to_write_ = Direction::write;  // a write waits for it
+  bool is_starved_ = false;                // OpenSSL's buffered input is less than a record
   bool usable_ = true;
   std::string error_;
 };

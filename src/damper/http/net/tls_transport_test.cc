@@ -73,9 +73,10 @@ struct Ends {
 Ends connect(Loop& loop, const TlsSettings& server, const TlsSettings& client,
              const std::string& host) {
   SocketPair pair = connect_pair(loop);
-  return {
-      std::make_unique<End>(std::make_unique<TlsTransport>(std::move(pair.server), server)),
-      std::make_unique<End>(std::make_unique<TlsTransport>(std::move(pair.client), client, host))};
+  return {std::make_unique<End>(
+              std::make_unique<TlsTransport>(loop, release(std::move(pair.server)), server)),
+          std::make_unique<End>(
+              std::make_unique<TlsTransport>(loop, release(std::move(pair.client)), client, host))};
 }
 
 class Tls : public testing::Test {
@@ -211,11 +212,11 @@ TEST_F(Tls, AServerThatRequiresACertificateTakesThoseOfItsCaAlone) {
 
 TEST_F(Tls, WhatIsNoTlsFailsTheHandshake) {
   SocketPair pair = connect_pair(loop_);
-  End end(std::make_unique<TlsTransport>(std::move(pair.server), server()));
+  End end(std::make_unique<TlsTransport>(loop_, release(std::move(pair.server)), server()));
   pair.client.send(boost::asio::buffer("GET / HTTP/1.1\r\n\r\n", 18));
   Watchdog watchdog(loop_);
   end.start();
-  while (end.status == Status::again) loop_.context().run_one();
+  while (end.status == Status::again) loop_.poll();
   EXPECT_EQ(end.status, Status::failed);
 }
 

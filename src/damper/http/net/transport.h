@@ -11,8 +11,8 @@
 
 namespace damper::http {
 
-// A Transport moves bytes of one connection, plain TCP or TLS, without ever waiting: recv and send
-// are tried at once, and readiness is waited for only when they could do nothing.
+// A Transport reads and writes the bytes of one connection, plain TCP or TLS, and never blocks:
+// recv and send are tried at once, and a caller waits for readiness only after `again`.
 //
 // Thread safety: none; all on the loop's thread.
 class Transport {
@@ -23,7 +23,7 @@ class Transport {
     std::size_t bytes = 0;  // with ok
   };
 
-  // Told when it may go on. Each comes once for each wait.
+  // Called when a read or write may succeed: once for each wait.
   class Waiter {
    public:
     virtual void on_readable() = 0;
@@ -34,21 +34,20 @@ class Transport {
   };
 
   virtual ~Transport() = default;
-  // TLS: the next step of the handshake; `again`: wait_readable(), then ask again, whatever the
-  // direction that TLS waits for. Plain TCP has none: ok.
+  // The next step of the TLS handshake. After `again`: wait_readable(), also if TLS waits for
+  // writability, then call it again. Plain TCP has no handshake: ok.
   [[nodiscard]] virtual Status try_handshake() = 0;
   [[nodiscard]] virtual Moved recv(std::span<char> into) = 0;
   [[nodiscard]] virtual Moved send(std::string_view bytes) = 0;
   virtual void wait_readable(Waiter& waiter) = 0;
   virtual void wait_writable(Waiter& waiter) = 0;
-  // How long what was sent may go unacknowledged: see ReadySocket.
-  virtual void set_send_patience(Duration patience) noexcept = 0;
-  // We will send no more; what comes is still received.
+  // How long sent data may stay unacknowledged: see ReadySocket.
+  virtual void set_send_timeout(Duration timeout) noexcept = 0;
+  // Half-close: nothing more is sent; input is still received.
   virtual void shut_down_send() noexcept = 0;
-  // Forgets the waits (no call comes after this) and closes the socket. `reset`: so that the peer
-  // sees RST at once.
+  // Cancels the waits (no waiter is called after this) and closes the socket; with `reset` by RST.
   virtual void close(bool reset = false) noexcept = 0;
-  // What ALPN agreed on; unknown for plain TCP.
+  // The protocol that ALPN selected; unknown for plain TCP.
   [[nodiscard]] virtual Protocol protocol() const noexcept = 0;
   [[nodiscard]] virtual bool is_secure() const noexcept = 0;  // TLS
   [[nodiscard]] virtual std::string peer() const = 0;         // "127.0.0.1:8080"

@@ -7,6 +7,7 @@
 #include <memory>
 #include <utility>
 
+#include "damper/http/net/asio_context.h"
 #include "damper/run/async/scoped_executor.h"
 
 namespace damper::http {
@@ -14,7 +15,7 @@ namespace {
 
 using Answer = std::function<boost::asio::awaitable<Response>(const Request&)>;
 
-// What a coroutine under way needs: its request, and the way to cancel it.
+// A coroutine that runs: its request, and the signal that cancels it.
 struct UnderWay {
   ExchangePtr exchange;
   boost::asio::cancellation_signal cancel;
@@ -29,13 +30,13 @@ void spawn(Loop& loop, const Answer& answer, ExchangePtr exchange) {
       alive->cancel.emit(boost::asio::cancellation_type::terminal);
     }
   });
-  boost::asio::co_spawn(scoped(loop.context().get_executor(), here.inherited()),
-                        answer(here.request()),
+  const boost::asio::any_io_executor executor = ScopedExecutor(
+      loop.context().get_executor(), run::SharedInherited(here.inherited()));  // in place
+  boost::asio::co_spawn(executor, answer(here.request()),
                         boost::asio::bind_cancellation_slot(
                             under_way->cancel.slot(),
                             [under_way](const std::exception_ptr& failed, Response response) {
-                              // One that failed says nothing: the exchange that is let go of is a
-                              // 500.
+                              // After an exception the exchange is destroyed: a 500.
                               if (!failed) under_way->exchange->respond(std::move(response));
                             }));
 }

@@ -1,6 +1,5 @@
 #include "damper/http/server/handler_service.h"
 
-#include <boost/asio/post.hpp>
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -49,9 +48,7 @@ class HandlerService::Incoming final : public Exchange, public StreamUser {
   [[nodiscard]] bool is_over() const noexcept override { return answered_ || stream_ == nullptr; }
   void on_cancel(std::function<void()> give_up) override;
   [[nodiscard]] bool is_here() const noexcept override { return shared_->loop.is_here(); }
-  void post(std::function<void()> work) override {
-    boost::asio::post(shared_->loop.context(), std::move(work));
-  }
+  void post(std::function<void()> work) override { shared_->loop.post(std::move(work)); }
 
   void on_head(const Head& head, bool end) override;
   void on_data(std::string_view bytes) override;
@@ -174,7 +171,7 @@ void HandlerService::Incoming::dispatch() {
 
 void HandlerService::Incoming::on_unanswered() {
   if (!shared_->loop.is_here()) {
-    return boost::asio::post(shared_->loop.context(), [this] { on_unanswered(); });
+    return shared_->loop.post([this] { on_unanswered(); });
   }
   give_up_ = {};
   respond(plain(500, "no answer\n"));
@@ -186,7 +183,7 @@ void HandlerService::Incoming::on_handlers_gone() noexcept {
   struct LetGo {
     void operator()(Incoming* incoming) const noexcept { incoming->on_handlers_gone_here(); }
   };
-  boost::asio::post(shared_->loop.context(), [last = std::unique_ptr<Incoming, LetGo>(this)] {});
+  shared_->loop.post([last = std::unique_ptr<Incoming, LetGo>(this)] {});
 }
 
 void HandlerService::Incoming::respond(Response response) {

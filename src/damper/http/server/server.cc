@@ -1,13 +1,13 @@
 #include "damper/http/server/server.h"
 
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <boost/asio/ip/address.hpp>
-#include <boost/asio/ip/v6_only.hpp>
-#include <boost/asio/post.hpp>
+#include <boost/asio/ip/tcp.hpp>
 #include <cerrno>
 #include <cstring>
 #include <span>
@@ -27,15 +27,13 @@ using boost::system::error_code;
 constexpr int kMostAccepts = 64;  // of a turn
 constexpr Duration kPause = std::chrono::milliseconds(100);
 constexpr int kMostLastAccepts = 4096;  // of a socket's queue, before it is closed
-// Who has connected and said nothing when a drain begins may have a request on its way.
+// A new connection may have a request in flight when a drain begins.
 constexpr Duration kGrace = std::chrono::seconds(1);
 constexpr std::size_t kPreface = 24;  // of HTTP/2
 
 std::string out_of_bounds(std::string_view field, std::string_view bounds, std::size_t value) {
   return std::string(field) + " must be " + std::string(bounds) + ", not " + std::to_string(value);
 }
-
-using ReusePort = boost::asio::detail::socket_option::boolean<SOL_SOCKET, SO_REUSEPORT>;
 
 }  // namespace
 
@@ -54,10 +52,12 @@ std::optional<std::string> find_error(const ServerOptions& options) {
   return find_error(options.limits);
 }
 
-// A connection that has said nothing yet, or not enough to know what it speaks.
-class Server::Greeting final : public Place, private Transport::Waiter, private Loop::Timer {
+// A connection before its protocol is known: during the TLS handshake and its first bytes.
+class Server::PendingConnection final : public Hook,
+                                        private Transport::Waiter,
+                                        private Loop::Timer {
  public:
-  Greeting(Server& server, std::unique_ptr<Transport> transport)
+  PendingConnection(Server& server, std::unique_ptr<Transport> transport)
       : Loop::Timer(server.loop_), server_(server), transport_(std::move(transport)) {}
 
   void start() {
@@ -69,25 +69,25 @@ class Server::Greeting final : public Place, private Transport::Waiter, private 
   void end(CloseReason reason) {
     transport_->close(false);
     Server& server = server_;
-    server.remove(*this, reason);
+    server.pending_.erase(server.pending_.iterator_to(*this));
     delete this;
-    server.end_drain();
+    server.on_removed(reason);
   }
 
  private:
   void on_readable() override { go_on(); }
   void on_writable() override {}
   void on_timer(Instant) override {
-    if (!has_shaken_) return end(CloseReason::handshake_failed);
+    if (!handshake_done_) return end(CloseReason::handshake_failed);
     end(size_ == 0 ? CloseReason::idle_timeout : CloseReason::head_timeout);
   }
 
   void go_on() {
-    if (!has_shaken_) {
+    if (!handshake_done_) {
       const Transport::Status status = transport_->try_handshake();
       if (status == Transport::Status::again) return transport_->wait_readable(*this);
       if (status != Transport::Status::ok) return end(CloseReason::handshake_failed);
-      has_shaken_ = true;
+      handshake_done_ = true;
       if (transport_->protocol() != Protocol::unknown) return become(transport_->protocol(), {});
       return transport_->wait_readable(*this);
     }
@@ -96,7 +96,7 @@ class Server::Greeting final : public Place, private Transport::Waiter, private 
     const Transport::Moved moved = transport_->recv(scratch.subspan(size_));
     switch (moved.status) {
       case Transport::Status::ok:
-        return look({scratch.data(), size_ + moved.bytes});
+        return detect({scratch.data(), size_ + moved.bytes});
       case Transport::Status::again:
         return transport_->wait_readable(*this);
       case Transport::Status::end:
@@ -105,7 +105,7 @@ class Server::Greeting final : public Place, private Transport::Waiter, private 
         return end(CloseReason::reset);
     }
   }
-  void look(std::string_view bytes) {
+  void detect(std::string_view bytes) {
     const Protocol protocol = sniff(bytes);
     if (protocol != Protocol::unknown) return become(protocol, bytes);
     DAMPER_CHECK(bytes.size() <= first_.size());
@@ -117,23 +117,22 @@ class Server::Greeting final : public Place, private Transport::Waiter, private 
   void become(Protocol protocol, std::string_view bytes) {
     Server& server = server_;
     std::unique_ptr<Transport> transport = std::move(transport_);
-    before->after = after;
-    after->before = before;
+    server.pending_.erase(server.pending_.iterator_to(*this));
     delete this;
     server.serve(std::move(transport), protocol, bytes);
   }
 
   Server& server_;
   std::unique_ptr<Transport> transport_;
-  std::array<char, kPreface> first_{};  // the first `size_` bytes that came
+  std::array<char, kPreface> first_{};  // the first `size_` bytes received
   std::size_t size_ = 0;
-  bool has_shaken_ = false;
+  bool handshake_done_ = false;
 };
 
-// A connection that is known.
-class Server::Served final : public Place, private SocketConnection::Owner {
+// A connection whose protocol is known.
+class Server::ServerConnection final : public Hook, private SocketConnection::Owner {
  public:
-  Served(Server& server, std::unique_ptr<Transport> transport)
+  ServerConnection(Server& server, std::unique_ptr<Transport> transport)
       : server_(server),
         connection_(server.loop_, std::move(transport), *this, SocketConnection::Side::server) {}
 
@@ -142,21 +141,21 @@ class Server::Served final : public Place, private SocketConnection::Owner {
  private:
   void on_closed(SocketConnection&, CloseReason reason) override {
     Server& server = server_;
-    server.remove(*this, reason);
+    server.served_.erase(server.served_.iterator_to(*this));
     delete this;
-    server.end_drain();
+    server.on_removed(reason);
   }
 
   Server& server_;
   SocketConnection connection_;
 };
 
-class Server::Patience final : public Loop::Timer {
+class Server::WaitTimer final : public Loop::Timer {
  public:
-  explicit Patience(Server& server) : Loop::Timer(server.loop_), server_(server) {}
+  explicit WaitTimer(Server& server) : Loop::Timer(server.loop_), server_(server) {}
 
  private:
-  void on_timer(Instant) override { server_.on_patience_over(); }
+  void on_timer(Instant) override { server_.on_wait_over(); }
   Server& server_;
 };
 
@@ -168,59 +167,68 @@ Server::Server(Loop& loop, ServerOptions options, RequestSink& sink, ServerMetri
       shares_places_(options_.places != nullptr),
       places_(shares_places_ ? options_.places
                              : std::make_shared<admit::Places>(options_.max_connections)),
-      acceptor_(loop.context()),
-      patience_(std::make_unique<Patience>(*this)),
-      alive_(std::make_shared<const bool>(true)) {
+      wait_(std::make_unique<WaitTimer>(*this)) {
   DAMPER_CHECK(!find_error(options_));
 }
 
 Server::~Server() {
   drained_ = {};
-  // Each takes itself out of its list, which the analyzer does not see.
-  // NOLINTBEGIN(clang-analyzer-cplusplus.NewDelete)
-  while (greetings_.after != &greetings_) {
-    static_cast<Greeting*>(greetings_.after)->end(CloseReason::cancelled);
+  close_listener();
+  while (!pending_.empty()) {
+    static_cast<PendingConnection&>(pending_.front()).end(CloseReason::cancelled);
   }
-  while (served_.after != &served_) {
-    auto* const served = static_cast<Served*>(served_.after);
-    remove(*served, CloseReason::cancelled);
+  while (!served_.empty()) {
+    auto* const served = static_cast<ServerConnection*>(&served_.front());
+    served_.pop_front();
     delete served;
+    on_removed(CloseReason::cancelled);
   }
-  // NOLINTEND(clang-analyzer-cplusplus.NewDelete)
 }
 
 std::optional<std::string> Server::listen() {
   if (std::optional<std::string> error = open()) return error;
-  wait();
+  if (!loop_.try_add(fd_, *this)) return open_failed();
+  loop_.hold();
   return std::nullopt;
 }
 
 std::optional<std::string> Server::open() {
-  error_code failed;
   if (options_.adopt_fd >= 0) {
-    sockaddr_storage address{};
-    socklen_t size = sizeof(address);
-    if (::getsockname(options_.adopt_fd, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
-      const std::string why = std::strerror(errno);
-      ::close(options_.adopt_fd);
-      return "adopt_fd is no socket: " + why;
-    }
-    acceptor_.assign(address.ss_family == AF_INET6 ? tcp::v6() : tcp::v4(), options_.adopt_fd,
-                     failed);
-    if (failed) ::close(options_.adopt_fd);
+    fd_ = options_.adopt_fd;
   } else {
     const tcp::endpoint where(boost::asio::ip::make_address(options_.address), options_.port);
-    acceptor_.open(where.protocol(), failed);
-    if (!failed) acceptor_.set_option(Acceptor::reuse_address(true), failed);
-    if (!failed && options_.reuse_port) acceptor_.set_option(ReusePort(true), failed);
-    if (!failed) acceptor_.bind(where, failed);
-    if (!failed) acceptor_.listen(options_.backlog, failed);
+    fd_ = ::socket(where.protocol().family(), SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const int yes = 1;
+    const bool is_listening =
+        fd_ >= 0 && ::setsockopt(fd_, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) == 0 &&
+        (!options_.reuse_port ||
+         ::setsockopt(fd_, SOL_SOCKET, SO_REUSEPORT, &yes, sizeof(yes)) == 0) &&
+        ::bind(fd_, where.data(), static_cast<socklen_t>(where.size())) == 0 &&
+        ::listen(fd_, options_.backlog) == 0;
+    if (!is_listening) return open_failed();
   }
-  if (!failed) acceptor_.non_blocking(true, failed);
-  if (!failed) port_ = acceptor_.local_endpoint(failed).port();
-  if (!failed) return std::nullopt;
-  return "cannot listen on " + options_.address + ":" + std::to_string(options_.port) + ": " +
-         failed.message();
+  tcp::endpoint bound;
+  auto size = static_cast<socklen_t>(bound.capacity());
+  if (::getsockname(fd_, bound.data(), &size) != 0 || ::fcntl(fd_, F_SETFL, O_NONBLOCK) != 0) {
+    return open_failed();
+  }
+  port_ = bound.port();
+  return std::nullopt;
+}
+
+// The sentence for errno; closes the socket.
+std::optional<std::string> Server::open_failed() {
+  const std::string why = std::strerror(errno);
+  if (fd_ >= 0) (void)::close(std::exchange(fd_, -1));
+  if (options_.adopt_fd >= 0) return "adopt_fd is not a listening socket: " + why;
+  return "cannot listen on " + options_.address + ":" + std::to_string(options_.port) + ": " + why;
+}
+
+void Server::close_listener() noexcept {
+  if (fd_ < 0) return;
+  loop_.remove(fd_, *this);
+  loop_.release();
+  (void)::close(std::exchange(fd_, -1));
 }
 
 void Server::use(const ServerOptions& options) {
@@ -230,62 +238,48 @@ void Server::use(const ServerOptions& options) {
   options_.tls = options.tls;
 }
 
-void Server::wait() {
-  acceptor_.async_wait(Acceptor::wait_read,
-                       [this, alive = std::weak_ptr(alive_)](const error_code& failed) {
-                         if (!alive.expired() && !failed && !draining_) accept_some();
-                       });
+void Server::on_events(std::uint32_t /*events*/) {
+  if (!draining_) accept_some();
 }
 
 void Server::accept_some() {
   for (int i = 0; i < kMostAccepts; ++i) {
-    const int fd =
-        ::accept4(acceptor_.native_handle(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    const int fd = ::accept4(fd_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd >= 0) {
-      greet(fd);
+      accept(fd);
       continue;
     }
     if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-      return patience_->arm(damper::add(loop_.now(), kPause));
+      return wait_->arm(damper::add(loop_.now(), kPause));
     }
-    if (errno == EAGAIN || errno == EWOULDBLOCK) break;
-    // The others are the connection's: it is gone already.
+    if (errno == EAGAIN || errno == EWOULDBLOCK) return;
+    // Other errors concern a connection that the peer has closed already.
   }
-  wait();
+  wait_->arm(loop_.now());  // Edge-triggered: no event follows for the rest of the queue.
 }
 
-void Server::greet(int fd) {
+void Server::accept(int fd) {
   if (metrics_ != nullptr) metrics_->on_accepted();
   if (places_->try_take() == 0) {
     ::close(fd);
     if (metrics_ != nullptr) metrics_->on_closed(CloseReason::too_many);
     return;
   }
-  Socket socket(loop_.context());
-  error_code failed;
-  socket.assign(acceptor_.local_endpoint(failed).protocol(), fd, failed);
-  if (failed) {
-    ::close(fd);
-    places_->give_back();
-    if (metrics_ != nullptr) metrics_->on_closed(CloseReason::reset);
-    return;
-  }
   std::unique_ptr<Transport> transport;
   if (options_.tls) {
-    transport = std::make_unique<TlsTransport>(std::move(socket), *options_.tls);
+    transport = std::make_unique<TlsTransport>(loop_, fd, *options_.tls);
   } else {
-    transport = std::make_unique<TcpTransport>(std::move(socket));
+    transport = std::make_unique<TcpTransport>(loop_, fd);
   }
-  auto* const greeting = new Greeting(*this, std::move(transport));
-  add(greetings_, *greeting);
-  ++connections_;
-  greeting->start();
+  auto* const pending = new PendingConnection(*this, std::move(transport));
+  pending_.push_back(*pending);
+  pending->start();
 }
 
 void Server::serve(std::unique_ptr<Transport> transport, Protocol protocol,
                    std::string_view first) {
-  auto* const served = new Served(*this, std::move(transport));
-  add(served_, *served);
+  auto* const served = new ServerConnection(*this, std::move(transport));
+  served_.push_back(*served);
   SocketConnection& connection = served->connection();
   const Instant now = loop_.now();
   auto codec = protocol == Protocol::h2 ? make_h2_server(options_.limits, connection, sink_, now)
@@ -299,68 +293,55 @@ void Server::serve(std::unique_ptr<Transport> transport, Protocol protocol,
   connection.codec().receive(first.substr(1), now);
 }
 
-void Server::add(Place& list, Place& place) noexcept {
-  place.before = list.before;
-  place.after = &list;
-  list.before->after = &place;
-  list.before = &place;
-}
-
-void Server::remove(Place& place, CloseReason reason) noexcept {
-  place.before->after = place.after;
-  place.after->before = place.before;
-  --connections_;
+void Server::on_removed(CloseReason reason) noexcept {
   places_->give_back();
   if (metrics_ != nullptr) metrics_->on_closed(reason);
+  end_drain();
 }
 
 void Server::drain(Duration within, std::function<void()> done) {
   if (draining_) return;
   draining_ = true;
   drained_ = std::move(done);
-  // Whose connection the kernel has accepted already is not sent away.
-  for (int i = 0; acceptor_.is_open() && i < kMostLastAccepts; ++i) {
-    const int fd =
-        ::accept4(acceptor_.native_handle(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+  // Drain the accept queue first: the kernel has already completed these handshakes.
+  for (int i = 0; fd_ >= 0 && i < kMostLastAccepts; ++i) {
+    const int fd = ::accept4(fd_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd < 0) break;
-    greet(fd);
+    accept(fd);
   }
-  error_code ignored;
-  acceptor_.close(ignored);
+  close_listener();
   drained_by_ = damper::add(loop_.now(), within);
-  patience_->arm(std::min(drained_by_, damper::add(loop_.now(), kGrace)));
-  for (Place* place = served_.after; place != &served_; place = place->after) {
-    static_cast<Served*>(place)->connection().drain();
-  }
+  wait_->arm(std::min(drained_by_, damper::add(loop_.now(), kGrace)));
+  for_each_served([](SocketConnection& connection) { connection.drain(); });
   end_drain();
 }
 
-// The grace is over.
-void Server::drain_all() {
-  while (greetings_.after != &greetings_) {  // As in the destructor.
-    // NOLINTNEXTLINE(clang-analyzer-cplusplus.NewDelete)
-    static_cast<Greeting*>(greetings_.after)->end(CloseReason::draining);
-  }
-  for (Place* place = served_.after; place != &served_; place = place->after) {
-    static_cast<Served*>(place)->connection().drain();
-  }
+template <class Function>
+void Server::for_each_served(Function function) {
+  for (Hook& hook : served_) function(static_cast<ServerConnection&>(hook).connection());
 }
 
-void Server::on_patience_over() {
+// kGrace is over.
+void Server::drain_all() {
+  while (!pending_.empty()) {
+    static_cast<PendingConnection&>(pending_.front()).end(CloseReason::draining);
+  }
+  for_each_served([](SocketConnection& connection) { connection.drain(); });
+}
+
+void Server::on_wait_over() {
   if (!draining_) return accept_some();
   drain_all();
-  if (connections_ == 0) return;
-  if (loop_.now() < drained_by_) return patience_->arm(drained_by_);
-  for (Place* place = served_.after; place != &served_; place = place->after) {
-    static_cast<Served*>(place)->connection().abort(CloseReason::draining);
-  }
+  if (connections() == 0) return;
+  if (loop_.now() < drained_by_) return wait_->arm(drained_by_);
+  for_each_served([](SocketConnection& connection) { connection.abort(CloseReason::draining); });
 }
 
 void Server::end_drain() {
-  if (!draining_ || connections_ > 0) return;
-  patience_->cancel();
-  // Not from here: the one who waits may destroy the server.
-  if (drained_) boost::asio::post(loop_.context(), std::exchange(drained_, {}));
+  if (!draining_ || connections() > 0) return;
+  wait_->cancel();
+  // Posted: `done` may destroy the server.
+  if (drained_) loop_.post(std::exchange(drained_, {}));
 }
 
 }  // namespace damper::http

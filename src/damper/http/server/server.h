@@ -1,9 +1,7 @@
 #ifndef DAMPER_HTTP_SERVER_SERVER_H_
 #define DAMPER_HTTP_SERVER_SERVER_H_
 
-#include <boost/asio/basic_socket_acceptor.hpp>
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
+#include <boost/intrusive/list.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -16,7 +14,6 @@
 #include "damper/base/instant.h"
 #include "damper/http/codec/connection.h"
 #include "damper/http/net/loop.h"
-#include "damper/http/net/ready_socket.h"
 #include "damper/http/net/tls_settings.h"
 #include "damper/http/net/transport.h"
 #include "damper/http/server/server_metrics.h"
@@ -56,13 +53,13 @@ struct ServerOptions {
 // Lifetime: the loop, the sink and the metrics outlive it. When it goes, connections are closed and
 // streams hear `cancelled`.
 // Thread safety: none; all on the loop's thread.
-class Server {
+class Server final : private Loop::Registration {
  public:
   // REQUIRES: !find_error(options).
   Server(Loop& loop, ServerOptions options, RequestSink& sink, ServerMetrics* metrics = nullptr);
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
-  ~Server();
+  ~Server() override;
 
   // Starts to accept. One sentence says why not.
   [[nodiscard]] std::optional<std::string> listen();
@@ -72,7 +69,9 @@ class Server {
   // socket stays as it is, and so do `places`, which their owner reloads. REQUIRES:
   // !find_error(options).
   void use(const ServerOptions& options);
-  [[nodiscard]] std::size_t connections() const noexcept { return connections_; }
+  [[nodiscard]] std::size_t connections() const noexcept {
+    return pending_.size() + served_.size();
+  }
 
   // Accepts what waits in the socket's queue, then no more, and ends the connections: idle ones
   // now, the others when their requests under way are answered, those that have said nothing yet
@@ -81,27 +80,26 @@ class Server {
   void drain(Duration within, std::function<void()> done = {});
 
  private:
-  class Greeting;
-  class Served;
-  class Patience;
-  // A place in the list of what is open.
-  struct Place {
-    Place* before = this;
-    Place* after = this;
-  };
-  using Acceptor = boost::asio::basic_socket_acceptor<boost::asio::ip::tcp,
-                                                      boost::asio::io_context::executor_type>;
+  class PendingConnection;
+  class ServerConnection;
+  class WaitTimer;
+  // Hook of a connection in the list of its kind.
+  struct Hook : boost::intrusive::list_base_hook<> {};
+  using Connections = boost::intrusive::list<Hook>;
 
   [[nodiscard]] std::optional<std::string> open();
-  void wait();
+  [[nodiscard]] std::optional<std::string> open_failed();
+  void on_events(std::uint32_t events) override;
   void accept_some();
-  void greet(int fd);
+  void accept(int fd);
   void serve(std::unique_ptr<Transport> transport, Protocol protocol, std::string_view first);
-  void add(Place& list, Place& place) noexcept;
-  void remove(Place& place, CloseReason reason) noexcept;
-  void on_patience_over();
+  void on_removed(CloseReason reason) noexcept;
+  void on_wait_over();
   void end_drain();
   void drain_all();
+  template <class Function>
+  void for_each_served(Function function);
+  void close_listener() noexcept;
 
   Loop& loop_;
   ServerOptions options_;
@@ -109,16 +107,14 @@ class Server {
   ServerMetrics* const metrics_;
   const bool shares_places_;
   const std::shared_ptr<admit::Places> places_;  // of connections
-  Acceptor acceptor_;
+  int fd_ = -1;                                  // the listening socket
   std::uint16_t port_ = 0;
-  Place greetings_;
-  Place served_;
-  std::size_t connections_ = 0;
+  Connections pending_;
+  Connections served_;
   bool draining_ = false;
   Instant drained_by_ = kNever;
   std::function<void()> drained_;
-  std::unique_ptr<Patience> patience_;  // until descriptors may be there, or a drain's end
-  std::shared_ptr<const bool> alive_;   // for waits under way
+  std::unique_ptr<WaitTimer> wait_;  // until the next accept, or the next step of a drain
 };
 
 }  // namespace damper::http

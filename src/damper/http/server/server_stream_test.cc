@@ -154,11 +154,11 @@ class Caller final : public StreamUser {
 class TestClient final : public SocketConnection::Owner, private Transport::Waiter {
  public:
   TestClient(std::uint16_t port, Protocol protocol) : protocol_(protocol) {
-    transport_ = std::make_unique<TcpTransport>(connect(port));
+    transport_ = std::make_unique<TcpTransport>(loop_, release(connect(port)));
     start();
   }
   TestClient(std::uint16_t port, const TlsSettings& tls) {
-    transport_ = std::make_unique<TlsTransport>(connect(port), tls, "x.test");
+    transport_ = std::make_unique<TlsTransport>(loop_, release(connect(port)), tls, "x.test");
     on_readable();
     loop_.run();
   }

@@ -8,8 +8,6 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include <boost/asio/executor_work_guard.hpp>
-#include <boost/asio/post.hpp>
 #include <functional>
 #include <future>
 #include <memory>
@@ -63,7 +61,7 @@ class TestServer {
   // On the loop's thread, and waits for it.
   void run(const std::function<void()>& work) {
     std::promise<void> done;
-    boost::asio::post(loop.context(), [&] {
+    loop.post([&] {
       work();
       done.set_value();
     });
@@ -85,8 +83,7 @@ class TestServer {
  private:
   std::unique_ptr<RequestSink, std::function<void(RequestSink*)>> sink_;
   // A server that was drained leaves the loop nothing to wait for; tests still post to it.
-  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_{
-      loop.context().get_executor()};
+  Loop::Work work_{loop};
   std::thread thread_;
 };
 

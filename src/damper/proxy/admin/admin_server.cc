@@ -1,8 +1,6 @@
 #include "damper/proxy/admin/admin_server.h"
 
 #include <array>
-#include <boost/asio/executor_work_guard.hpp>
-#include <boost/asio/post.hpp>
 #include <optional>
 #include <system_error>
 #include <thread>
@@ -69,14 +67,14 @@ class AdminServer::Inside final : public http::RequestSink {
             {.max_request_body = kMostBody, .max_gathered_bytes = 16 * kMostBody}, &metrics_),
         streams_(loop_, feed, administered.registry(),
                  {.heartbeat = options.heartbeat, .most = options.most_subscribers}),
-        work_(loop_.context().get_executor()),
+        work_(loop_),
         server_(std::in_place, loop_, server_options(options), *this, &metrics_) {}
   Inside(const Inside&) = delete;
   Inside& operator=(const Inside&) = delete;
   ~Inside() {
     for (auto& clerk : clerks_) clerk.reset();  // After this nothing is asked of the proxy.
     if (thread_.joinable()) {
-      boost::asio::post(loop_.context(), [this] {
+      loop_.post([this] {
         server_.reset();
         loop_.stop();
       });
@@ -166,7 +164,7 @@ class AdminServer::Inside final : public http::RequestSink {
   http::Loop loop_;
   http::HandlerService service_;
   EventStreams streams_;
-  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
+  http::Loop::Work work_;
   std::optional<http::Server> server_;  // goes on the loop's thread
   std::uint16_t port_ = 0;
   std::array<std::optional<Clerk>, kDesks> clerks_;  // by Desk; the loop has none

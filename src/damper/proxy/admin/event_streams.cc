@@ -1,7 +1,6 @@
 #include "damper/proxy/admin/event_streams.h"
 
 #include <array>
-#include <boost/asio/post.hpp>
 #include <charconv>
 #include <string>
 #include <utility>
@@ -144,7 +143,7 @@ void EventStreams::on_refused() noexcept { full_.add(); }
 void EventStreams::on_feed() noexcept {
   if (posted_.exchange(true)) return;
   try {
-    boost::asio::post(loop().context(), [self = std::weak_ptr(self_)] {
+    loop().post([self = std::weak_ptr(self_)] {
       if (const auto alive = self.lock()) (*alive)->pump();
     });
   } catch (...) {

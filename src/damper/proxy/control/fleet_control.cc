@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <boost/asio/executor_work_guard.hpp>
-#include <boost/asio/post.hpp>
 #include <thread>
 #include <utility>
 
@@ -54,14 +52,14 @@ class FleetControl::Inside final : private OwnLoop,
         address_(address),
         folder_(std::move(folder)),
         client_(std::in_place, own_loop, client_options(address)),
-        work_(own_loop.context().get_executor()) {
+        work_(own_loop) {
     watch_.emplace(watch_options(address), Fleet{});
   }
   Inside(const Inside&) = delete;
   Inside& operator=(const Inside&) = delete;
   ~Inside() override {
     if (thread_.joinable()) {
-      boost::asio::post(loop_.context(), [this] { loop_.stop(); });
+      loop_.post([this] { loop_.stop(); });
       thread_.join();
     }
     collection_ = {};
@@ -191,7 +189,7 @@ class FleetControl::Inside final : private OwnLoop,
   // since.
   template <class Input>
   void defer(Input input) {
-    boost::asio::post(loop_.context(), [this, input = std::move(input), of = asked_] {
+    loop_.post([this, input = std::move(input), of = asked_] {
       if (of == asked_) do_step(input());
     });
   }
@@ -267,7 +265,7 @@ class FleetControl::Inside final : private OwnLoop,
   const ControlAddress address_;
   const std::string folder_;
   std::optional<http::Client> client_;
-  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
+  http::Loop::Work work_;
   std::optional<FleetWatch> watch_;
   std::optional<FleetStep::Request> request_;
   http::Stream* stream_ = nullptr;

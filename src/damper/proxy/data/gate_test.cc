@@ -97,8 +97,7 @@ TEST_F(AGate, AReloadLetsInWhoHasRoomNow) {
   wider.limit.initial = wider.limit.min = wider.limit.max = 2;
   shared->reload(wider);
   gate.reload(wider);
-  loop.context().poll();
-  turn();
+  loop.poll();
   EXPECT_EQ(second.heard, "in");
   EXPECT_EQ(gate.admission().in_flight(), 2);
   gate.leave(first, false, loop.now());

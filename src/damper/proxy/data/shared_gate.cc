@@ -1,7 +1,6 @@
 #include "damper/proxy/data/shared_gate.h"
 
 #include <bit>
-#include <boost/asio/post.hpp>
 
 #include "damper/base/check.h"
 
@@ -100,8 +99,7 @@ std::size_t SharedGate::find_next() const noexcept {
 
 void SharedGate::hand_over(std::size_t to, std::size_t from) {
   if (to == from) return slots_[to].side->on_place();
-  boost::asio::post(slots_[to].loop->context(),
-                    [self = shared_from_this(), to] { self->arrive(to); });
+  slots_[to].loop->post([self = shared_from_this(), to] { self->arrive(to); });
 }
 
 // On the loop of that number. Its gate may be gone.

@@ -4,8 +4,6 @@
 
 #include <array>
 #include <atomic>
-#include <boost/asio/executor_work_guard.hpp>
-#include <boost/asio/post.hpp>
 #include <memory>
 #include <string>
 #include <thread>
@@ -59,12 +57,7 @@ class ASharedGate : public ::testing::Test {
     sides[side].gate->leave(guest, false, sides[side].loop.now());
   }
   // What there is to do now on that loop.
-  void turn(std::size_t side) {
-    sides[side].loop.context().restart();
-    sides[side].loop.context().poll();  // What was posted; then the end of the turn.
-    sides[side].loop.stop();
-    sides[side].loop.run();
-  }
+  void turn(std::size_t side) { sides[side].loop.poll(); }
   void TearDown() override {
     for (Side& side : sides) side.gate.reset();
     EXPECT_FALSE(shared->someone_waits());
@@ -272,7 +265,7 @@ TEST(SharedGate, OnSeveralThreadsEverybodyGetsInAndNeverTooMany) {
     std::atomic<int> running = 0;
     const auto serve = [&](std::size_t number) {
       http::Loop& loop = loops[number];
-      const auto work = boost::asio::make_work_guard(loop.context());
+      const http::Loop::Work work(loop);
       auto watchdog = std::make_unique<http::Watchdog>(loop);
       auto gate = std::make_unique<Gate>(loop, patient(limit), shared, number);
       std::vector<std::unique_ptr<Regular>> guests;
@@ -327,8 +320,7 @@ TEST(SharedGate, NoPlaceIsLostOnALoopThatChangesItsMind) {
     shared->ask(0, critical);
     if (shared->try_withdraw(0)) continue;
     while (side.places == 0 && run::now() < end) {
-      loop.context().restart();
-      loop.context().poll();
+      loop.poll();
     }
     EXPECT_EQ(side.places, 1);
     if (side.places-- == 0) break;

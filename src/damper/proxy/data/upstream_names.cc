@@ -1,8 +1,6 @@
 #include "damper/proxy/data/upstream_names.h"
 
 #include <algorithm>
-#include <boost/asio/executor_work_guard.hpp>
-#include <boost/asio/post.hpp>
 #include <utility>
 
 #include "damper/http/net/loop.h"
@@ -12,7 +10,7 @@ namespace damper::proxy {
 class UpstreamNames::Lookups {
  public:
   Lookups(UpstreamNames& names, http::Resolver* resolver)
-      : names_(names), resolver_(resolver), work_(loop.context().get_executor()) {
+      : names_(names), resolver_(resolver), work_(loop) {
     if (resolver_ == nullptr) {
       own_ = http::make_system_resolver(loop);
       resolver_ = own_.get();
@@ -59,7 +57,7 @@ class UpstreamNames::Lookups {
   http::Resolver* resolver_;
   std::map<std::string, std::shared_ptr<Watched>> watched_;
   std::unique_ptr<http::Resolver> own_;
-  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
+  http::Loop::Work work_;
 };
 
 UpstreamNames::UpstreamNames(http::Resolver* resolver, std::function<void()> changed)
@@ -85,7 +83,7 @@ void UpstreamNames::watch(const Names& names, Duration patience) {
   auto kept = std::make_shared<Addresses>(*current_);
   std::erase_if(*kept, [&](const auto& entry) { return !names.contains(entry.first); });
   current_ = std::move(kept);
-  boost::asio::post(lookups_->loop.context(), [this, names] { lookups_->watch(names); });
+  lookups_->loop.post([this, names] { lookups_->watch(names); });
   answered_.wait_for(lock, patience, [&] {
     return std::all_of(first_.begin(), first_.end(),
                        [](const auto& entry) { return entry.second; });

@@ -3,8 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <boost/asio/executor_work_guard.hpp>
-#include <boost/asio/post.hpp>
 #include <future>
 #include <mutex>
 #include <utility>
@@ -30,11 +28,7 @@ constexpr Duration kPublish = std::chrono::seconds(1);
 class Worker::OnLoop final {
  public:
   OnLoop(std::size_t number, const UpstreamNames& names, observe::Registry& registry)
-      : look_(*this),
-        number_(number),
-        names_(names),
-        metrics_(registry),
-        work_(loop.context().get_executor()) {}
+      : look_(*this), number_(number), names_(names), metrics_(registry), work_(loop) {}
   // Its destructor runs when the loop does no more, and after clear().
   ~OnLoop() { DAMPER_CHECK(listeners_.empty() && sink_ == nullptr); }
 
@@ -111,7 +105,7 @@ class Worker::OnLoop final {
   std::vector<std::function<void()>> drained_;  // who waits for that
   mutable std::mutex mutex_;                    // for published_
   std::shared_ptr<const ProxyState> published_;
-  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
+  http::Loop::Work work_;
 };
 
 std::optional<std::string> Worker::OnLoop::use(const ProxyGeneration& generation) {
@@ -313,16 +307,14 @@ Worker::~Worker() {
 
 void Worker::run(const std::function<void()>& work) {
   std::promise<void> done;
-  boost::asio::post(on_loop_->loop.context(), [&] {
+  on_loop_->loop.post([&] {
     work();
     done.set_value();
   });
   done.get_future().wait();
 }
 
-void Worker::post(std::function<void()> work) {
-  boost::asio::post(on_loop_->loop.context(), std::move(work));
-}
+void Worker::post(std::function<void()> work) { on_loop_->loop.post(std::move(work)); }
 
 std::shared_ptr<const ProxyState> Worker::published() const {
   const std::lock_guard lock(on_loop_->mutex_);
