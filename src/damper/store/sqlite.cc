@@ -16,10 +16,10 @@ void Statement::Finalize::operator()(sqlite3_stmt* statement) const noexcept {
   (void)sqlite3_finalize(statement);
 }
 
-Statement::Statement(sqlite3* database, std::string_view sql) {
+Statement::Statement(const Database& database, std::string_view sql) {
   sqlite3_stmt* statement = nullptr;
-  check(database, sqlite3_prepare_v3(database, sql.data(), static_cast<int>(sql.size()),
-                                     SQLITE_PREPARE_PERSISTENT, &statement, nullptr));
+  check(database.get(), sqlite3_prepare_v3(database.get(), sql.data(), static_cast<int>(sql.size()),
+                                           SQLITE_PREPARE_PERSISTENT, &statement, nullptr));
   statement_.reset(statement);
 }
 
@@ -34,7 +34,7 @@ Statement::Run& Statement::Run::bind(std::int64_t value) {
 }
 
 Statement::Run& Statement::Run::bind(std::string_view bytes) {
-  // An empty view may have no address, and that would be NULL.
+  // A null pointer would bind NULL.
   const char* data = bytes.empty() ? "" : bytes.data();
   check(sqlite3_db_handle(statement_),
         sqlite3_bind_blob64(statement_, ++bound_, data, bytes.size(), SQLITE_STATIC));
@@ -62,46 +62,46 @@ std::string_view Statement::Run::bytes(int column) const {
   return data == nullptr ? std::string_view() : std::string_view(data, size);
 }
 
-void SqliteFile::Close::operator()(sqlite3* database) const noexcept {
+void Database::Close::operator()(sqlite3* database) const noexcept {
   (void)sqlite3_close_v2(database);
 }
 
-SqliteFile::SqliteFile(const std::string& path, int patience_ms) {
+Database::Database(const std::string& path, std::chrono::milliseconds lock_timeout) {
   sqlite3* database = nullptr;
   const int code =
       sqlite3_open_v2(path.c_str(), &database,
                       SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nullptr);
-  database_.reset(database);  // There is one also when it could not be opened.
+  database_.reset(database);  // Also after a failure: it has the error message.
   check(database, code);
   (void)sqlite3_extended_result_codes(database, 0);
-  (void)sqlite3_busy_timeout(database, patience_ms);
+  (void)sqlite3_busy_timeout(database, static_cast<int>(lock_timeout.count()));
 }
 
-void SqliteFile::run(const std::string& sql) {
+void Database::execute(const std::string& sql) {
   check(get(), sqlite3_exec(get(), sql.c_str(), nullptr, nullptr, nullptr));
 }
 
-std::int64_t SqliteFile::number(const std::string& sql) {
-  const Statement statement(get(), sql);
+std::int64_t Database::query_number(const std::string& sql) {
+  const Statement statement(*this, sql);
   Statement::Run run(statement);
   return run.step() ? run.number(0) : 0;
 }
 
-std::string SqliteFile::text(const std::string& sql) {
-  const Statement statement(get(), sql);
+std::string Database::query_text(const std::string& sql) {
+  const Statement statement(*this, sql);
   Statement::Run run(statement);
   return run.step() ? std::string(run.bytes(0)) : std::string();
 }
 
-std::int64_t SqliteFile::changes() const noexcept { return sqlite3_changes64(get()); }
+std::int64_t Database::changes() const noexcept { return sqlite3_changes64(get()); }
 
 Transaction::~Transaction() {
-  if (!over_) (void)sqlite3_exec(file_.get(), "ROLLBACK", nullptr, nullptr, nullptr);
+  if (!committed_) (void)sqlite3_exec(database_.get(), "ROLLBACK", nullptr, nullptr, nullptr);
 }
 
 void Transaction::commit() {
-  file_.run("COMMIT");
-  over_ = true;
+  database_.execute("COMMIT");
+  committed_ = true;
 }
 
 }  // namespace damper::store

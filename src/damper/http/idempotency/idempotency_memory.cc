@@ -16,16 +16,11 @@ std::size_t size_of(const Response& answer) {
 }  // namespace
 
 std::optional<std::string> find_error(const MemoryStoreOptions& options) {
-  if (options.most_entries < 1 || options.most_entries > 10'000'000) {
-    return "most_entries must be from 1 to 10,000,000";
-  }
-  if (options.most_bytes < 4096 || options.most_bytes > std::size_t{64} << 30) {
-    return "most_bytes must be from 4 KiB to 64 GiB";
-  }
-  if (options.retention < std::chrono::milliseconds(1) || options.retention > kLongest) {
-    return "retention must be from 1 ms to 30 days";
-  }
-  return std::nullopt;
+  return BoundsCheck()
+      .field("most_entries", options.most_entries, options.kMostEntries)
+      .field("most_bytes", options.most_bytes, options.kMostBytes)
+      .field("retention", options.retention, options.kRetention)
+      .error();
 }
 
 MemoryStore::MemoryStore(const MemoryStoreOptions& options)

@@ -9,14 +9,19 @@
 #include <optional>
 #include <string>
 
+#include "damper/base/bounds.h"
 #include "damper/http/idempotency/idempotency_store.h"
 
 namespace damper::http {
 
 struct MemoryStoreOptions {
-  std::size_t most_entries = 100'000;              // 1 to 10,000,000
-  std::size_t most_bytes = std::size_t{64} << 20;  // 4 KiB to 64 GiB
-  Duration retention = std::chrono::hours(24);     // 1 ms to 30 days, from the answer
+  static constexpr Range<std::size_t> kMostEntries{1, 10'000'000};
+  static constexpr Range<std::size_t> kMostBytes{4096, std::size_t{64} << 30};
+  static constexpr Range<Duration> kRetention{std::chrono::milliseconds(1), kLongest};
+
+  std::size_t most_entries = 100'000;
+  std::size_t most_bytes = std::size_t{64} << 20;
+  Duration retention = std::chrono::hours(24);  // from the answer on
 };
 
 [[nodiscard]] std::optional<std::string> find_error(const MemoryStoreOptions& options);

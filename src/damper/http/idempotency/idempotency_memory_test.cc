@@ -17,9 +17,9 @@ using std::chrono::seconds;
 
 TEST(MemoryStore, AFieldOutOfBoundsIsNamed) {
   EXPECT_EQ(find_error(MemoryStoreOptions{}), std::nullopt);
-  EXPECT_EQ(find_error({.most_entries = 0}), "most_entries must be from 1 to 10,000,000");
-  EXPECT_EQ(find_error({.most_bytes = 1}), "most_bytes must be from 4 KiB to 64 GiB");
-  EXPECT_EQ(find_error({.retention = Duration{0}}), "retention must be from 1 ms to 30 days");
+  EXPECT_EQ(find_error({.most_entries = 0}), "most_entries is 0; it must be from 1 to 10000000");
+  EXPECT_EQ(find_error({.most_bytes = 1}), "most_bytes is 1; it must be from 4096 to 68719476736");
+  EXPECT_EQ(find_error({.retention = Duration{0}}), "retention is 0s; it must be from 1ms to 720h");
 }
 
 TEST(MemoryStore, DoesAsAModelDoes) {  // Invariants (1) and (2)

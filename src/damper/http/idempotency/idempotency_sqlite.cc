@@ -69,53 +69,54 @@ std::uint64_t random_token() {
 class SqliteStore::Database {
  public:
   explicit Database(const SqliteStoreOptions& options)
-      : file(options.path, static_cast<int>(ms(options.patience))),
+      : file(options.path, std::chrono::milliseconds(ms(options.lock_timeout))),
         prepared(prepare(file, options)) {}
 
-  store::SqliteFile file;
+  store::Database file;
   bool prepared;  // before the statements, which need the table
-  store::Statement find{file.get(),
+  store::Statement find{file,
                         "SELECT request, token, until, status, fields, body FROM entries"
                         " WHERE key = ?1"};
-  store::Statement insert{file.get(),
+  store::Statement insert{file,
                           "INSERT OR REPLACE INTO entries (key, request, token, until)"
                           " VALUES (?1, ?2, ?3, ?4)"};
-  store::Statement complete{file.get(),
+  store::Statement complete{file,
                             "UPDATE entries SET until = ?3, status = ?4, fields = ?5,"
                             " body = ?6 WHERE key = ?1 AND token = ?2 AND status IS NULL"};
-  store::Statement release{file.get(),
+  store::Statement release{file,
                            "DELETE FROM entries WHERE key = ?1 AND token = ?2 AND status IS NULL"};
-  store::Statement purge{file.get(),
+  store::Statement purge{file,
                          "DELETE FROM entries WHERE key IN (SELECT key FROM entries"
                          " WHERE status IS NOT NULL AND until <= ?1 ORDER BY until LIMIT 8)"};
-  store::Statement evict{file.get(),
+  store::Statement evict{file,
                          "DELETE FROM entries WHERE key IN (SELECT key FROM entries"
                          " WHERE status IS NOT NULL ORDER BY until LIMIT ?1)"};
 
  private:
-  static bool prepare(store::SqliteFile& file, const SqliteStoreOptions& options) {
-    const std::int64_t application = file.number("PRAGMA application_id");
-    const bool empty = file.number("SELECT count(*) FROM sqlite_schema") == 0;
+  static bool prepare(store::Database& file, const SqliteStoreOptions& options) {
+    const std::int64_t application = file.query_number("PRAGMA application_id");
+    const bool empty = file.query_number("SELECT count(*) FROM sqlite_schema") == 0;
     if (!empty && application != kApplication) {
       throw store::DatabaseError{SQLITE_NOTADB, "it is the database of something else"};
     }
-    if (!empty && file.number("PRAGMA user_version") != kVersion) {
+    if (!empty && file.query_number("PRAGMA user_version") != kVersion) {
       throw store::DatabaseError{SQLITE_NOTADB, "it was written by another version"};
     }
-    if (!empty && options.check_at_open && file.text("PRAGMA quick_check(1)") != "ok") {
+    if (!empty && options.check_at_open && file.query_text("PRAGMA quick_check(1)") != "ok") {
       throw store::DatabaseError{SQLITE_CORRUPT, "it is damaged"};
     }
-    file.run("PRAGMA journal_mode = WAL");
-    file.run(options.survives_power_loss ? "PRAGMA synchronous = FULL"
-                                         : "PRAGMA synchronous = NORMAL");
-    file.run("PRAGMA max_page_count = " + std::to_string(options.most_bytes / kPage));
-    file.run("PRAGMA journal_size_limit = 1048576");
+    file.execute("PRAGMA journal_mode = WAL");
+    file.execute(options.survives_power_loss ? "PRAGMA synchronous = FULL"
+                                             : "PRAGMA synchronous = NORMAL");
+    file.execute("PRAGMA max_page_count = " + std::to_string(options.most_bytes / kPage));
+    file.execute("PRAGMA journal_size_limit = 1048576");
     if (empty) {
       store::Transaction transaction(file);
-      if (file.number("SELECT count(*) FROM sqlite_schema") == 0) {  // Nobody was quicker.
-        file.run(kSchema);
-        file.run("PRAGMA application_id = " + std::to_string(kApplication));
-        file.run("PRAGMA user_version = " + std::to_string(kVersion));
+      if (file.query_number("SELECT count(*) FROM sqlite_schema") ==
+          0) {  // No other process has done it.
+        file.execute(kSchema);
+        file.execute("PRAGMA application_id = " + std::to_string(kApplication));
+        file.execute("PRAGMA user_version = " + std::to_string(kVersion));
       }
       transaction.commit();
     }
@@ -124,25 +125,14 @@ class SqliteStore::Database {
 };
 
 std::optional<std::string> find_error(const SqliteStoreOptions& options) {
-  using std::chrono::hours;
-  const auto within = [](auto value, auto low, auto high) { return low <= value && value <= high; };
-  if (options.path.empty()) return "path must name a file";
-  if (!within(options.most_entries, 1, 100'000'000)) {
-    return "most_entries must be from 1 to 100,000,000";
-  }
-  if (!within(options.most_bytes, std::int64_t{1} << 16, std::int64_t{1} << 40)) {
-    return "most_bytes must be from 64 KiB to 1 TiB";
-  }
-  if (!within(options.retention, Duration{milliseconds(1)}, kLongest)) {
-    return "retention must be from 1 ms to 30 days";
-  }
-  if (!within(options.lease, Duration{milliseconds(1)}, Duration{hours(1)})) {
-    return "lease must be from 1 ms to 1 h";
-  }
-  if (!within(options.patience, Duration{0}, Duration{std::chrono::seconds(10)})) {
-    return "patience must be from 0 to 10 s";
-  }
-  return std::nullopt;
+  return BoundsCheck()
+      .require(!options.path.empty(), "path is empty; it must name a file")
+      .field("most_entries", options.most_entries, options.kMostEntries)
+      .field("most_bytes", options.most_bytes, options.kMostBytes)
+      .field("retention", options.retention, options.kRetention)
+      .field("lease", options.lease, options.kLease)
+      .field("lock_timeout", options.lock_timeout, options.kLockTimeout)
+      .error();
 }
 
 Expected<std::unique_ptr<SqliteStore>> SqliteStore::open(const SqliteStoreOptions& options) {
@@ -159,7 +149,7 @@ Expected<std::unique_ptr<SqliteStore>> SqliteStore::open(const SqliteStoreOption
 SqliteStore::SqliteStore(const SqliteStoreOptions& options, std::unique_ptr<Database> database)
     : options_(options),
       database_(std::move(database)),
-      entries_(database_->file.number("SELECT count(*) FROM entries")) {}
+      entries_(database_->file.query_number("SELECT count(*) FROM entries")) {}
 
 SqliteStore::~SqliteStore() = default;
 
@@ -261,7 +251,7 @@ IdempotencyStore::Claim SqliteStore::claim_in_transaction(std::string_view key,
 }
 
 bool SqliteStore::make_room() {
-  entries_ = database_->file.number("SELECT count(*) FROM entries");
+  entries_ = database_->file.query_number("SELECT count(*) FROM entries");
   if (entries_ < options_.most_entries) return true;
   (void)evict(entries_ - options_.most_entries + 1 + options_.most_entries / 100);
   return entries_ < options_.most_entries;

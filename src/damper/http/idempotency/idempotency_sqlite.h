@@ -7,20 +7,27 @@
 #include <string>
 #include <unordered_set>
 
+#include "damper/base/bounds.h"
 #include "damper/base/expected.h"
 #include "damper/http/idempotency/idempotency_store.h"
 
 namespace damper::http {
 
 struct SqliteStoreOptions {
-  std::string path;                                 // a file of its own
-  std::int64_t most_entries = 100'000;              // 1 to 100,000,000
-  std::int64_t most_bytes = std::int64_t{1} << 30;  // 64 KiB to 1 TiB: of the file
-  Duration retention = std::chrono::hours(24);      // 1 ms to 30 days, from the answer
-  // 1 ms to 1 h: after it whoever began and has not answered counts as dead. Longer than any work.
+  static constexpr Range<std::int64_t> kMostEntries{1, 100'000'000};
+  static constexpr Range<std::int64_t> kMostBytes{std::int64_t{1} << 16, std::int64_t{1} << 40};
+  static constexpr Range<Duration> kRetention{std::chrono::milliseconds(1), kLongest};
+  static constexpr Range<Duration> kLease{std::chrono::milliseconds(1), std::chrono::hours(1)};
+  static constexpr Range<Duration> kLockTimeout{Duration{0}, std::chrono::seconds(10)};
+
+  std::string path;  // a file that nothing else writes
+  std::int64_t most_entries = 100'000;
+  std::int64_t most_bytes = std::int64_t{1} << 30;  // of the file
+  Duration retention = std::chrono::hours(24);      // from the answer on
+  // After it a request without an answer counts as crashed. Longer than any handler runs.
   Duration lease = std::chrono::minutes(5);
-  Duration patience = std::chrono::milliseconds(100);  // 0 to 10 s: for another process' lock
-  bool survives_power_loss = true;  // a sync of the disk for each write; off: survives kill -9 only
+  Duration lock_timeout = std::chrono::milliseconds(100);  // for another process's lock
+  bool survives_power_loss = true;  // fsync for each write; off: survives kill -9 only
   bool check_at_open = true;        // reads the whole file
 };
 

@@ -37,14 +37,17 @@ TEST(SqliteStore, AFieldOutOfBoundsIsNamed) {
     change(options);
     return find_error(options).value_or("");
   };
-  EXPECT_EQ(error([](auto& o) { o.path = ""; }), "path must name a file");
+  EXPECT_EQ(error([](auto& o) { o.path = ""; }), "path is empty; it must name a file");
   EXPECT_EQ(error([](auto& o) { o.most_entries = 0; }),
-            "most_entries must be from 1 to 100,000,000");
-  EXPECT_EQ(error([](auto& o) { o.most_bytes = 1; }), "most_bytes must be from 64 KiB to 1 TiB");
-  EXPECT_EQ(error([](auto& o) { o.lease = Duration{0}; }), "lease must be from 1 ms to 1 h");
+            "most_entries is 0; it must be from 1 to 100000000");
+  EXPECT_EQ(error([](auto& o) { o.most_bytes = 1; }),
+            "most_bytes is 1; it must be from 65536 to 1099511627776");
+  EXPECT_EQ(error([](auto& o) { o.lease = Duration{0}; }),
+            "lease is 0s; it must be from 1ms to 1h");
   EXPECT_EQ(error([](auto& o) { o.retention = Duration{0}; }),
-            "retention must be from 1 ms to 30 days");
-  EXPECT_EQ(error([](auto& o) { o.patience = -seconds(1); }), "patience must be from 0 to 10 s");
+            "retention is 0s; it must be from 1ms to 720h");
+  EXPECT_EQ(error([](auto& o) { o.lock_timeout = -seconds(1); }),
+            "lock_timeout is -1s; it must be from 0s to 10s");
 }
 
 TEST(SqliteStore, DoesAsAModelDoes) {  // Invariants (1) and (2)
@@ -227,11 +230,11 @@ TEST(SqliteStore, AnAnswerThatNeverFitsIsA409AndDrivesNothingOut) {
 TEST(SqliteStore, WhatWasDoneAndCouldNotBeStoredIsNotHandedOutAgain) {  // Invariant (1)
   const TestFolder folder;
   auto options = options_for(folder.file("s"));
-  options.patience = milliseconds(1);
+  options.lock_timeout = milliseconds(1);
   const auto store = opened(options);
   const auto claim = store->claim("a", print(0), wall(0));
   {
-    store::SqliteFile other(options.path, 1);
+    store::Database other(options.path, milliseconds(1));
     const store::Transaction locked(other);
     EXPECT_FALSE(store->complete("a", claim.token, answer(200, "done"), wall(1)));
     EXPECT_EQ(store->tally().errors, 1U);

@@ -33,33 +33,32 @@ inline constexpr std::array<std::string_view, 6> kKeyStateNames = {
 // What a store has done, for metrics. Any thread may read it.
 struct IdempotencyTally {
   std::array<std::atomic<std::uint64_t>, kKeyStateNames.size()> claims{};
-  std::atomic<std::uint64_t> evictions{0};    // answers that went before their time: no room
-  std::atomic<std::uint64_t> expirations{0};  // answers that went in time
-  std::atomic<std::uint64_t> recovered{0};    // claims whose first owner had died
-  std::atomic<std::uint64_t> lost{0};         // completed too late: somebody else had the key
+  std::atomic<std::uint64_t> evictions{0};    // answers removed before their time, for room
+  std::atomic<std::uint64_t> expirations{0};  // answers removed in time
+  std::atomic<std::uint64_t> recovered{0};    // claims whose first owner had crashed
+  std::atomic<std::uint64_t> lost{0};         // completed too late: another owner had the key
   std::atomic<std::uint64_t> unkept{0};       // answers without room: answer_not_kept() instead
   std::atomic<std::uint64_t> errors{0};       // of the store itself
   std::atomic<std::uint64_t> entries{0};
-  std::atomic<std::uint64_t> bytes{0};  // 0 where it is not known
+  std::atomic<std::uint64_t> bytes{0};  // 0: unknown
 };
 
-// What a store keeps in the place of an answer for which it has no room: a 409 that says that the
-// request was carried out. Done once is more important than told twice.
+// Stored instead of an answer for which there is no room: a 409 with the text that the request was
+// executed.
 [[nodiscard]] Response answer_not_kept();
 
-// An IdempotencyStore remembers which requests were carried out, by their keys, and what was
-// answered.
+// An IdempotencyStore maps the keys of executed requests to their answers.
 //
-// Why: a caller that lost the connection cannot know whether its order was placed. With a key it
-// asks again, and gets the answer to the first time.
-// Model: claim() makes an entry that is under way and gives whoever made it a token; complete()
-// puts the answer into it, release() removes it: nothing was done. Both need the token, so that one
-// who lost the key to somebody else (its lease ran out) changes nothing (trap W2). Invariants:
-//   (1) Between a claim that says `first` and its complete, release or end of lease every other
-//       claim of the key says under_way, or mismatch.
-//   (2) After complete every claim of it says replayed or mismatch, until it expires or is evicted.
-//       What is replayed is the answer or, when that does not fit, answer_not_kept().
-//   (3) What is under way is never evicted.
+// Why: a client that lost its connection cannot know whether its order was placed. With a key it
+// retries, and gets the first answer.
+// Model: claim() creates an entry that is under way and returns a token; complete() stores the
+// answer, release() removes the entry: nothing was done. Both need the token, so that an owner
+// whose lease has expired, and whose key another one has, changes nothing (trap W2). Invariants:
+//   (1) Between a claim that returned `first` and its complete, release or end of lease, every other
+//       claim of the key returns under_way or mismatch.
+//   (2) After complete every claim of it returns replayed or mismatch, until the entry expires or is
+//       evicted. The replayed answer is the first one or, if that does not fit, answer_not_kept().
+//   (3) An entry that is under way is never evicted.
 //   (4) Entries and bytes are bounded.
 // Time is wall time, since a durable store outlives the process.
 // Thread safety: none, but for tally(): used on the loop's thread. A store may promise more.
@@ -68,7 +67,7 @@ class IdempotencyStore {
   struct Claim {
     KeyState state = KeyState::broken;
     std::uint64_t token = 0;           // of a `first`
-    bool recovered = false;            // of a `first`: somebody began it, and died
+    bool recovered = false;            // of a `first`: an earlier owner has crashed
     std::optional<Response> answer{};  // of a `replayed`
   };
 
@@ -76,8 +75,8 @@ class IdempotencyStore {
 
   [[nodiscard]] virtual Claim claim(std::string_view key, const Fingerprint& request,
                                     UnixTime now) = 0;
-  // False: the key is not ours any more, or the store is broken. Counted. The request is not handed
-  // out again here in either case.
+  // False: another owner has the key, or the store is broken; both are counted. The request is not
+  // executed again by this process in either case.
   virtual bool complete(std::string_view key, std::uint64_t token, const Response& answer,
                         UnixTime now) = 0;
   virtual void release(std::string_view key, std::uint64_t token) = 0;

@@ -143,15 +143,11 @@ void handle(const SettingsPtr& settings, const ExchangePtr& exchange) {
 }  // namespace
 
 std::optional<std::string> find_error(const IdempotentOptions& options) {
-  using std::chrono::seconds;
-  if (options.longest_key < 1 || options.longest_key > 1024) {
-    return "longest_key must be from 1 to 1024";
-  }
-  if (options.longest_answer > std::size_t{1} << 30) return "longest_answer must be at most 1 GiB";
-  if (options.retry_after < seconds(1) || options.retry_after > seconds(3600)) {
-    return "retry_after must be from 1 s to 1 h";
-  }
-  return std::nullopt;
+  return BoundsCheck()
+      .field("longest_key", options.longest_key, options.kLongestKey)
+      .field("longest_answer", options.longest_answer, options.kLongestAnswer)
+      .field("retry_after", Duration{options.retry_after}, options.kRetryAfter)
+      .error();
 }
 
 bool means_not_done(const Response& answer) noexcept {

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "damper/base/bounds.h"
 #include "damper/base/unix_time.h"
 #include "damper/http/idempotency/idempotency_store.h"
 #include "damper/http/server/handler.h"
@@ -14,24 +15,28 @@
 namespace damper::http {
 
 inline constexpr std::string_view kIdempotencyKeyHeader = "idempotency-key";
-// On an answer that is not the first one: true.
+// `true` on an answer from the store.
 inline constexpr std::string_view kReplayedHeader = "idempotency-replayed";
-// On a refusal: under_way, mismatch, full, broken. It tells the 409 that says "in a moment" from a
-// conflict of versions.
+// On a refusal: under_way, mismatch, full, broken. It separates the 409 of a request in progress
+// from a version conflict.
 inline constexpr std::string_view kIdempotencyHeader = "damper-idempotency";
-// On a request that is carried out although somebody began it and died: look whether it was done.
+// On a request whose first execution ended in a crash: the handler checks whether it was done.
 inline constexpr std::string_view kRecoveredHeader = "damper-idempotency-recovered";
 
 struct IdempotentOptions {
+  static constexpr Range<std::size_t> kLongestKey{1, 1024};
+  static constexpr Range<std::size_t> kLongestAnswer{0, std::size_t{1} << 30};
+  static constexpr Range<Duration> kRetryAfter{std::chrono::seconds(1), std::chrono::hours(1)};
+
   bool required = false;          // a POST or PATCH without a key is answered 400
-  std::size_t longest_key = 255;  // 1 to 1024 bytes
-  std::size_t longest_answer = std::size_t{1} << 20;  // bytes of body that are kept; up to 1 GiB
-  std::chrono::seconds retry_after{1};                // of a 409; 1 s to 1 h
-  // Who asks: keys of one are nothing to another. Empty: all share one name space, and whoever
-  // guesses a key and knows the request can read the answer.
+  std::size_t longest_key = 255;  // bytes
+  std::size_t longest_answer = std::size_t{1} << 20;  // bytes of a body that is stored
+  std::chrono::seconds retry_after{1};                // of a 409
+  // The client's identity: each has key space of its own. Empty: all clients share one, and a
+  // client that guesses a key and knows the request can read the answer.
   std::function<std::string(const Request&)> principal{};
-  // Whether an answer means that nothing was done, so that the key may be tried again. Empty: see
-  // means_not_done.
+  // Whether an answer means that nothing was done, so that the key may be used again. Empty:
+  // means_not_done().
   std::function<bool(const Response&)> not_done{};
   std::function<UnixTime()> now{};  // empty: the system's
 };
@@ -56,11 +61,11 @@ struct IdempotentOptions {
 //   no room, or broken    503, with Retry-After: without the store nothing is run
 // Other methods, and requests without a key, pass through.
 //
-// Model: the work is not given up when its caller goes away: the caller will ask again and wants
-// the answer. So the handler is not told, and is_over() is false until it answers. If the handler
-// lets go of the exchange without an answer, that is a 500, and stored. An answer longer than
-// `longest_answer` is sent, and in its place a 409 that says so is stored: done once is more
-// important than told twice.
+// Model: a request is not cancelled when its client disconnects: the client will retry for the
+// answer. So on_cancel is not called, and is_over() is false until the handler answers. If the
+// handler releases the exchange without an answer, a 500 is sent and stored. An answer longer than
+// `longest_answer` is sent, and a 409 is stored instead: to execute once has precedence over to
+// answer twice.
 // Put it inside a guard, so that what the guard refuses touches no store.
 // After a crash a durable store hands the key out again when its lease has run out; whether the
 // first one had done its work only the handler can find out (kRecoveredHeader).

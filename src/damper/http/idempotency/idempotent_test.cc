@@ -54,11 +54,11 @@ struct Bench {
 
 TEST(Idempotent, AFieldOutOfBoundsIsNamed) {
   EXPECT_EQ(find_error(IdempotentOptions{}), std::nullopt);
-  EXPECT_EQ(find_error({.longest_key = 0}), "longest_key must be from 1 to 1024");
+  EXPECT_EQ(find_error({.longest_key = 0}), "longest_key is 0; it must be from 1 to 1024");
   EXPECT_EQ(find_error({.longest_answer = std::size_t{2} << 30}),
-            "longest_answer must be at most 1 GiB");
+            "longest_answer is 2147483648; it must be from 0 to 1073741824");
   EXPECT_EQ(find_error({.retry_after = std::chrono::seconds(0)}),
-            "retry_after must be from 1 s to 1 h");
+            "retry_after is 0s; it must be from 1s to 1h");
 }
 
 TEST(Idempotent, TheSecondTimeGetsTheFirstAnswer) {
