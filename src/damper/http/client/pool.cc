@@ -23,7 +23,7 @@ class Pool::Link final : public SocketConnection::Owner {
   // Its time was over: a connection that has been silent since then may lead nowhere. Whoever else
   // is on it stays, nobody new comes.
   void on_late(const Stream& stream) {
-    if (connection_.heard() <= stream.began()) connection_.drain();
+    if (connection_.last_received() <= stream.began()) connection_.drain();
   }
 
   void drain() {

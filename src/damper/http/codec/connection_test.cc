@@ -29,7 +29,7 @@ TEST(ConnectionLimits, WhatIsOutsideOfItsBoundsIsNamed) {
     return find_error(limits).value_or("");
   };
   EXPECT_EQ(error_of([](auto& l) { l.max_head_bytes = 1023; }),
-            "max_head_bytes is outside of its bounds: 1 KiB to 1 MiB");
+            "max_head_bytes is 1023; it must be from 1024 to 1048576");
   EXPECT_NE(error_of([](auto& l) { l.max_fields = 1001; }), "");
   EXPECT_NE(error_of([](auto& l) { l.window_bytes = 1; }), "");
   EXPECT_NE(error_of([](auto& l) { l.max_output_bytes = 1; }), "");

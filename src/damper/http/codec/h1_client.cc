@@ -16,7 +16,7 @@ class H1Client final : public H1Connection {
   }
   Stream& open(StreamUser& user, Instant now) override {
     DAMPER_CHECK(can_open());
-    const Turn turn(*this, now);
+    const CallClock::Call call(clock_, now);
     began_ = now;
     begin_stream(user);
     interim_ = 0;
@@ -25,7 +25,7 @@ class H1Client final : public H1Connection {
 
  protected:
   [[nodiscard]] std::size_t read_head(std::string_view bytes) override;
-  // The answer is what counts: a peer that has given it needs no more of the request.
+  // The stream ends with the answer, even if the request is not sent completely.
   [[nodiscard]] bool is_finished() const noexcept override {
     return is_tunnel() ? is_tunnel_over() : reading_ == Reading::ended;
   }
@@ -49,7 +49,7 @@ class H1Client final : public H1Connection {
 };
 
 std::size_t H1Client::read_head(std::string_view bytes) {
-  if (!touched_) {  // An answer to a request that has not left: surplus of the one before.
+  if (!touched_) {  // No byte of the request is sent: surplus bytes of the previous answer.
     fail(CloseReason::refused);
     return 0;
   }
@@ -109,7 +109,7 @@ void H1Client::next_stream() {
       writing_ == Writing::ended;  // A request cut short leaves no place for another.
   writing_ = Writing::nothing;
   reading_ = Reading::nothing;
-  if (!whole) drop_output();
+  if (!whole) output_.clear();
   if (!whole || !keep_alive_ || closing_) {
     return end_well(closing_ ? closing_reason_ : CloseReason::finished);
   }
@@ -118,11 +118,12 @@ void H1Client::next_stream() {
 
 void H1Client::on_cancel() {
   if (is_tunnel() && writing_ == Writing::ended) return end_well(CloseReason::finished);
-  if (touched_ || shown_) {
-    drop_output();
+  if (touched_ || exposed_) {
+    output_.clear();
     return end_well(CloseReason::cancelled);
   }
-  if (writing_ != Writing::head) drop_output();  // Nothing of it has left: as if it had never been.
+  if (writing_ != Writing::head)
+    output_.clear();  // No byte of it was sent: the connection is still clean.
   writing_ = Writing::nothing;
   reading_ = Reading::nothing;
   begin_idle();
@@ -151,7 +152,7 @@ void H1Client::send_head(const Head& head, bool end) {
   is_head_ = head.method == "HEAD";
   is_connect_ = head.method == "CONNECT";
   asks_upgrade_ = !head.upgrade.empty() && head.content_length.value_or(0) == 0;
-  append_request(output_, head, frame(head, end));
+  append_request(output_.bytes(), head, frame(head, end));
   reading_ = Reading::head;
   begin_sending(frame(head, end), end || is_connect_ || asks_upgrade_);
 }

@@ -7,28 +7,18 @@
 
 namespace damper::http {
 
-H1Connection::Turn::Turn(H1Connection& connection, Instant now) noexcept : connection_(connection) {
-  ++connection_.depth_;
-  connection_.now_ = now;
-  connection_.exact_ = true;
-}
-
-H1Connection::Turn::Turn(H1Connection& connection) noexcept : connection_(connection) {
-  if (connection_.depth_++ == 0) connection_.exact_ = false;
-}
-
 H1Connection::H1Connection(const ConnectionLimits& limits, ConnectionOwner& owner, Instant now)
-    : limits_(limits), owner_(owner), now_(now), began_(now) {
+    : limits_(limits), owner_(owner), clock_(now), began_(now) {
   if (limits.max_age > Duration{0}) too_old_at_ = add(now, limits.max_age);
-  idle_.begin(now, true);
+  idle_.begin(now);
 }
 
 // ---- Bytes in --------------------------------------------------------------------------------
 
 void H1Connection::receive(std::string_view bytes, Instant now) {
   if (over_ || bytes.empty()) return;
-  DAMPER_CHECK(depth_ == 0);
-  const Turn turn(*this, now);
+  DAMPER_CHECK(clock_.depth() == 0);
+  const CallClock::Call call(clock_, now);
   if (input_.empty()) {
     input_since_ = now;
     keep(bytes.substr(run(bytes)));
@@ -44,7 +34,7 @@ void H1Connection::keep(std::string_view rest) {
   input_ = rest;
 }
 
-// Whether run() would do something with what is there already.
+// Whether run() would do something without new input.
 bool H1Connection::has_work() const noexcept {
   return !input_.empty() || failure_ || (user_ != nullptr && is_finished());
 }
@@ -58,7 +48,7 @@ void H1Connection::go_on() {
   }
 }
 
-// As long as something happens. How many bytes were used; the rest is for later.
+// Repeats steps until none makes progress. Returns how many bytes it used.
 std::size_t H1Connection::run(std::string_view bytes) {
   std::size_t used = 0;
   while (true) {
@@ -78,7 +68,7 @@ std::size_t H1Connection::step(std::string_view bytes) {
   if (bytes.empty()) return 0;
   switch (reading_) {
     case Reading::nothing:
-      fail(CloseReason::malformed);  // Nobody asked for it.
+      fail(CloseReason::malformed);  // No request is in flight.
       return 0;
     case Reading::head:
       return may_read_head() ? read_head(bytes) : 0;
@@ -90,10 +80,10 @@ std::size_t H1Connection::step(std::string_view bytes) {
   return 0;
 }
 
-// A server reads no request of one who does not read what it asked for. A client hears the answer
-// even if its server takes no more of the request.
+// Back-pressure: a server stops parsing new requests while the client is not draining responses. A
+// client keeps reading the response even if the server stopped reading the request.
 bool H1Connection::may_read_head() const noexcept {
-  return user_ != nullptr || unsent() < limits_.max_output_bytes;
+  return user_ != nullptr || output_.size() < limits_.max_output_bytes;
 }
 
 std::size_t H1Connection::read_body(std::string_view bytes) {
@@ -110,7 +100,7 @@ std::size_t H1Connection::read_chunks(std::string_view bytes) {
   const H1Chunked::Fed fed = chunked_->feed(bytes);
   switch (fed.result) {
     case H1Chunked::Result::more:
-      body_.begin(now_, exact_);
+      body_.begin(clock_);
       break;
     case H1Chunked::Result::data:
       static_cast<void>(hand_on(fed.data));
@@ -128,12 +118,12 @@ std::size_t H1Connection::read_chunks(std::string_view bytes) {
   return fed.used;
 }
 
-// False: that was the end of the stream.
+// False: the stream has ended.
 bool H1Connection::hand_on(std::string_view data) {
-  body_.begin(now_, exact_);
-  whole_in_.add(data.size());
+  body_.begin(clock_);
+  body_rate_.add(data.size());
   if (framing_in_ == H1Framing::tunnel) {
-    idle_.begin(now_, exact_);
+    idle_.begin(clock_);
   } else {
     body_bytes_ += data.size();
     if (limits_.max_body_bytes != 0 && body_bytes_ > limits_.max_body_bytes) {
@@ -168,7 +158,7 @@ void H1Connection::end_body(std::string_view trailers) {
 
 void H1Connection::on_end_of_input(Instant now) {
   if (over_) return;
-  const Turn turn(*this, now);
+  const CallClock::Call call(clock_, now);
   if (failure_) return go_on();
   if (reading_ == Reading::body &&
       (framing_in_ == H1Framing::tunnel || framing_in_ == H1Framing::until_close)) {
@@ -183,10 +173,10 @@ void H1Connection::on_end_of_input(Instant now) {
 
 void H1Connection::abort(CloseReason reason) {
   if (over_) return;
-  drop_output();
+  output_.clear();
   if (user_ != nullptr && reason == CloseReason::reset) reason = reason_of_end();
-  if (depth_ > 0) return fail_later(reason);
-  const Turn turn(*this);
+  if (clock_.depth() > 0) return fail_later(reason);
+  const CallClock::Call call(clock_);
   fail(reason);
 }
 
@@ -196,8 +186,8 @@ H1Head::Bounds H1Connection::bounds() const noexcept {
   return {.max_bytes = limits_.max_head_bytes, .max_fields = limits_.max_fields};
 }
 
-// A head that comes in many pieces is scanned once, when its last line is there: each byte is
-// looked at a bounded number of times.
+// A head that arrives in many pieces is scanned once, after its last line: each byte is read a
+// bounded number of times, so that dripping a head costs no more than sending it.
 bool H1Connection::has_whole_head(std::string_view bytes) noexcept {
   if (scanned_ == 0 || bytes.size() > limits_.max_head_bytes) return true;
   for (std::size_t at = scanned_ > 3 ? scanned_ - 3 : 0;; ++at) {
@@ -212,7 +202,7 @@ bool H1Connection::has_whole_head(std::string_view bytes) noexcept {
 
 void H1Connection::on_partial_head(std::string_view bytes) noexcept {
   scanned_ = bytes.size();
-  if (!head_.is_running()) head_.begin(now_, exact_);
+  if (!head_.is_running()) head_.begin(clock_);
   idle_.stop();
 }
 
@@ -225,7 +215,7 @@ void H1Connection::on_whole_head() noexcept {
 void H1Connection::begin_stream(StreamUser& user) noexcept {
   user_ = &user;
   touched_ = false;
-  shown_ = false;
+  exposed_ = false;
   keep_alive_ = true;
   wants_room_ = false;
   unconsumed_ = 0;
@@ -244,13 +234,13 @@ void H1Connection::begin_body(H1Framing framing, std::uint64_t length) {
   if (framing == H1Framing::chunked) {
     chunked_.emplace(std::min<std::size_t>(limits_.max_head_bytes, std::size_t{8} * 1024));
   }
-  body_.begin(now_, exact_ && depth_ > 0);
-  whole_in_.begin(now_, exact_ && depth_ > 0);
-  if (framing == H1Framing::tunnel) idle_.begin(now_, exact_ && depth_ > 0);
+  body_.begin(clock_);
+  body_rate_.begin(clock_);
+  if (framing == H1Framing::tunnel) idle_.begin(clock_);
 }
 
 void H1Connection::begin_idle() noexcept {
-  idle_.begin(now_, exact_);
+  idle_.begin(clock_);
   if (closing_) end_well(closing_reason_);
 }
 
@@ -258,50 +248,29 @@ void H1Connection::begin_idle() noexcept {
 
 std::string_view H1Connection::output() {
   notified_ = false;
-  if (depth_ == 0) {
-    const Turn turn(*this);
+  if (clock_.depth() == 0) {
+    const CallClock::Call call(clock_);
     go_on();
   }
-  if (writing_ != Writing::head && unsent() > 0) shown_ = true;
-  return std::string_view(output_).substr(output_begin_);
+  if (writing_ != Writing::head && output_.size() > 0) exposed_ = true;
+  return output_.unsent();
 }
 
 void H1Connection::sent(std::size_t bytes, Instant now) {
-  DAMPER_CHECK(bytes <= unsent());
-  const Turn turn(*this, now);
-  output_begin_ += bytes;
-  whole_out_.add(bytes);
+  const CallClock::Call call(clock_, now);
+  output_.on_sent(bytes, now);
   if (bytes > 0 && writing_ != Writing::head) touched_ = true;
-  if (is_tunnel() || idle_.is_running()) idle_.begin(now, true);
-  if (unsent() == 0) {
-    drop_output();
-  } else if (bytes > 0 || !write_.is_running()) {
-    write_.begin(now, true);
-  }
-  if (wants_room_ && user_ != nullptr && unsent() <= limits_.max_output_bytes / 2) {
+  if (is_tunnel() || idle_.is_running()) idle_.begin(now);
+  if (wants_room_ && user_ != nullptr && output_.size() <= limits_.max_output_bytes / 2) {
     wants_room_ = false;
     user_->on_writable();
   }
   go_on();
 }
 
-void H1Connection::drop_output() noexcept {
-  if (output_.capacity() > kKeptBytes) {
-    std::string().swap(output_);
-  } else {
-    output_.clear();
-  }
-  output_begin_ = 0;
-  write_.stop();
-  whole_out_.stop();
-}
-
 void H1Connection::notify() {
-  if (unsent() > 0 && !write_.is_running()) {
-    write_.begin(now_, exact_ && depth_ > 0);
-    whole_out_.begin(now_, exact_ && depth_ > 0);
-  }
-  if (depth_ > 0 || notified_) return;
+  output_.on_appended(clock_);
+  if (clock_.depth() > 0 || notified_) return;
   notified_ = true;
   owner_.on_change(*this);
 }
@@ -318,23 +287,22 @@ std::size_t H1Connection::send_data(std::string_view bytes, bool end) {
   if (over_ || failure_ || writing_ == Writing::ended) return bytes.size();
   DAMPER_CHECK(writing_ == Writing::body);
   std::size_t taken = bytes.size();
-  if (framing_out_ != H1Framing::none) {  // Else: an answer to HEAD, which has no body.
+  if (framing_out_ != H1Framing::none) {  // `none`: an answer to HEAD.
     const std::size_t room =
-        limits_.max_output_bytes - std::min(unsent(), limits_.max_output_bytes);
+        limits_.max_output_bytes - std::min(output_.size(), limits_.max_output_bytes);
     if (room < taken) taken = room < std::min<std::size_t>(taken, 1024) ? 0 : room;
     if (framing_out_ == H1Framing::length) {
-      if (taken > sending_left_) {  // More than was promised: the peer must not take it for good.
+      if (taken > sending_left_) {  // More than Content-Length: the peer must not accept it.
         fail_later(CloseReason::cancelled);
         return bytes.size();
       }
       sending_left_ -= taken;
     }
-    if (output_begin_ > limits_.max_output_bytes / 4) {
-      output_.erase(0, std::exchange(output_begin_, 0));
-    }
-    if (framing_out_ == H1Framing::chunked && taken > 0) append_chunk_size(output_, taken);
-    output_ += bytes.substr(0, taken);
-    if (framing_out_ == H1Framing::chunked && taken > 0) output_ += "\r\n";
+    output_.compact(limits_.max_output_bytes / 4);
+    const bool is_chunk = framing_out_ == H1Framing::chunked && taken > 0;
+    if (is_chunk) append_chunk_size(output_.bytes(), taken);
+    output_.bytes() += bytes.substr(0, taken);
+    if (is_chunk) output_.bytes() += "\r\n";
     wants_room_ = taken < bytes.size();
   }
   if (end && taken == bytes.size()) end_sending();
@@ -346,16 +314,16 @@ void H1Connection::send_trailers(std::span<const Field> trailers) {
   if (over_ || failure_ || writing_ == Writing::ended) return;
   DAMPER_CHECK(writing_ == Writing::body);
   if (framing_out_ == H1Framing::chunked) {
-    append_last_chunk(output_, trailers);
+    append_last_chunk(output_.bytes(), trailers);
     writing_ = Writing::ended;
   } else {
-    end_sending();  // There is no place for them.
+    end_sending();  // Only chunked framing has trailers.
   }
   notify();
 }
 
 void H1Connection::end_sending() {
-  if (framing_out_ == H1Framing::chunked) output_ += "0\r\n\r\n";
+  if (framing_out_ == H1Framing::chunked) output_.bytes() += "0\r\n\r\n";
   if (sending_left_ > 0) return fail_later(CloseReason::cancelled);
   writing_ = Writing::ended;
 }
@@ -364,9 +332,9 @@ void H1Connection::consumed(std::size_t bytes) {
   const bool had_window = has_window();
   unconsumed_ -= std::min(bytes, unconsumed_);
   if (had_window || !has_window()) return;
-  body_.begin(now_, exact_ && depth_ > 0);
-  whole_in_.begin(now_, exact_ && depth_ > 0);  // It was not the peer who was slow.
-  if (is_tunnel()) idle_.begin(now_, exact_ && depth_ > 0);
+  body_.begin(clock_);
+  body_rate_.begin(clock_);  // The window was closed: the peer was not slow.
+  if (is_tunnel()) idle_.begin(clock_);
   notify();
 }
 
@@ -412,7 +380,7 @@ void H1Connection::drain() {
   notify();
 }
 
-// No other stream: over now if there is none, and nothing of one.
+// No further stream: over now if none is in flight and no input is buffered.
 void H1Connection::close_if_idle(CloseReason reason) {
   closing_ = true;
   closing_reason_ = reason;
@@ -437,35 +405,33 @@ bool H1Connection::wants_input() const noexcept {
     case Reading::ended:
       break;
   }
-  return input_.size() - input_begin_ < kLookaheadBytes;  // To see it go away as well.
+  return input_.size() - input_begin_ < kLookaheadBytes;  // Also to detect a disconnect.
 }
 
 Instant H1Connection::deadline() const noexcept {
-  Instant due =
-      std::min(write_.due(limits_.write_timeout), whole_out_.due(limits_.message_timeout));
+  Instant due = output_.deadline(limits_);
   if (over_) return due;
   if (is_silence_due()) due = std::min(due, idle_.due(silence()));
   due = std::min(due, head_.due(limits_.head_timeout));
   if (is_body_due()) {
-    due = std::min({due, body_.due(limits_.body_timeout), whole_in_.due(limits_.message_timeout)});
+    due = std::min({due, body_.due(limits_.body_timeout), body_rate_.due(limits_.message_timeout)});
   }
   return std::min(due, too_old_at_);
 }
 
 void H1Connection::on_timer(Instant now) {
-  const Turn turn(*this, now);
-  if (write_.has_run_out(now, limits_.write_timeout) ||
-      whole_out_.has_run_out(now, limits_.message_timeout)) {
-    drop_output();
+  const CallClock::Call call(clock_, now);
+  if (output_.has_expired(now, limits_)) {
+    output_.clear();
     return fail(CloseReason::write_timeout);
   }
   if (over_) return;
-  if (head_.has_run_out(now, limits_.head_timeout)) return refuse(408, CloseReason::head_timeout);
-  if (is_body_due() && (body_.has_run_out(now, limits_.body_timeout) ||
-                        whole_in_.has_run_out(now, limits_.message_timeout))) {
+  if (head_.has_expired(now, limits_.head_timeout)) return refuse(408, CloseReason::head_timeout);
+  if (is_body_due() && (body_.has_expired(now, limits_.body_timeout) ||
+                        body_rate_.has_expired(now, limits_.message_timeout))) {
     return refuse(408, CloseReason::body_timeout);
   }
-  if (is_silence_due() && idle_.has_run_out(now, silence())) {
+  if (is_silence_due() && idle_.has_expired(now, silence())) {
     return fail(CloseReason::idle_timeout);
   }
   if (now >= too_old_at_) {

@@ -21,7 +21,7 @@ class H1Server final : public H1Connection {
 
  protected:
   [[nodiscard]] std::size_t read_head(std::string_view bytes) override;
-  // The answer is what counts: what is left of the request is thrown away. A tunnel has two ends.
+  // The stream ends with the answer; the rest of the request is discarded. A tunnel has two ends.
   [[nodiscard]] bool is_finished() const noexcept override {
     return is_tunnel() ? is_tunnel_over() : writing_ == Writing::ended;
   }
@@ -41,7 +41,7 @@ class H1Server final : public H1Connection {
   bool is_head_ = false;
   bool is_connect_ = false;
   bool asks_upgrade_ = false;
-  bool awaits_continue_ = false;  // It sends its body after a 100 (Continue), which it did not get.
+  bool awaits_continue_ = false;  // The client waits for a 100 (Continue) that was not sent.
 };
 
 std::size_t H1Server::read_head(std::string_view bytes) {
@@ -71,7 +71,7 @@ std::size_t H1Server::read_head(std::string_view bytes) {
   const bool has_body = scanned.is_chunked() || length > 0;
   awaits_continue_ = scanned.expects_continue() && has_body && bytes.size() == scanned.size();
 
-  began_ = input_since_;  // Whom on_request() tells of the stream may ask.
+  began_ = input_since_;  // Set before on_request(): the sink may call began().
   begin_stream(sink_.on_request(*this));
   keep_alive_ = scanned.keeps_alive();
   if (has_body) {
@@ -81,14 +81,14 @@ std::size_t H1Server::read_head(std::string_view bytes) {
   }
   user_->on_head(head, !has_body);
   if (awaits_continue_ && user_ != nullptr && writing_ == Writing::head) {
-    output_ += "HTTP/1.1 100 Continue\r\n\r\n";
+    output_.bytes() += "HTTP/1.1 100 Continue\r\n\r\n";
     awaits_continue_ = false;
     notify();
   }
   return scanned.size();
 }
 
-// Whether the rest of a request that was answered already is read, so that the connection lives on.
+// Whether the rest of an answered request is read and discarded, to keep the connection alive.
 bool H1Server::can_discard() const noexcept {
   return !awaits_continue_ && body_left_ <= limits_.window_bytes;
 }
@@ -107,8 +107,8 @@ void H1Server::next_stream() {
 void H1Server::refuse(int status, CloseReason reason) {
   const bool discarding = user_ == nullptr && reading_ == Reading::body;
   const bool answered = discarding || writing_ == Writing::body || writing_ == Writing::ended;
-  if (!answered && unsent() < limits_.max_output_bytes) {
-    append_refusal(output_, status);
+  if (!answered && output_.size() < limits_.max_output_bytes) {
+    append_refusal(output_.bytes(), status);
     notify();
   }
   fail(reason);
@@ -117,7 +117,7 @@ void H1Server::refuse(int status, CloseReason reason) {
 void H1Server::on_cancel() {
   if (is_tunnel() && writing_ == Writing::ended) return end_well(CloseReason::finished);
   if (writing_ == Writing::ended) return next_stream();
-  if (writing_ == Writing::body) drop_output();  // So that it is no answer by mistake.
+  if (writing_ == Writing::body) output_.clear();  // Not to be taken for a complete answer.
   end_well(CloseReason::cancelled);
 }
 
@@ -127,7 +127,7 @@ H1Framed H1Server::frame(const Head& head, bool end) noexcept {
     framed.framing = H1Framing::tunnel;
     return framed;
   }
-  if (is_connect_) keep_alive_ = false;  // What follows may be meant for the tunnel.
+  if (is_connect_) keep_alive_ = false;  // Further input may be meant for the tunnel.
   if (is_head_ || head.status == 204 || head.status == 304) {
     if (head.status != 204) framed.content_length = head.content_length;
   } else if (head.content_length || end) {
@@ -139,7 +139,7 @@ H1Framed H1Server::frame(const Head& head, bool end) noexcept {
   } else {
     framed.framing = H1Framing::chunked;
   }
-  // A refusal: it will be said before the rest of the request is here.
+  // A short answer is sent before the rest of the request has arrived.
   const bool is_short = end || head.content_length.value_or(kLookaheadBytes) < kLookaheadBytes;
   if (is_short && reading_ == Reading::body && !can_discard()) keep_alive_ = false;
   framed.close = !keep_alive_ || closing_;
@@ -153,15 +153,15 @@ void H1Server::send_head(const Head& head, bool end) {
   DAMPER_CHECK(head.status == 101 || (head.status >= 200 && head.status <= 599));
   if (head.status == 101 && !asks_upgrade_) return fail_later(CloseReason::cancelled);
   const H1Framed framed = frame(head, end);
-  append_response(output_, head, framed);
+  append_response(output_.bytes(), head, framed);
   if (framed.framing == H1Framing::tunnel) begin_body(H1Framing::tunnel, 0);
   begin_sending(framed, end);
 }
 
 void H1Server::send_interim(const Head& head) {
   if (is_over() || writing_ != Writing::head || http_1_0_ || !is_passable_interim(head)) return;
-  if (unsent() >= limits_.max_output_bytes) return;
-  append_response(output_, {.status = head.status, .fields = head.fields}, {});
+  if (output_.size() >= limits_.max_output_bytes) return;
+  append_response(output_.bytes(), {.status = head.status, .fields = head.fields}, {});
   notify();
 }
 

@@ -55,9 +55,9 @@ struct H2Session::Callbacks {
                               void* user_data) {
     H2Session& session = self(user_data);
     session.reader_.emplace(session.limits_.max_head_bytes, session.limits_.max_fields);
-    session.head_.begin(session.now_, session.exact_);
+    session.head_.begin(session.clock_);
     if (!session.is_server() || frame->headers.cat != NGHTTP2_HCAT_REQUEST) return 0;
-    H2Stream& stream = session.add_stream(session.now_);
+    H2Stream& stream = session.add_stream(session.clock_.now());
     stream.id_ = frame->hd.stream_id;
     nghttp2_session_set_stream_user_data(nghttp2, stream.id_, &stream);
     return 0;
@@ -229,8 +229,8 @@ void H2Session::configure() {
 
 // Whether one more is fine.
 bool H2Session::count_idle_frame() noexcept {
-  if (between(counted_since_, now_) >= std::chrono::seconds(1)) {
-    counted_since_ = now_;
+  if (between(counted_since_, clock_.now()) >= std::chrono::seconds(1)) {
+    counted_since_ = clock_.now();
     idle_frames_ = 0;
   }
   if (++idle_frames_ <= limits_.max_idle_frames_per_second) return true;
@@ -274,7 +274,7 @@ void H2Session::on_request_head(H2Stream& stream, bool end) {
   stream.connects_ = head.method == "CONNECT";
   if (!end) {
     begin(stream.body_, limits_.body_timeout);
-    begin(stream.whole_in_);
+    begin(stream.body_rate_);
   }
   const bool awaits_continue = !end && expects_continue(head);
   stream.user_ = &sink_->on_request(stream);
@@ -320,7 +320,7 @@ void H2Session::on_response_head(H2Stream& stream, bool end) {
   stream.peer_ended_ = end;
   if (!end) {
     begin(stream.body_, limits_.body_timeout);
-    begin(stream.whole_in_);
+    begin(stream.body_rate_);
   }
   stream.user_->on_head(head, end && !stream.tunnel_);
   if (stream.tunnel_) {
@@ -342,7 +342,7 @@ void H2Session::on_data(H2Stream* stream, std::int32_t, std::string_view data) {
     return reset_stream(*stream, CloseReason::body_too_large, NGHTTP2_CANCEL);
   }
   begin(stream->body_, limits_.body_timeout);
-  stream->whole_in_.add(data.size());
+  stream->body_rate_.add(data.size());
   stream->user_->on_data(data);
 }
 
@@ -411,7 +411,7 @@ void H2Session::close_stream(H2Stream& stream, CloseReason reason) {
   waiting_ -= stream.waiting();
   std::string().swap(stream.unsent_);
   stream.unsent_begin_ = 0;
-  if (--live_streams_ == 0) idle_.begin(now_, exact_ && depth_ > 0);
+  if (--live_streams_ == 0) idle_.begin(clock_);
   closed_.push_back(&stream);
 }
 
@@ -435,7 +435,7 @@ void H2Session::on_waiting(H2Stream& stream) {
   if (!stream.live_) return;
   if (stream.waiting() > 0 && !stream.write_.is_running()) {
     begin(stream.write_, limits_.write_timeout);
-    begin(stream.whole_out_);
+    begin(stream.write_rate_);
   }
   if (std::exchange(stream.deferred_, false)) nghttp2_session_resume_data(session_, stream.id_);
   notify();

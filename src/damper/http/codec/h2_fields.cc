@@ -114,7 +114,7 @@ H2FieldReader::State H2FieldReader::read_trailers(Head& head) {
 }
 
 void H2FieldWriter::add(std::string_view name, std::string_view value) {
-  places_.push_back({text_.size(), name.size(), value.size()});
+  spans_.push_back({text_.size(), name.size(), value.size()});
   std::transform(name.begin(), name.end(), std::back_inserter(text_),
                  [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
   text_ += value;
@@ -158,11 +158,11 @@ void H2FieldWriter::add_fields(std::span<const Field> fields) {
 
 const std::vector<nghttp2_nv>& H2FieldWriter::list() {
   list_.clear();
-  list_.reserve(places_.size());
-  for (const Place& place : places_) {
-    auto* const name = reinterpret_cast<std::uint8_t*>(text_.data() + place.begin);
+  list_.reserve(spans_.size());
+  for (const Span& span : spans_) {
+    auto* const name = reinterpret_cast<std::uint8_t*>(text_.data() + span.begin);
     list_.push_back(
-        {name, name + place.name_size, place.name_size, place.value_size, NGHTTP2_NV_FLAG_NONE});
+        {name, name + span.name_size, span.name_size, span.value_size, NGHTTP2_NV_FLAG_NONE});
   }
   return list_;
 }

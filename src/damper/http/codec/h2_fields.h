@@ -53,8 +53,8 @@ class H2FieldReader {
   FieldList fields_;
 };
 
-// An H2FieldWriter makes nghttp2's list of a Head. What is about one hop, or is not valid_field(),
-// is left out; names become lower case.
+// An H2FieldWriter makes nghttp2's list of a Head, with names in lower case. It omits hop-by-hop
+// fields and those that are not valid_field().
 class H2FieldWriter {
  public:
   // REQUIRES: is_writable_request(head).
@@ -69,13 +69,13 @@ class H2FieldWriter {
   void add(std::string_view name, std::string_view value);
   void add_length(std::optional<std::uint64_t> content_length);
 
-  struct Place {
+  struct Span {
     std::size_t begin;
     std::size_t name_size;
     std::size_t value_size;
   };
   std::string text_;
-  std::vector<Place> places_;
+  std::vector<Span> spans_;
   std::vector<nghttp2_nv> list_;
 };
 

@@ -8,33 +8,27 @@
 
 namespace damper::http {
 
-// A call from outside. The outermost one settles at its end.
-class H2Session::Turn {
+// A call into the session. The outermost one settles at its end.
+class H2Session::Call {
  public:
-  Turn(H2Session& session, Instant now) noexcept : session_(session) {
-    ++session_.depth_;
-    session_.now_ = now;
-    session_.exact_ = true;
-  }
-  explicit Turn(H2Session& session) noexcept : session_(session) {
-    if (session_.depth_++ == 0) session_.exact_ = false;
-  }
-  Turn(const Turn&) = delete;
-  Turn& operator=(const Turn&) = delete;
-  ~Turn() {
-    if (session_.depth_ == 1) session_.settle();
-    --session_.depth_;
+  Call(H2Session& session, Instant now) noexcept : session_(session), call_(session.clock_, now) {}
+  explicit Call(H2Session& session) noexcept : session_(session), call_(session.clock_) {}
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+  ~Call() {
+    if (session_.clock_.depth() == 1) session_.settle();
   }
 
  private:
   H2Session& session_;
+  const CallClock::Call call_;
 };
 
 H2Session::H2Session(const ConnectionLimits& limits, ConnectionOwner& owner, RequestSink* sink,
                      Instant now)
-    : limits_(limits), owner_(owner), sink_(sink), now_(now), counted_since_(now) {
+    : limits_(limits), owner_(owner), sink_(sink), clock_(now), counted_since_(now) {
   if (limits.max_age > Duration{0}) too_old_at_ = add(now, limits.max_age);
-  idle_.begin(now, true);
+  idle_.begin(now);
   configure();
 }
 
@@ -44,8 +38,8 @@ H2Session::~H2Session() { nghttp2_session_del(session_); }
 
 void H2Session::receive(std::string_view bytes, Instant now) {
   if (over_ || bytes.empty()) return;
-  DAMPER_CHECK(depth_ == 0);
-  const Turn turn(*this, now);
+  DAMPER_CHECK(clock_.depth() == 0);
+  const Call call(*this, now);
   const ssize_t used = nghttp2_session_mem_recv(
       session_, reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
   if (used >= 0) return;
@@ -63,7 +57,7 @@ void H2Session::receive(std::string_view bytes, Instant now) {
 
 void H2Session::on_end_of_input(Instant now) {
   if (over_) return;
-  const Turn turn(*this, now);
+  const Call call(*this, now);
   reason_ = streams_.empty() ? CloseReason::finished : CloseReason::reset;
   over_ = true;
   close_all(CloseReason::reset);
@@ -71,28 +65,28 @@ void H2Session::on_end_of_input(Instant now) {
 
 void H2Session::abort(CloseReason reason) {
   if (over_) return;
-  const Turn turn(*this);
+  const Call call(*this);
   reason_ = reason;
   over_ = true;
   close_all(reason);
-  drop_output();
+  output_.clear();
 }
 
 std::string_view H2Session::output() {
   notified_ = false;
-  if (depth_ == 0) {
+  if (clock_.depth() == 0) {
     {
-      const Turn turn(*this);
+      const Call call(*this);
       gather();
     }
-    const Turn turn(*this);  // What the users have said since.
+    const Call call(*this);  // What the users have said since.
     gather();
   }
-  return std::string_view(output_).substr(output_begin_);
+  return output_.unsent();
 }
 
 void H2Session::gather() {
-  while (!over_ && unsent() < kGatherBytes) {
+  while (!over_ && output_.size() < kGatherBytes) {
     const std::uint8_t* bytes = nullptr;
     const ssize_t size = nghttp2_session_mem_send(session_, &bytes);
     if (size < 0) {
@@ -101,32 +95,15 @@ void H2Session::gather() {
       close_all(CloseReason::malformed);
     }
     if (size <= 0) break;
-    output_.append(reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(size));
+    output_.bytes().append(reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(size));
     gathered_ += static_cast<std::uint64_t>(size);
   }
-  if (unsent() > 0 && !write_.is_running()) {
-    write_.begin(now_, exact_);
-    whole_out_.begin(now_, exact_);
-  }
+  output_.on_appended(clock_);
 }
 
 void H2Session::sent(std::size_t bytes, Instant now) {
-  DAMPER_CHECK(bytes <= unsent());
-  const Turn turn(*this, now);
-  output_begin_ += bytes;
-  whole_out_.add(bytes);
-  if (unsent() == 0) {
-    drop_output();
-  } else if (bytes > 0) {
-    write_.begin(now, true);
-  }
-}
-
-void H2Session::drop_output() noexcept {
-  std::string().swap(output_);
-  output_begin_ = 0;
-  write_.stop();
-  whole_out_.stop();
+  const Call call(*this, now);
+  output_.on_sent(bytes, now);
 }
 
 bool H2Session::wants_input() const noexcept {
@@ -136,7 +113,7 @@ bool H2Session::wants_input() const noexcept {
 }
 
 void H2Session::notify() {
-  if (depth_ > 0 || notified_) return;
+  if (clock_.depth() > 0 || notified_) return;
   notified_ = true;
   owner_.on_change(*this);
 }
@@ -165,7 +142,7 @@ void H2Session::retire(CloseReason reason) {
 void H2Session::drain() {
   if (over_) return;
   {
-    const Turn turn(*this);
+    const Call call(*this);
     retire(CloseReason::draining);
   }
   notify();
@@ -211,19 +188,18 @@ void H2Session::look_for_the_end() {
 
 // ---- Time ------------------------------------------------------------------------------------
 
-void H2Session::begin(Watch& watch, Duration limit) noexcept {
-  watch.begin(now_, exact_ && depth_ > 0);
-  check_at_ = std::min(check_at_, watch.due(limit));
+void H2Session::begin(StallTimer& timer, Duration limit) noexcept {
+  timer.begin(clock_);
+  check_at_ = std::min(check_at_, timer.due(limit));
 }
 
-void H2Session::begin(Pace& pace) noexcept {
-  pace.begin(now_, exact_ && depth_ > 0);
-  check_at_ = std::min(check_at_, pace.due(limits_.message_timeout));
+void H2Session::begin(MinRateTimer& timer) noexcept {
+  timer.begin(clock_);
+  check_at_ = std::min(check_at_, timer.due(limits_.message_timeout));
 }
 
 Instant H2Session::deadline() const noexcept {
-  Instant due =
-      std::min(write_.due(limits_.write_timeout), whole_out_.due(limits_.message_timeout));
+  Instant due = output_.deadline(limits_);
   if (over_) return due;
   if (live_streams_ == 0) due = std::min(due, idle_.due(limits_.idle_timeout));
   due = std::min(due, head_.due(limits_.head_timeout));
@@ -231,21 +207,20 @@ Instant H2Session::deadline() const noexcept {
 }
 
 void H2Session::on_timer(Instant now) {
-  const Turn turn(*this, now);
-  if (write_.has_run_out(now, limits_.write_timeout) ||
-      whole_out_.has_run_out(now, limits_.message_timeout)) {
+  const Call call(*this, now);
+  if (output_.has_expired(now, limits_)) {
     if (!over_) {
       reason_ = CloseReason::write_timeout;
       over_ = true;
       close_all(CloseReason::write_timeout);
     }
-    return drop_output();
+    return output_.clear();
   }
   if (over_) return;
-  if (head_.has_run_out(now, limits_.head_timeout)) {
+  if (head_.has_expired(now, limits_.head_timeout)) {
     return fail(CloseReason::head_timeout, NGHTTP2_ENHANCE_YOUR_CALM);
   }
-  if (live_streams_ == 0 && idle_.has_run_out(now, limits_.idle_timeout)) {
+  if (live_streams_ == 0 && idle_.has_expired(now, limits_.idle_timeout)) {
     return fail(CloseReason::idle_timeout, NGHTTP2_NO_ERROR);
   }
   if (now >= check_at_) check_streams(now);
@@ -256,7 +231,7 @@ void H2Session::on_timer(Instant now) {
 }
 
 bool H2Session::has_room_for_interim() const noexcept {
-  return unsent() < kGatherBytes &&
+  return output_.size() < kGatherBytes &&
          nghttp2_session_get_outbound_queue_size(session_) < kMostInterimQueued;
 }
 
@@ -264,13 +239,13 @@ void H2Session::check_streams(Instant now) {
   check_at_ = kNever;
   for (const auto& stream : streams_) {
     if (!stream->live_) continue;
-    if (is_body_due(*stream) && (stream->body_.has_run_out(now, limits_.body_timeout) ||
-                                 stream->whole_in_.has_run_out(now, limits_.message_timeout))) {
+    if (is_body_due(*stream) && (stream->body_.has_expired(now, limits_.body_timeout) ||
+                                 stream->body_rate_.has_expired(now, limits_.message_timeout))) {
       reset_stream(*stream, CloseReason::body_timeout, NGHTTP2_CANCEL);
-    } else if (stream->write_.has_run_out(now, limits_.write_timeout) ||
-               stream->whole_out_.has_run_out(now, limits_.message_timeout)) {
+    } else if (stream->write_.has_expired(now, limits_.write_timeout) ||
+               stream->write_rate_.has_expired(now, limits_.message_timeout)) {
       reset_stream(*stream, CloseReason::write_timeout, NGHTTP2_CANCEL);
-    } else if (is_silence_due(*stream) && stream->body_.has_run_out(now, limits_.body_timeout)) {
+    } else if (is_silence_due(*stream) && stream->body_.has_expired(now, limits_.body_timeout)) {
       reset_stream(*stream, CloseReason::idle_timeout, NGHTTP2_CONNECT_ERROR);
     } else {
       if (is_silence_due(*stream)) {
@@ -278,10 +253,10 @@ void H2Session::check_streams(Instant now) {
       }
       if (is_body_due(*stream)) {
         check_at_ = std::min({check_at_, stream->body_.due(limits_.body_timeout),
-                              stream->whole_in_.due(limits_.message_timeout)});
+                              stream->body_rate_.due(limits_.message_timeout)});
       }
       check_at_ = std::min({check_at_, stream->write_.due(limits_.write_timeout),
-                            stream->whole_out_.due(limits_.message_timeout)});
+                            stream->write_rate_.due(limits_.message_timeout)});
     }
   }
 }
@@ -298,7 +273,7 @@ bool H2Session::can_open() const noexcept {
 
 Stream& H2Session::open(StreamUser& user, Instant now) {
   DAMPER_CHECK(can_open());
-  now_ = now;
+  clock_.set(now);
   H2Stream& stream = add_stream(now);
   stream.user_ = &user;
   return stream;

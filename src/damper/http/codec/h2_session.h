@@ -14,7 +14,8 @@
 #include "damper/http/codec/connection.h"
 #include "damper/http/codec/h2_fields.h"
 #include "damper/http/codec/h2_stream.h"
-#include "damper/http/codec/watch.h"
+#include "damper/http/codec/output_buffer.h"
+#include "damper/http/codec/stall_timer.h"
 
 namespace damper::http {
 
@@ -61,7 +62,7 @@ class H2Session final : public Connection {
   static constexpr std::size_t kMostInterimQueued = 32;  // frames, before none of 16 KiB is added
   static constexpr int kMostInterim = 8;
 
-  class Turn;
+  class Call;
 
   [[nodiscard]] bool is_server() const noexcept { return sink_ != nullptr; }
   void configure();
@@ -86,8 +87,8 @@ class H2Session final : public Connection {
   void reset_stream(H2Stream& stream, CloseReason reason, std::uint32_t code);
   void close_all(CloseReason reason);
   void on_waiting(H2Stream& stream);  // It has something to send.
-  void begin(Watch& watch, Duration limit) noexcept;
-  void begin(Pace& pace) noexcept;
+  void begin(StallTimer& timer, Duration limit) noexcept;
+  void begin(MinRateTimer& timer) noexcept;
   [[nodiscard]] bool is_body_due(const H2Stream& stream) const noexcept;
   [[nodiscard]] bool is_silence_due(const H2Stream& stream) const noexcept;
   [[nodiscard]] std::size_t room_for(const H2Stream& stream) const noexcept;
@@ -100,10 +101,8 @@ class H2Session final : public Connection {
   void gather();
   void check_streams(Instant now);
   void notify();
-  void drop_output() noexcept;
   // Whether the peer reads: interim answers are left out where it does not.
   [[nodiscard]] bool has_room_for_interim() const noexcept;
-  [[nodiscard]] std::size_t unsent() const noexcept { return output_.size() - output_begin_; }
 
   const ConnectionLimits limits_;
   ConnectionOwner& owner_;
@@ -114,15 +113,12 @@ class H2Session final : public Connection {
   std::uint32_t live_streams_ = 0;
   std::optional<H2FieldReader> reader_;
 
-  std::string output_;
-  std::size_t output_begin_ = 0;
+  OutputBuffer output_{0};
   std::uint64_t gathered_ = 0;  // bytes that ever were in output_
   std::size_t waiting_ = 0;     // bytes of all streams that nghttp2 has not taken
   std::uint32_t wanting_room_ = 0;
 
-  Instant now_;
-  bool exact_ = true;
-  std::uint32_t depth_ = 0;
+  CallClock clock_;
   bool notified_ = false;
   bool retiring_ = false;  // No new streams.
   bool over_ = false;
@@ -133,11 +129,9 @@ class H2Session final : public Connection {
   std::uint32_t idle_frames_ = 0;
   std::uint64_t earned_updates_ = 0;  // window updates that our data give a reason for
 
-  Watch idle_;
-  Watch head_;
-  Watch write_;
-  Pace whole_out_;             // since there was no output
-  Instant check_at_ = kNever;  // No stream's watch runs out earlier.
+  StallTimer idle_;
+  StallTimer head_;
+  Instant check_at_ = kNever;  // No stream's timer expires earlier.
   Instant too_old_at_ = kNever;
 };
 

@@ -103,9 +103,9 @@ std::size_t H2Stream::take(std::uint8_t* to, std::size_t most, bool& end) {
     std::string().swap(unsent_);
     unsent_begin_ = 0;
     write_.stop();
-    whole_out_.stop();
+    write_rate_.stop();
   } else if (taken > 0) {
-    whole_out_.add(taken);
+    write_rate_.add(taken);
     session_.begin(write_, session_.limits_.write_timeout);
   }
   end = ended_ && waiting() == 0;
@@ -159,7 +159,7 @@ void H2Stream::consumed(std::size_t bytes) {
   unconsumed_ -= bytes;
   if (!was_due && is_due()) {
     session_.begin(body_, session_.limits_.body_timeout);
-    session_.begin(whole_in_);  // It was not the peer who was slow.
+    session_.begin(body_rate_);  // It was not the peer who was slow.
   }
   if (bytes > 0) nghttp2_session_consume(session_.session_, id_, bytes);
   session_.notify();
@@ -180,7 +180,7 @@ void H2Stream::cancel() {
 Peer H2Stream::peer() { return session_.owner_.peer(); }
 
 bool H2Stream::touched_wire() const noexcept {
-  const std::uint64_t sent = session_.gathered_ - session_.unsent();
+  const std::uint64_t sent = session_.gathered_ - session_.output_.size();
   return wire_offset_ && sent > *wire_offset_;
 }
 

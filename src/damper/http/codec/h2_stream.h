@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "damper/http/codec/message.h"
+#include "damper/http/codec/stall_timer.h"
 #include "damper/http/codec/stream.h"
-#include "damper/http/codec/watch.h"
 
 namespace damper::http {
 
@@ -77,10 +77,10 @@ class H2Stream final : public Stream {
   std::string unsent_;
   std::size_t unsent_begin_ = 0;
   FieldList trailers_;
-  Watch body_;
-  Watch write_;
-  Pace whole_in_;   // of the body that comes
-  Pace whole_out_;  // since nothing waited
+  StallTimer body_;
+  StallTimer write_;
+  MinRateTimer body_rate_;
+  MinRateTimer write_rate_;  // since unsent_ was empty
 };
 
 }  // namespace damper::http

@@ -13,8 +13,9 @@ namespace damper::http {
 struct Field {
   std::string_view name;
   std::string_view value;
-  // A strict codec has read it as it is: it is valid_field(), and about no single hop. Who passes
-  // it on copies the Field; who makes one of other text says nothing, and it is looked at.
+  // True if a strict codec has validated this field (valid_field()) and it is not hop-by-hop. Copy
+  // the flag when forwarding unchanged; leave it false for fields you build, and the codec
+  // validates them.
   bool sound = false;
 };
 
@@ -27,7 +28,7 @@ struct Field {
   return true;
 }
 
-// The value of the first field of that name; nothing when there is none.
+// The value of the first field of that name.
 [[nodiscard]] constexpr std::optional<std::string_view> find(std::span<const Field> fields,
                                                              std::string_view name) noexcept {
   for (const Field& field : fields) {
@@ -36,29 +37,28 @@ struct Field {
   return std::nullopt;
 }
 
-// A Head is what a message says before its body, of a request or of an answer, of HTTP/1.1 or
-// HTTP/2 alike: what both mean, in views that are good for the length of the call they are passed
-// in. Who keeps one copies it (see OwnedHead).
+// A Head is the start line and fields of a request or an answer, the same for HTTP/1.1 and HTTP/2.
+// Its views are valid during the call that passes it: copy what you keep (FieldList).
 //
-// Model: framing belongs to the codec. `fields` has neither Host (that is `authority`) nor
-// Content-Length, Transfer-Encoding, Connection, Keep-Alive, Proxy-Connection, TE, Upgrade,
-// HTTP2-Settings, nor whatever Connection named: those are about one hop. Nobody adds them: a codec
+// Model: framing belongs to the codec. `fields` has neither Host (that is `authority`) nor the
+// hop-by-hop fields: Content-Length, Transfer-Encoding, Connection, Keep-Alive, Proxy-Connection,
+// TE, Upgrade, HTTP2-Settings and the fields that Connection names. Do not add them: the codec
 // writes its own.
 struct Head {
   std::string_view method{};     // of a request
-  std::string_view scheme{};     // of a request: "http", "https"; empty where the codec cannot know
-  std::string_view authority{};  // of a request: Host or :authority, perhaps empty
+  std::string_view scheme{};     // of a request: "http", "https"; empty if the codec cannot know
+  std::string_view authority{};  // of a request: Host or :authority; may be empty
   std::string_view target{};     // of a request: "/path?query", "*", or host:port for CONNECT
   int status = 0;                // of an answer: 200 to 599, or 101; of an interim one, 102 to 199
   std::span<const Field> fields{};
-  std::optional<std::uint64_t> content_length{};  // if it is known
-  std::string_view upgrade{};  // HTTP/1.1: the protocol that an Upgrade asks for or that 101 grants
+  std::optional<std::uint64_t> content_length{};  // if known
+  std::string_view upgrade{};  // HTTP/1.1: the protocol of an Upgrade request, or of a 101
 
   [[nodiscard]] bool is_request() const noexcept { return !method.empty(); }
 };
 
-// Whether an answer may be passed on before the real one: 102 to 199, and not too much of it. 100
-// is between a client and the server next to it, 101 is a real one.
+// Whether a proxy forwards this interim answer: 102 to 199, of at most 16 KiB. 100 is hop-by-hop,
+// 101 is a final answer.
 [[nodiscard]] constexpr bool is_passable_interim(const Head& head) noexcept {
   constexpr std::size_t kMostBytes = std::size_t{16} * 1024;
   std::size_t bytes = 0;

@@ -9,18 +9,18 @@ FieldList::FieldList(std::span<const Field> fields) {
   std::size_t bytes = 0;
   for (const Field& field : fields) bytes += field.name.size() + field.value.size();
   text_.reserve(bytes);
-  places_.reserve(fields.size());
+  spans_.reserve(fields.size());
   for (const Field& field : fields) add(field.name, field.value);
 }
 
-Field FieldList::field(const Place& place) const noexcept {
+Field FieldList::field(const Span& span) const noexcept {
   const std::string_view text = text_;
-  return {text.substr(place.begin, place.name_size),
-          text.substr(place.begin + place.name_size, place.value_size)};
+  return {text.substr(span.begin, span.name_size),
+          text.substr(span.begin + span.name_size, span.value_size)};
 }
 
 void FieldList::add(std::string_view name, std::string_view value) {
-  places_.push_back({text_.size(), name.size(), value.size()});
+  spans_.push_back({text_.size(), name.size(), value.size()});
   text_ += name;
   text_ += value;
 }
@@ -33,29 +33,29 @@ void FieldList::set(std::string_view name, std::string_view value) {
 void FieldList::remove(std::string_view name) {
   std::size_t kept = 0;
   std::size_t gone = 0;  // bytes
-  for (Place place : places_) {
-    place.begin -= gone;
-    if (same_name(field(place).name, name)) {
-      text_.erase(place.begin, place.name_size + place.value_size);
-      gone += place.name_size + place.value_size;
+  for (Span span : spans_) {
+    span.begin -= gone;
+    if (same_name(field(span).name, name)) {
+      text_.erase(span.begin, span.name_size + span.value_size);
+      gone += span.name_size + span.value_size;
     } else {
-      places_[kept++] = place;
+      spans_[kept++] = span;
     }
   }
-  places_.resize(kept);
+  spans_.resize(kept);
 }
 
 std::optional<std::string_view> FieldList::find(std::string_view name) const noexcept {
-  for (const Place& place : places_) {
-    if (const Field found = field(place); same_name(found.name, name)) return found.value;
+  for (const Span& span : spans_) {
+    if (const Field found = field(span); same_name(found.name, name)) return found.value;
   }
   return std::nullopt;
 }
 
 std::span<const Field> FieldList::view() const {
   view_.clear();
-  view_.reserve(places_.size());
-  for (const Place& place : places_) view_.push_back(field(place));
+  view_.reserve(spans_.size());
+  for (const Span& span : spans_) view_.push_back(field(span));
   return view_;
 }
 

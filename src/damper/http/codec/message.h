@@ -15,10 +15,10 @@ namespace damper::http {
 
 // A FieldList is a list of fields that owns its text.
 //
-// Model: the text of all fields is one string, and the fields are places in it. view() makes the
-// pointers of these places anew each time, so that a copied or moved list needs no care.
+// Model: the text of all fields is one string, and the fields are spans of it. view() makes the
+// pointers anew each time, so that a list can be copied and moved by default.
 // Thread safety: none, view() included.
-// Cost: an empty list never allocates; a list allocates for its text, its places and its view.
+// Cost: an empty list never allocates; a list allocates for its text, its spans and its view.
 class FieldList {
  public:
   FieldList() = default;
@@ -26,35 +26,35 @@ class FieldList {
       : FieldList(std::span<const Field>(fields.begin(), fields.size())) {}
   explicit FieldList(std::span<const Field> fields);
 
-  // One that is not valid_field() stays here, but no codec writes it: nobody can inject a header.
+  // A field that is not valid_field() is stored, but no codec writes it: header injection fails.
   void add(std::string_view name, std::string_view value);
-  // Replaces all of that name.
+  // Replaces all fields of that name.
   void set(std::string_view name, std::string_view value);
   void remove(std::string_view name);
   [[nodiscard]] std::optional<std::string_view> find(std::string_view name) const noexcept;
-  [[nodiscard]] std::size_t size() const noexcept { return places_.size(); }
-  [[nodiscard]] bool empty() const noexcept { return places_.empty(); }
-  // Good until the next change.
+  [[nodiscard]] std::size_t size() const noexcept { return spans_.size(); }
+  [[nodiscard]] bool empty() const noexcept { return spans_.empty(); }
+  // Valid until the next change.
   [[nodiscard]] std::span<const Field> view() const;
 
  private:
-  struct Place {
+  struct Span {
     std::size_t begin;
     std::size_t name_size;
     std::size_t value_size;
   };
-  [[nodiscard]] Field field(const Place& place) const noexcept;
+  [[nodiscard]] Field field(const Span& span) const noexcept;
 
   std::string text_;
-  std::vector<Place> places_;  // in the order of the text, without gaps
+  std::vector<Span> spans_;  // in the order of the text, without gaps
   mutable std::vector<Field> view_;
 };
 
-// Whether a field may be sent as it is: the name a token, the value without CR, LF, NUL and other
-// controls, no space around it.
+// Whether a codec may send a field unchanged: the name is a token, the value has no CR, LF, NUL or
+// other control character, and no space around it.
 [[nodiscard]] bool valid_field(std::string_view name, std::string_view value) noexcept;
 
-// A Request is a whole request, body and all: what a client sends and a handler is given.
+// A Request is a whole request with its body: a client sends it, a handler receives it.
 struct Request {
   std::string method = "GET";
   std::string scheme{};
@@ -63,7 +63,7 @@ struct Request {
   FieldList fields{};
   std::string body{};
 
-  // A view of it, with the body's length; good until it changes.
+  // A view of it, with the body's length; valid until it changes.
   [[nodiscard]] Head head() const;
   [[nodiscard]] static Request from(const Head& head);
 };

@@ -97,5 +97,12 @@ TEST(Message, AnAnswersHeadHasItsStatusAndFields) {
   EXPECT_EQ(again.fields.find("a"), "b");
 }
 
+TEST(Head, NamesHaveNoCaseAndTheFirstOfThemCounts) {
+  const Field fields[] = {{"A", "1"}, {"a", "2"}};
+  EXPECT_EQ(find(fields, "a"), "1");
+  EXPECT_EQ(find(fields, "b"), std::nullopt);
+  EXPECT_FALSE(same_name("ab", "a"));
+}
+
 }  // namespace
 }  // namespace damper::http

@@ -238,16 +238,11 @@ std::unique_ptr<Resolver> make_system_resolver(Loop& loop) {
 }
 
 std::optional<std::string> find_error(const DialerOptions& options) {
-  using std::chrono::milliseconds;
-  if (options.connect_timeout < milliseconds(1) ||
-      options.connect_timeout > std::chrono::minutes(5)) {
-    return "connect_timeout is 1 ms to 5 min";
-  }
-  if (options.stagger < milliseconds(10) || options.stagger > std::chrono::seconds(2)) {
-    return "stagger is 10 ms to 2 s";
-  }
-  if (options.max_addresses < 1 || options.max_addresses > 64) return "max_addresses is 1 to 64";
-  return std::nullopt;
+  return BoundsCheck()
+      .field("connect_timeout", options.connect_timeout, DialerOptions::kConnectTimeout)
+      .field("stagger", options.stagger, DialerOptions::kStagger)
+      .field("max_addresses", options.max_addresses, DialerOptions::kMaxAddresses)
+      .error();
 }
 
 std::vector<std::string> interleave(const std::vector<std::string>& addresses, std::size_t most) {

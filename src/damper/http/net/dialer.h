@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "damper/base/bounds.h"
 #include "damper/base/instant.h"
 #include "damper/http/codec/close_reason.h"
 #include "damper/http/net/loop.h"
@@ -16,26 +17,31 @@
 
 namespace damper::http {
 
-// Finds the addresses of a name. Replaced in tests, and by those who check addresses.
+// Looks up the addresses of a name. Replaced in tests, and to check addresses.
 class Resolver {
  public:
   virtual ~Resolver() = default;
-  // Addresses in text, best first; none: there is no such name. `done` is called once, from the
-  // loop, perhaps before resolve() returns; a caller that lost interest ignores it.
+  // `done` gets the addresses as text, best first; none: the name does not exist. It is called
+  // once, on the loop, possibly before resolve() returns. There is no cancellation.
   using Done = std::function<void(std::vector<std::string> addresses)>;
   virtual void resolve(const std::string& host, Done done) = 0;
 };
-// The system's, on a thread of its own; one lookup of a name at a time (see SharedResolver).
+// The system's resolver, on Asio's resolver thread; concurrent lookups of a name are one (see
+// SharedResolver).
 [[nodiscard]] std::unique_ptr<Resolver> make_system_resolver(Loop& loop);
 
 struct DialerOptions {
-  // From the name to the end of the TLS handshake; 1 ms to 5 min. Short, and apart from the
-  // request's own time: who cannot connect within it goes elsewhere.
+  static constexpr Range<Duration> kConnectTimeout{std::chrono::milliseconds(1),
+                                                   std::chrono::minutes(5)};
+  static constexpr Range<Duration> kStagger{std::chrono::milliseconds(10), std::chrono::seconds(2)};
+  static constexpr Range<std::size_t> kMaxAddresses{1, 64};
+
+  // From the name lookup to the end of the TLS handshake. Short, and apart from the request's own
+  // timeout, so that a request can be retried on another replica.
   Duration connect_timeout = std::chrono::seconds(3);
-  // How long an address is alone before the next one is tried beside it (RFC 8305, section 5:
-  // 250 ms). 10 ms to 2 s.
+  // Time before the next address is tried in parallel (RFC 8305, section 5: 250 ms).
   Duration stagger = std::chrono::milliseconds(250);
-  std::size_t max_addresses = 8;  // 1 to 64: those after them are not tried
+  std::size_t max_addresses = 8;  // the others are not tried
 
   friend bool operator==(const DialerOptions&, const DialerOptions&) = default;
 };
@@ -47,40 +53,39 @@ struct DialerOptions {
 [[nodiscard]] std::vector<std::string> interleave(const std::vector<std::string>& addresses,
                                                   std::size_t most);
 
-// A Dialer makes connections: name to addresses, addresses to the first that answers, and TLS on
-// top where it is asked for.
+// A Dialer opens connections: it resolves a name, connects to the first address that answers, and
+// does the TLS handshake.
 //
-// Model: happy eyeballs (RFC 8305). The addresses are tried in order, the next one when the one
-// before has failed or is alone for `stagger`; the first that connects wins and the others are
-// closed. An address in the place of a name is not resolved.
-// Invariants:
-//   (1) Each dial ends once: a transport, or why there is none; by connect_timeout. One that was
-//       cancelled (its Dial destroyed) is heard of no more, and holds no socket.
+// Model: happy eyeballs (RFC 8305). The addresses are tried in order, the next one when the
+// previous has failed or `stagger` has passed; the first to connect wins and the others are closed.
+// An IP address as `host` is not resolved. Invariants:
+//   (1) Each dial ends once, with a transport or a reason, by connect_timeout. After its Dial is
+//       destroyed, `done` is not called and no socket is open.
 //   (2) A failed dial has sent no byte of a request.
 // Thread safety: none; all on the loop's thread.
 class Dialer {
  public:
   struct Result {
-    std::unique_ptr<Transport> transport;        // nullptr: there is none
-    CloseReason reason = CloseReason::finished;  // why there is none
+    std::unique_ptr<Transport> transport;        // nullptr: it failed
+    CloseReason reason = CloseReason::finished;  // of a failure
   };
   using Done = std::function<void(Result)>;
-  // A connection that is being made. Destroy it to give it up.
+  // A dial in progress. Its destructor cancels it.
   class Dial {
    public:
     virtual ~Dial() = default;
   };
 
-  // REQUIRES: !find_error(options). What is referred to outlives the dialer; without a resolver it
-  // has the system's.
+  // REQUIRES: !find_error(options). Loop and resolver outlive the dialer; nullptr: the system's
+  // resolver.
   Dialer(Loop& loop, const DialerOptions& options, Resolver* resolver = nullptr);
   Dialer(const Dialer&) = delete;
   Dialer& operator=(const Dialer&) = delete;
   ~Dialer();
 
-  // `done` comes later, never from within dial(). `tls`: nullptr for plain TCP; it outlives the
-  // dial. `address`: of the host, if it is known; then it is not looked up, and TLS still verifies
-  // the host's name.
+  // `done` is called later, never from within dial(). `tls`: nullptr for plain TCP; it outlives the
+  // dial. `address`: of the host, if known; then it is not resolved, and TLS still verifies the
+  // host's name.
   [[nodiscard]] std::unique_ptr<Dial> dial(const std::string& host, std::uint16_t port,
                                            const TlsSettings* tls, Done done,
                                            const std::string& address = {});
@@ -90,7 +95,7 @@ class Dialer {
  private:
   Loop& loop_;
   const DialerOptions options_;
-  std::unique_ptr<Resolver> own_resolver_;  // made when it is first needed
+  std::unique_ptr<Resolver> own_resolver_;  // created with the first name
   Resolver* resolver_;
 };
 

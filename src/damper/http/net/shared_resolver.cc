@@ -8,10 +8,10 @@ namespace damper::http {
 
 struct SharedResolver::Table {
   struct Name {
-    bool under_way = false;
+    bool in_flight = false;
     std::vector<Done> waiting;
     std::vector<std::string> addresses;
-    Instant until{};  // how long they are good
+    Instant until{};  // expiry of `addresses`
   };
 
   explicit Table(Loop& used_loop) : loop(used_loop) {}
@@ -21,8 +21,8 @@ struct SharedResolver::Table {
   std::size_t lookups = 0;
 };
 
-SharedResolver::SharedResolver(Loop& loop, std::unique_ptr<Resolver> asked)
-    : table_(std::make_shared<Table>(loop)), asked_(std::move(asked)) {}
+SharedResolver::SharedResolver(Loop& loop, std::unique_ptr<Resolver> inner)
+    : table_(std::make_shared<Table>(loop)), inner_(std::move(inner)) {}
 
 SharedResolver::~SharedResolver() = default;
 
@@ -31,11 +31,11 @@ void SharedResolver::resolve(const std::string& host, Done done) {
   const Instant now = table.loop.now();
   if (table.names.size() >= kMostKept && !table.names.contains(host)) {
     std::erase_if(table.names, [&](const auto& entry) {
-      return !entry.second.under_way && entry.second.until <= now;
+      return !entry.second.in_flight && entry.second.until <= now;
     });
   }
   Table::Name& name = table.names[host];
-  if (name.under_way) {
+  if (name.in_flight) {
     if (name.waiting.size() >= kMostWaiting) return done({});
     name.waiting.push_back(std::move(done));
     return;
@@ -46,9 +46,9 @@ void SharedResolver::resolve(const std::string& host, Done done) {
     return done({});
   }
   ++table.lookups;
-  name.under_way = true;
+  name.in_flight = true;
   name.waiting.push_back(std::move(done));
-  asked_->resolve(
+  inner_->resolve(
       host, [weak = std::weak_ptr<Table>(table_), host](const std::vector<std::string>& addresses) {
         if (const std::shared_ptr<Table> alive = weak.lock()) {
           on_found(*alive, host, addresses);
@@ -64,11 +64,11 @@ void SharedResolver::on_found(Table& table, const std::string& host,
   if (table.names.size() > kMostKept) {
     table.names.erase(found);
   } else {
-    found->second.under_way = false;
+    found->second.in_flight = false;
     found->second.addresses = addresses;
     found->second.until = add(table.loop.now(), kKeep);
   }
-  for (const Done& done : waiting) done(addresses);  // They may ask again.
+  for (const Done& done : waiting) done(addresses);  // They may call resolve() again.
 }
 
 }  // namespace damper::http

@@ -11,17 +11,17 @@
 
 namespace damper::http {
 
-// A SharedResolver asks another resolver once for all who want the same name.
+// A SharedResolver joins concurrent lookups of the same name into one lookup of another resolver.
 //
-// Why: the system's resolver looks up one name after the other, on one thread. When it is slow,
-// every connection that is tried would put one more lookup of the same name in its line, those that
-// were given up included, and it would be behind long after it has become fast again.
-// Model: one lookup of a name at a time; who asks meanwhile hears its answer. An answer, also that
-// there is no such name, is kept for kKeep.
+// Why: the system's resolver does one lookup after the other, on one thread. When it is slow, every
+// dial would queue one more lookup of the same name, cancelled dials included, and the queue would
+// last long after the resolver has recovered.
+// Model: one lookup per name at a time; calls in the meantime get its result. A result, also that
+// the name does not exist, is cached for kKeep.
 // Invariants:
-//   (1) At most kMostLookups are under way, kMostWaiting wait for one, kMostKept answers are kept.
-//       Beyond these a name is not found, or its answer not kept.
-//   (2) Nobody is told after the SharedResolver has gone.
+//   (1) At most kMostLookups are in flight, kMostWaiting calls wait for each, kMostKept results are
+//       cached. Beyond these a name is not found, or its result not cached.
+//   (2) No `done` is called after the SharedResolver was destroyed.
 // Thread safety: none; all on the loop's thread.
 class SharedResolver final : public Resolver {
  public:
@@ -30,7 +30,7 @@ class SharedResolver final : public Resolver {
   static constexpr std::size_t kMostWaiting = 4096;
   static constexpr std::size_t kMostKept = 1024;
 
-  SharedResolver(Loop& loop, std::unique_ptr<Resolver> asked);
+  SharedResolver(Loop& loop, std::unique_ptr<Resolver> inner);
   ~SharedResolver() override;
   void resolve(const std::string& host, Done done) override;
 
@@ -40,8 +40,8 @@ class SharedResolver final : public Resolver {
   static void on_found(Table& table, const std::string& host,
                        const std::vector<std::string>& addresses);
 
-  const std::shared_ptr<Table> table_;  // Lookups under way know it, as long as it is there.
-  const std::unique_ptr<Resolver> asked_;
+  const std::shared_ptr<Table> table_;  // lookups in flight have a weak pointer to it
+  const std::unique_ptr<Resolver> inner_;
 };
 
 }  // namespace damper::http

@@ -8,10 +8,10 @@ namespace {
 
 constexpr Duration kLingerTime = std::chrono::seconds(1);
 constexpr std::uint32_t kLingerBytes = std::size_t{1024} * 1024;
-constexpr int kMostSends = 8;    // of a turn
-constexpr int kLastReads = 256;  // of a peer that takes no more
+constexpr int kMostSends = 8;    // in a round
+constexpr int kLastReads = 256;  // after a failed send
 
-// Whether the peer should see at once that this is no orderly end.
+// Whether the connection is closed by RST.
 bool is_abrupt(CloseReason reason) {
   switch (reason) {
     case CloseReason::reset:
@@ -60,7 +60,7 @@ void SocketConnection::abort(CloseReason reason) {
   ask_turn_end();
 }
 
-// Asked of the kernel once: a proxy names it in every request.
+// Cached: a proxy adds it to every request.
 Peer SocketConnection::peer() {
   if (peer_.empty()) {
     peer_ = transport_->peer();
@@ -82,8 +82,8 @@ void SocketConnection::on_readable() {
   const Transport::Moved moved = transport_->recv(scratch);
   switch (moved.status) {
     case Transport::Status::ok:
-      heard_ = loop().now();
-      codec_->receive({scratch.data(), moved.bytes}, heard_);
+      last_received_ = loop().now();
+      codec_->receive({scratch.data(), moved.bytes}, last_received_);
       break;
     case Transport::Status::again:
       break;
@@ -132,7 +132,7 @@ void SocketConnection::on_turn_end() {
   }
   if (state_ == State::broken) return close(true);
 
-  const bool reads = input_ended_ ? !transport_->is_secure()  // To hear of a reset.
+  const bool reads = input_ended_ ? !transport_->is_secure()  // To detect a reset.
                                   : state_ == State::lingering || codec_->wants_input();
   if (!reading_ && reads) {
     reading_ = true;
@@ -141,12 +141,12 @@ void SocketConnection::on_turn_end() {
   if (state_ == State::open) owner_.on_turned(*this);
 }
 
-// Sends what there is, as far as the kernel takes it.
+// Sends output until the kernel takes no more.
 void SocketConnection::flush() {
   for (int sends = 0; !writing_; ++sends) {
     const std::string_view output = codec_->output();
     if (output.empty()) return;
-    if (sends == kMostSends) return ask_turn_end();  // The others have their turn, too.
+    if (sends == kMostSends) return ask_turn_end();  // Not to starve other connections.
     const Transport::Moved moved = transport_->send(output);
     switch (moved.status) {
       case Transport::Status::ok:
@@ -181,7 +181,7 @@ bool SocketConnection::should_linger() const noexcept {
          reason != CloseReason::head_timeout && reason != CloseReason::body_timeout;
 }
 
-// Reads and forgets. False when the peer has come to its end, or to ours.
+// Reads and discards. False at EOF, after a failure or after kLingerBytes.
 bool SocketConnection::discard() {
   const std::span<char> scratch = loop().scratch();
   const Transport::Moved moved = transport_->recv(scratch);
@@ -194,7 +194,7 @@ void SocketConnection::close(bool reset) {
   state_ = State::closed;
   cancel();
   transport_->close(reset);
-  owner_.on_closed(*this, codec_->reason());  // Perhaps there is no *this any more.
+  owner_.on_closed(*this, codec_->reason());  // It may destroy *this.
 }
 
 }  // namespace damper::http

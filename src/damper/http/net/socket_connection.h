@@ -15,26 +15,27 @@
 
 namespace damper::http {
 
-// A SocketConnection does the I/O of one connection: it binds a codec, a transport and a loop, for
-// servers and clients alike.
+// A SocketConnection does the I/O of one connection: it joins a codec, a transport and a loop, for
+// servers and clients.
 //
 //   auto connection = std::make_unique<SocketConnection>(loop, std::move(transport), owner, side);
 //   connection->start(make_h1_server(limits, *connection, sink, loop.now()));
 //
-// Model: what comes is read into the loop's scratch memory and handed to the codec. What the codec
-// wrote during a turn is sent at the turn's end, in one send if the kernel takes it; writability is
-// waited for only when it did not. One timer stands at the codec's deadline.
-// A tunnel whose codec has ended its output is half closed: the sending direction is shut down when
-// all is sent, and what comes is still read. One that is given up then is closed as below, and
-// reset at the end: the peer has heard our end already, and would hear nothing else. A client whose
-// peer takes no more reads what that has said before it gives up: it may be the answer, such as an
-// early 413 (over plain TCP: OpenSSL reads nothing after a write that failed). A server that closes
-// first while the peer may still be sending says goodbye slowly: it shuts down its own direction
-// and reads what still comes, for a second and a MiB at most. Else the kernel would reset the
-// connection, and the peer might never see the last answer. Invariants:
-//   (1) The owner hears on_closed() once, at the end of a turn, when the socket is closed and every
-//       stream's user has heard of its end. Nothing of this object is touched afterwards.
-//   (2) Nothing is read while the codec wants no input.
+// Model: input is read into the loop's scratch memory and passed to the codec. Output of a turn is
+// sent at the turn's end, in one send if the kernel takes it; the connection waits for writability
+// only if it did not. One timer is armed at the codec's deadline.
+// Half-close: when a tunnel's codec has ended its output and all of it is sent, the sending
+// direction is shut down and input is still read. If such a tunnel is aborted, the connection is
+// reset at the end: EOF was sent already.
+// A client whose send fails first reads the pending input: it may be the answer, such as an early
+// 413 (plain TCP only: OpenSSL reads nothing after a failed write).
+// A server that closes while the peer may still be sending lingers: it shuts down its sending
+// direction and reads and discards input, for at most a second and a MiB. Otherwise the kernel
+// would reset the connection, and the peer could lose the last answer.
+// Invariants:
+//   (1) on_closed() is called once, at the end of a turn, after the socket is closed and every
+//       stream's user got on_close(). The connection is not used afterwards.
+//   (2) Nothing is read while the codec does not want input.
 // Thread safety: none; all on the loop's thread.
 // Cost: some 150 bytes beside codec and transport, and no buffer.
 class SocketConnection final : public ConnectionOwner,
@@ -46,10 +47,10 @@ class SocketConnection final : public ConnectionOwner,
 
   class Owner {
    public:
-    // It may be destroyed from here on, also from within.
+    // The connection may be destroyed from here on, also from within the call.
     virtual void on_closed(SocketConnection& connection, CloseReason reason) = 0;
-    // Client side: something may have changed that a pool wants to know: can_open(), is_over(). At
-    // the end of a turn, not after on_closed().
+    // Client side: can_open() or is_over() may have changed. At the end of a turn, not after
+    // on_closed().
     virtual void on_turned(SocketConnection&) {}
 
    protected:
@@ -58,19 +59,19 @@ class SocketConnection final : public ConnectionOwner,
 
   // REQUIRES: the transport's handshake is done. The owner outlives this.
   SocketConnection(Loop& loop, std::unique_ptr<Transport> transport, Owner& owner, Side side);
-  // Closes the socket without a word if it is still open: streams' users hear `cancelled`.
+  // Closes the socket if it is still open; its streams close with `cancelled`.
   ~SocketConnection() override;
 
-  // REQUIRES: the codec was made with *this as its owner. `first`: bytes that came already.
+  // REQUIRES: the codec was made with *this as its owner. `first`: bytes received already.
   void start(std::unique_ptr<Connection> codec, std::string_view first = {});
 
-  // No new streams; closes when those under way are done.
+  // No new streams; closes when those in flight are done.
   void drain();
-  // Closes at the end of this turn, whatever is under way.
+  // Closes at the end of this turn.
   void abort(CloseReason reason);
 
-  // When a byte of the peer's came last; the beginning of time: never.
-  [[nodiscard]] Instant heard() const noexcept { return heard_; }
+  // The time of the last read; Instant{}: none.
+  [[nodiscard]] Instant last_received() const noexcept { return last_received_; }
   [[nodiscard]] Connection& codec() noexcept { return *codec_; }
   [[nodiscard]] const Transport& transport() const noexcept { return *transport_; }
   [[nodiscard]] Loop& loop() const noexcept { return Loop::Timer::loop(); }
@@ -95,15 +96,15 @@ class SocketConnection final : public ConnectionOwner,
   std::unique_ptr<Transport> transport_;
   std::unique_ptr<Connection> codec_;
   Owner& owner_;
-  Instant heard_{};
-  std::string peer_;  // once it was asked for
+  Instant last_received_{};
+  std::string peer_;  // cached by peer()
   std::uint32_t lingered_bytes_ = 0;
   const Side side_;
   State state_ = State::open;
-  bool reading_ = false;  // a wait is under way
+  bool reading_ = false;  // waits for readability
   bool writing_ = false;
-  bool input_ended_ = false;   // the codec heard it
-  bool output_ended_ = false;  // and we said so
+  bool input_ended_ = false;   // EOF was read
+  bool output_ended_ = false;  // our direction is shut down
 };
 
 }  // namespace damper::http

@@ -89,7 +89,7 @@ Error trust_pem(SSL_CTX* settings, const std::string& pem, const std::string& op
   return std::nullopt;
 }
 
-// Whom a server trusts among its clients.
+// The CA of client certificates.
 Error trust(SSL_CTX* settings, const TlsServerOptions& options) {
   if (options.client_ca_file.empty() && options.client_ca_pem.empty()) {
     if (!options.require_client_certificate) return std::nullopt;
@@ -106,7 +106,7 @@ Error trust(SSL_CTX* settings, const TlsServerOptions& options) {
   if (SSL_CTX_load_verify_file(settings, options.client_ca_file.c_str()) != 1) {
     return failure("client_ca_file " + options.client_ca_file + " cannot be used");
   }
-  // What the client is told, so that it can choose a certificate.
+  // The CA names sent to a client, so that it can choose a certificate.
   SSL_CTX_set_client_CA_list(settings, SSL_load_client_CA_file(options.client_ca_file.c_str()));
   ERR_clear_error();
   return std::nullopt;

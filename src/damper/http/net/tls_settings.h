@@ -28,33 +28,32 @@ struct TlsIdentity {
 struct TlsServerOptions {
   TlsIdentity identity;  // needed
   bool offer_h2 = true;  // with ALPN; http/1.1 always
-  // Who signs the certificates of clients. A client that shows one has to show one of theirs; with
-  // require_client_certificate it has to show one (mTLS), and there has to be a CA.
+  // The CA of client certificates. A client's certificate must be signed by it; with
+  // require_client_certificate (mTLS) a client must have one, and the CA must be set.
   std::string client_ca_file{};
   std::string client_ca_pem{};  // instead of client_ca_file
   bool require_client_certificate = false;
 };
 
 struct TlsClientOptions {
-  std::string ca_file;   // whom to trust; empty, and ca_pem too: whom the system trusts
+  std::string ca_file;   // trusted CAs; with ca_pem empty, too: those of the system
   std::string ca_pem;    // instead of ca_file
-  TlsIdentity identity;  // of ours, for servers that ask for one
+  TlsIdentity identity;  // our certificate, for servers that request one
   bool offer_h2 = true;  // with ALPN; http/1.1 always
-  // The server may be anybody, and so may whoever reads along. For tests alone.
+  // Disables verification: anyone on the path can impersonate the server. For tests only.
   bool insecure_trust_anyone_who_answers = false;
 
   friend bool operator==(const TlsClientOptions&, const TlsClientOptions&) = default;
 };
 
-// TlsSettings are what the TLS connections of a server, or to servers, have in common: whom to
-// trust, who we are, what ALPN offers.
+// TlsSettings are the common settings of TLS connections: trusted CAs, our certificate, ALPN.
 //
 // Model: TLS 1.2 and 1.3, no renegotiation, no compression. A client verifies the chain and the
-// name, unless it was told not to in so many words. A server verifies its clients' chains where it
-// was told whom to trust, and no name: whoever the CA signed is in.
+// name, unless insecure_trust_anyone_who_answers is set. A server with a client CA verifies its
+// clients' chains, and no name: every certificate of that CA is accepted.
 // Invariants:
-//   (1) A client connects to no server whose certificate does not stand for the name it asked for.
-//   (2) A server that requires a certificate accepts no client without one of its CA's.
+//   (1) A client connects to no server whose certificate is not valid for the requested name.
+//   (2) A server that requires a certificate accepts no client without one of its CA.
 //   (3) Key material is never in an error's text.
 // Thread safety: immutable; copies share, and may be used by any thread.
 class TlsSettings {
