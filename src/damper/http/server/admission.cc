@@ -31,12 +31,11 @@ double next_draw(double& draw) { return draw = another_draw(draw); }
 }  // namespace
 
 std::optional<std::string> find_error(const AdmissionOptions& options) {
-  if (auto error = admit::find_error(options.limit)) return "limit: " + *error;
-  if (auto error = admit::find_error(options.queue)) return "queue: " + *error;
-  if (options.longest_wait < milliseconds(1) || options.longest_wait > hours(1)) {
-    return "longest_wait must be from 1 ms to 1 h";
-  }
-  return std::nullopt;
+  return BoundsCheck()
+      .part("limit", admit::find_error(options.limit))
+      .part("queue", admit::find_error(options.queue))
+      .field("longest_wait", options.longest_wait, options.kLongestWait)
+      .error();
 }
 
 Admission::Admission(const AdmissionOptions& options) : Admission(options, nullptr) {}

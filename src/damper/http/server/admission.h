@@ -12,6 +12,7 @@
 #include "damper/admit/criticality.h"
 #include "damper/admit/places.h"
 #include "damper/admit/shed_queue.h"
+#include "damper/base/bounds.h"
 #include "damper/base/histogram.h"
 #include "damper/base/instant.h"
 #include "damper/base/verdict.h"
@@ -21,24 +22,27 @@
 namespace damper::http {
 
 struct AdmissionOptions {
-  // Requests that are worked on at once. A server sees many; a window of 200 tells a longer latency
-  // from chance, where a client's of 10 would wander.
+  static constexpr Range<Duration> kLongestWait{std::chrono::milliseconds(1),
+                                                std::chrono::hours(1)};
+
+  // Limit of requests in progress. A window of 200 samples, which a server soon has, separates a
+  // longer latency from noise; a client's window of 10 does not.
   admit::ConcurrencyLimitOptions limit{.window_samples = 200, .latency_tolerance = Percent(110)};
-  // Those that wait for a place. While the queue is healthy it is FIFO and may wait for `interval`;
-  // 20 ms of that is enough to see that it does not empty.
+  // The queue of requests that wait for a slot. FIFO while it empties within each `interval`; 20 ms
+  // are enough to see that it does not.
   admit::ShedQueueOptions queue{.interval = std::chrono::milliseconds(20)};
-  Duration longest_wait = std::chrono::seconds(1);  // 1 ms to 1 h: then it is shed, pop or no pop
+  Duration longest_wait = std::chrono::seconds(1);  // in the queue; then the request is shed
 
   friend bool operator==(const AdmissionOptions&, const AdmissionOptions&) = default;
 };
 
 [[nodiscard]] std::optional<std::string> find_error(const AdmissionOptions& options);
 
-// An AdmissionLine is the queues of several Admissions as one: how many wait in them, and since
-// when there was always somebody.
+// An AdmissionLine is the shared view of several Admissions' queues: how many requests wait in
+// them, and since when at least one has.
 //
-// Why: a queue that empties now and then looks healthy, while beside it requests are shed for want
-// of the same places. Who waits in it is to be as quick then as in a single queue.
+// Why: one queue may empty now and then and look healthy, while another sheds requests for lack of
+// the same slots. With the line all of them shed as a single queue would.
 // Thread safety: all methods may be called concurrently; lock-free.
 class AdmissionLine {
  public:
@@ -55,7 +59,7 @@ class AdmissionLine {
 
   [[nodiscard]] std::size_t depth() const noexcept { return places_.taken(); }
   [[nodiscard]] std::size_t capacity() const noexcept { return places_.limit(); }
-  // While somebody waits.
+  // REQUIRES: depth() > 0.
   [[nodiscard]] Instant busy_since() const noexcept {
     return busy_since_.load(std::memory_order_relaxed);
   }
@@ -67,28 +71,28 @@ class AdmissionLine {
 
 // An Admission decides which requests a server works on: now, after a wait, or not at all.
 //
-// Why: a server that takes whatever comes is slow for everybody, and then works for callers who
-// have given up. A limit alone sends away what a moment's patience would serve; a queue alone has
-// no idea when to stop.
-// Model: a request takes a place in flight when nobody waits and one is free; else it waits in the
-// shed queue. When one is finished the next of the queue takes its place. Nobody waits past its
-// deadline or for longer than `longest_wait`: the queue sheds at a pop, and when nothing finishes
-// there is none, so wake() says when somebody has to be told. Nothing is called back: who has to be
-// told no is in a list that the caller hands in.
-// Several may share a limit and a line, each with a queue of its own, on a thread of its own. A
-// place that one gives back may be another's then: who shares has to see to that, and has next()
-// instead of try_next(). Invariants:
+// Why: a server that accepts everything is slow for all clients, and then works for those that have
+// timed out. A limit alone refuses requests that a short wait would serve; a queue alone does not
+// know when to stop.
+// Model: a request takes a slot if one is free and the queue is empty; else it waits in the shed
+// queue. A finished request's slot is taken by the next of the queue. No request waits past its
+// deadline or longer than `longest_wait`: the queue sheds at a pop, and for the case that no
+// request finishes wake() is the time of the next expire(). There are no callbacks: refused items
+// are appended to a list of the caller. Several Admissions may share a limit and a line, each with
+// its own queue and thread. With a shared limit a released slot may belong to another Admission.
+// The owner of the shared limit distributes slots and calls next() instead of try_next().
+// Invariants:
 //   (1) Every item offered is run once or refused once or withdrawn once, and counted once.
-//   (2) An item is run only while in_flight < limit, in that very step.
+//   (2) An item is run only if in_flight < limit, in one atomic step.
 //   (3) No item is run with less than `queue.needed` left before its deadline (trap D3).
-//   (4) Nobody waits at wake() or later, once expire() was called then.
-//   (5) At most `queue.capacity` wait, with all that share the line.
+//   (4) After expire() at wake(), no item waits whose time has come.
+//   (5) At most `queue.capacity` items wait, over all that share the line.
 // Thread safety: none, but for tally(), which any thread may read.
-// Cost: no allocation but for the list of refusals and, where the line is shared, when more wait
-// than ever did; O(1) for each item.
+// Cost: O(1) for each item; no allocation but for the list of refusals and, with a shared line,
+// when more items wait than ever before.
 class Admission {
  public:
-  // One that asks to be run. Whoever owns it keeps it where it is while it waits or runs.
+  // A request. Its owner must not move it while it waits or runs.
   class Item {
    public:
     Item() = default;
@@ -104,61 +108,61 @@ class Admission {
     enum class State : std::uint8_t { outside, waiting, running };
     admit::Criticality criticality_ = admit::Criticality::critical;
     State state_ = State::outside;
-    std::uint32_t place_ = 0;  // in the queue
+    std::uint32_t place_ = 0;  // its node in the queue
     Instant deadline_ = kNever;
-    Instant since_{};  // waiting, or running
+    Instant since_{};  // of waiting, or of running
     timer::EventQueue::Timer timer_{};
   };
 
-  // Who was refused, and why: shed, deadline_passed or deadline_too_close.
+  // A refused item and its verdict: shed, deadline_passed or deadline_too_close.
   struct Refusal {
     Item* item;
     Verdict verdict;
-    Duration retry_after;  // jittered; 0 when coming back is of no use
+    Duration retry_after;  // jittered; 0: a retry is of no use
   };
   using Refusals = std::vector<Refusal>;
 
   // REQUIRES: !find_error(options).
   explicit Admission(const AdmissionOptions& options);
-  // What is shared with other Admissions outlives it, and is reloaded by its owner.
+  // Shared with other Admissions: outlives them, and is reloaded by its owner.
   struct Shared {
     admit::ConcurrencyLimit& limit;
     AdmissionLine& line;
   };
   Admission(const AdmissionOptions& options, const Shared& shared);
-  // What runs and what waits stays, and the limit, held within the new bounds. Who waits leaves
-  // when it would have. Ask try_next() after it. REQUIRES: !find_error(options).
+  // Items that run or wait stay, with their times; the limit is clamped to the new bounds. Call
+  // try_next() after it. REQUIRES: !find_error(options).
   void reload(const AdmissionOptions& options);
 
   enum class Answer : std::uint8_t { runs, waits, refused };
-  // Asks for a place. `refusals` gets the item itself when it is refused, and whoever had to make
-  // room for it. REQUIRES: the item neither waits nor runs.
+  // Requests a slot. `refusals` gets the item itself if it is refused, and an item that was evicted
+  // for it. REQUIRES: the item neither waits nor runs.
   [[nodiscard]] Answer offer(Item& item, Instant now, double draw, Refusals& refusals);
 
-  // The next one to run; nullptr when nobody waits or no place is free. Ask until it is nullptr,
-  // after each finished() and expire().
+  // The next item to run; nullptr if none waits or no slot is free. Call it until it returns
+  // nullptr, after each on_finished() and expire().
   [[nodiscard]] Item* try_next(Instant now, double draw, Refusals& refusals);
-  // The next one to run in a place that somebody else has acquired for it; nullptr: nobody waits,
-  // and the place is still the caller's. REQUIRES: a successful try_acquire of the limit.
+  // The next item to run in a slot that the caller has acquired; nullptr: none waits, and the slot
+  // is still the caller's. REQUIRES: a successful try_acquire of the limit.
   [[nodiscard]] Item* next(Instant now, double draw, Refusals& refusals);
 
-  // The work is over; `abandoned`: its caller went away, so its latency says nothing. Work that
-  // ended after its deadline tells the limit that there was too much. REQUIRES: item.runs().
+  // The request is finished; `abandoned`: its client has disconnected, and its latency is not
+  // recorded. A request that ended after its deadline counts as overload. REQUIRES: item.runs().
   void on_finished(Item& item, Instant now, bool abandoned);
 
-  // The caller went away. False: it does not wait.
+  // The client has disconnected. False: the item does not wait.
   bool try_withdraw(Item& item, Instant now);
 
-  // Refuses those that have waited long enough.
+  // Refuses items whose time is over.
   void expire(Instant now, double draw, Refusals& refusals);
-  // Refuses all that wait: the server stops.
+  // Refuses all waiting items: the server stops.
   void drain(Instant now, double draw, Refusals& refusals);
-  // When expire() has something to do; kNever when nobody waits.
+  // The time of the next expire(); kNever if no item waits.
   [[nodiscard]] Instant wake() noexcept { return leaving_.next(); }
 
   [[nodiscard]] const AdmissionTally& tally() const noexcept { return tally_; }
   [[nodiscard]] std::size_t depth() const noexcept { return queue_.depth(); }
-  // Of those that wait; nothing: nobody does.
+  // Of the waiting items.
   [[nodiscard]] std::optional<admit::Criticality> most_critical() const noexcept;
   [[nodiscard]] std::int32_t limit() const noexcept { return limit_.limit(); }
   [[nodiscard]] std::int32_t in_flight() const noexcept { return limit_.in_flight(); }
@@ -179,7 +183,7 @@ class Admission {
   admit::ConcurrencyLimit& limit_;
   AdmissionLine* const line_;  // nullptr: the queue's capacity alone counts
   Queue queue_;
-  timer::EventQueue leaving_;  // when each that waits has to leave
+  timer::EventQueue leaving_;  // the time at which each waiting item expires
   AdmissionTally tally_;
 };
 

@@ -67,10 +67,11 @@ struct Bench {
 
 TEST(Admission, AFieldOutOfBoundsIsNamed) {
   EXPECT_EQ(find_error(AdmissionOptions{}), std::nullopt);
-  EXPECT_EQ(find_error({.longest_wait = Duration{0}}), "longest_wait must be from 1 ms to 1 h");
-  EXPECT_EQ(find_error({.limit = {.initial = 0}})->substr(0, 7), "limit: ");
+  EXPECT_EQ(find_error({.longest_wait = Duration{0}}),
+            "longest_wait is 0s; it must be from 1ms to 1h");
+  EXPECT_EQ(find_error({.limit = {.initial = 0}})->substr(0, 14), "limit.initial ");
   EXPECT_EQ(find_error({.queue = {.capacity = 0}}),
-            "queue: capacity is 0; it must be from 1 to 1000000");
+            "queue.capacity is 0; it must be from 1 to 1000000");
 }
 
 TEST(Admission, RunsUpToTheLimitAndThenQueues) {  // Invariant (2)

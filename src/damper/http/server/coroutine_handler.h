@@ -17,10 +17,10 @@ namespace damper::http {
 //     co_return Response{.body = *reply};
 //   });
 //
-// Model: it runs on the loop, by an executor that is inside of the exchange's inherited(): guarded
-// calls in it, and in what it awaits, take over the caller's deadline and who retries, without
-// being told. When the caller goes away, it is cancelled (terminal). An exception is a 500.
-// The request is good for as long as the coroutine runs.
+// Model: it runs on the loop, by an executor with the scope of the exchange's inherited(): guarded
+// calls in it, and in what it awaits, inherit the client's deadline and retry owner. If the client
+// disconnects, it is cancelled (terminal). An exception is answered 500.
+// The request is valid while the coroutine runs.
 // Thread safety: none; all on the loop's thread. The loop outlives the handler.
 [[nodiscard]] Handler answer_with_coroutine(
     Loop& loop, std::function<boost::asio::awaitable<Response>(const Request&)> answer);

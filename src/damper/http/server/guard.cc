@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "damper/base/bounds.h"
 #include "damper/base/check.h"
 #include "damper/http/server/guard_refusal.h"
 
@@ -92,12 +93,13 @@ class Guard::Visit final : public Exchange,
 };
 
 std::optional<std::string> find_error(const GuardOptions& options) {
-  if (auto error = find_error(options.admission)) return "admission: " + *error;
-  if (auto error = find_error(options.arrival)) return "arrival: " + *error;
-  if (options.overload_status != 503 && options.overload_status != 429) {
-    return "overload_status must be 503 or 429";
-  }
-  return std::nullopt;
+  return BoundsCheck()
+      .part("admission", find_error(options.admission))
+      .part("arrival", find_error(options.arrival))
+      .require(options.overload_status == 503 || options.overload_status == 429,
+               "overload_status is " + std::to_string(options.overload_status) +
+                   "; it must be 503 or 429")
+      .error();
 }
 
 Guard::Guard(const GuardOptions& options, GuardClock& clock)

@@ -23,35 +23,33 @@ struct GuardOptions {
 
 [[nodiscard]] std::optional<std::string> find_error(const GuardOptions& options);
 
-// The outside world of a Guard: time, draws and one alarm. See LoopGuard for the real one.
+// Time, random draws and one alarm for a Guard. LoopGuard has the real one.
 class GuardClock {
  public:
   virtual ~GuardClock() = default;
   [[nodiscard]] virtual Instant now() noexcept = 0;
   [[nodiscard]] virtual UnixTime wall_now() noexcept = 0;
   [[nodiscard]] virtual double draw() noexcept = 0;
-  // Calls Guard::on_alarm at `due`, once; an earlier request is forgotten. kNever: not at all.
+  // Calls Guard::on_alarm() once at `due`, instead of at the previous one. kNever: never.
   virtual void set_alarm(Instant due) = 0;
 };
 
-// A Guard stands before the handlers of a server and says no in time.
+// A Guard admits or refuses the requests of a server before they reach a handler.
 //
-// Why: an overloaded server that accepts everything finishes nothing in time. A refusal at the door
-// costs little, and its caller knows at once.
-// Model: a request is read as it arrives (read_arrival): its deadline counts from its first byte.
-// One whose deadline has passed is answered 504 before any work (traps D1, D3). Then Admission:
-// run, wait, or refused with Retry-After. What is run sees Exchange::inherited(), so that calls
-// inside it have the caller's remaining deadline. Its place is free again when it has answered and,
-// if nobody answers, when the last handler lets go of the exchange. A caller that goes away in the
-// queue gives up its place at once; one that goes away during the work is told to the handler
-// (on_cancel), and the place is taken for as long as the work goes on. The same at the deadline:
-// the caller is answered 504, the handler is told. A handler that throws is answered 500.
-// Invariants:
+// Why: an overloaded server that accepts everything finishes nothing in time. An early refusal is
+// cheap, and its client can retry elsewhere at once.
+// Model: read_arrival() reads the deadline, which counts from the request's first byte. A request
+// whose deadline has passed is answered 504 before any work (traps D1, D3). Then Admission decides:
+// run, wait, or refuse with Retry-After. A handler's calls inherit the remaining deadline through
+// Exchange::inherited(). The slot is released with the answer or, without one, when the handler
+// releases the exchange. A request whose client disconnects in the queue leaves it at once; one
+// that runs is cancelled (on_cancel) and keeps its slot until the handler ends. At the deadline it
+// is the same, and the answer is 504. An exception of a handler is answered 500. Invariants:
 //   (1) The handler is called once for a request that is run, and never for one that is refused.
-//   (2) It is not called after the deadline, nor for a caller that has gone away.
-//   (3) At the deadline the caller has an answer, and the handler has been told to give up. What
-//       heeds it, as coroutines do, does not run on.
-//   (4) As many places are given back as were taken.
+//   (2) It is not called after the deadline, nor after the client has disconnected.
+//   (3) At the deadline the client has an answer, and the handler's on_cancel was called, which ends
+//       a coroutine.
+//   (4) Each slot that is taken is released once.
 // Thread safety: none; all on the loop's thread. One Guard a loop; metrics may be read by any
 // thread. Cost: three allocations a request.
 class Guard {
@@ -60,7 +58,7 @@ class Guard {
   Guard(const GuardOptions& options, GuardClock& clock);
   Guard(const Guard&) = delete;
   Guard& operator=(const Guard&) = delete;
-  ~Guard();  // Those that wait are refused.
+  ~Guard();  // Refuses waiting requests.
 
   void handle(const ExchangePtr& exchange, std::shared_ptr<const Handler> inner);
   void on_alarm();

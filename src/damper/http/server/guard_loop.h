@@ -9,7 +9,7 @@ namespace damper::http {
 
 class Loop;
 
-// A LoopGuard is a Guard in the real world: the time and a timer of a loop.
+// A LoopGuard is a Guard with the time and a timer of a loop.
 //   LoopGuard door(loop, options);
 //   Server server(loop, guarded(handler, door.guard()), ...);
 // Thread safety: none; on the loop's thread.
@@ -26,7 +26,7 @@ class LoopGuard {
  private:
   class Clock;
   std::unique_ptr<Clock> clock_;
-  std::unique_ptr<Guard> guard_;  // first to go: it still asks for the time
+  std::unique_ptr<Guard> guard_;  // destroyed first: it uses the clock
 };
 
 }  // namespace damper::http

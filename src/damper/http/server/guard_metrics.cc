@@ -69,7 +69,7 @@ observe::Registry::Collection GuardMetrics::add(const Guard& guard) {
   });
 }
 
-observe::Registry::Collection GuardMetrics::add(const Gate& gate) {
+observe::Registry::Collection GuardMetrics::add(const ThreadGate& gate) {
   return registry_.collect([&gate](Exposition& out) {
     write_door({gate.name(), gate.tally(), gate.in_flight(), gate.limit()}, out);
   });

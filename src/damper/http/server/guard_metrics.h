@@ -6,7 +6,7 @@
 
 #include "damper/base/instant.h"
 #include "damper/http/server/guard.h"
-#include "damper/http/server/guard_gate.h"
+#include "damper/http/server/thread_gate.h"
 #include "damper/observe/dependency_metrics.h"
 #include "damper/observe/registry.h"
 
@@ -39,7 +39,7 @@ class GuardMetrics {
 
   // REQUIRES: the guard or gate, and the registry, outlive the Collection.
   [[nodiscard]] observe::Registry::Collection add(const Guard& guard);
-  [[nodiscard]] observe::Registry::Collection add(const Gate& gate);
+  [[nodiscard]] observe::Registry::Collection add(const ThreadGate& gate);
 
  private:
   observe::Registry& registry_;

@@ -47,7 +47,7 @@ TEST(GuardMetrics, AGuardShowsWhatItDoesAndWhoWaits) {
 }
 
 TEST(GuardMetrics, AGateShowsTheSameWithoutAQueue) {
-  Gate gate({.name = "threads"});
+  ThreadGate gate({.name = "threads"});
   observe::Registry registry;
   GuardMetrics metrics(registry);
   const auto shown = metrics.add(gate);

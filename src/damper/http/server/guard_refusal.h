@@ -10,7 +10,7 @@
 
 namespace damper::http {
 
-// Says why a guard refused, in the words of base/verdict.h.
+// The verdict of a refusal, as in base/verdict.h.
 inline constexpr std::string_view kVerdictHeader = "damper-verdict";
 
 // The status of a refusal: 504 for a deadline; otherwise `overload`, which is 503, or 429 where
@@ -20,11 +20,11 @@ inline constexpr std::string_view kVerdictHeader = "damper-verdict";
                                                                                        : overload;
 }
 
-// The value of Retry-After: whole seconds, at least 1, never earlier than `wait`, and up to a
-// second later by the draw: who was refused together does not come back together.
+// The value of Retry-After: whole seconds, at least 1 and `wait`, and up to a second later by the
+// draw, so that clients refused together do not retry together.
 [[nodiscard]] std::chrono::seconds retry_after_seconds(Duration wait, double draw) noexcept;
 
-// A refusal, without a body: a 504 says nothing of when to come back, since its caller is gone.
+// A refusal without a body. A 504 has no Retry-After: its client has timed out.
 [[nodiscard]] Response refusal(Verdict verdict, Duration retry_after, int overload, double draw);
 
 }  // namespace damper::http

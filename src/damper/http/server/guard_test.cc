@@ -54,9 +54,9 @@ struct Bench {
 
 TEST(Guard, AFieldOutOfBoundsIsNamed) {
   EXPECT_EQ(find_error(GuardOptions{}), std::nullopt);
-  EXPECT_EQ(find_error({.overload_status = 500}), "overload_status must be 503 or 429");
+  EXPECT_EQ(find_error({.overload_status = 500}), "overload_status is 500; it must be 503 or 429");
   EXPECT_EQ(find_error({.admission = {.longest_wait = Duration{0}}}),
-            "admission: longest_wait must be from 1 ms to 1 h");
+            "admission.longest_wait is 0s; it must be from 1ms to 1h");
 }
 
 TEST(Guard, RunsUpToTheLimitThenInTurnAndAnswersAreTheHandlers) {

@@ -11,34 +11,34 @@
 
 namespace damper::http {
 
-// An Exchange is one request, whole, and the place for its answer.
+// An Exchange is one complete request and its answer.
 //
-// Lifetime: shared by the server and whoever will answer. One that nobody answers any more is
-// answered 500 when the last handler lets go of it.
-// Thread safety: none; all on the loop's thread. Who works elsewhere posts back to the loop; an
-// ExchangePtr may be let go of anywhere, and so is_here() and post() may be called anywhere.
+// Lifetime: shared by the server and the handler. If the handler releases its last ExchangePtr
+// without an answer, the answer is 500.
+// Thread safety: none; all on the loop's thread. A handler that works on another thread posts back
+// to the loop. An ExchangePtr may be released, and is_here() and post() called, on any thread.
 class Exchange {
  public:
   virtual ~Exchange() = default;
 
   [[nodiscard]] const Request& request() const noexcept { return request_; }
   [[nodiscard]] Request& request() noexcept { return request_; }
-  // When the first byte of the request came: its deadline counts from there (trap D1).
+  // The time of the request's first byte: its deadline counts from there (trap D1).
   [[nodiscard]] Instant arrived() const noexcept { return arrived_; }
-  // What calls inside inherit: a guard sets it from the headers, a coroutine runs under it.
+  // The context that calls of the handler inherit: a guard sets it from the headers.
   [[nodiscard]] run::Inherited& inherited() noexcept { return inherited_; }
 
-  // Answers. Once: what comes later is dropped, and so is an answer to a caller who went away.
+  // Sends the answer. A second one, and one to a client that has disconnected, is dropped.
   virtual void respond(Response response) = 0;
-  // Whether the caller has gone away, or an answer has been given.
+  // Whether the client has disconnected, or an answer was sent.
   [[nodiscard]] virtual bool is_over() const noexcept = 0;
-  // Called once, if the caller goes away before the answer, or a guard has answered for it at its
-  // deadline: give up the work.
+  // `give_up` is called once, if the client disconnects before the answer, or a guard has answered
+  // at the deadline.
   virtual void on_cancel(std::function<void()> give_up) = 0;
 
   // Whether this is the loop's thread.
   [[nodiscard]] virtual bool is_here() const noexcept { return true; }
-  // Has it done on the loop's thread, later. If the loop goes first, it is destroyed undone.
+  // Calls it on the loop's thread, later. Destroyed without a call if the loop is destroyed first.
   virtual void post(std::function<void()> work) {
     const std::function<void()> now = std::move(work);
     now();
@@ -51,8 +51,8 @@ class Exchange {
 };
 using ExchangePtr = std::shared_ptr<Exchange>;
 
-// The deleter of an exchange around another one: wherever the last pointer to it is let go of, its
-// destructor runs on the loop's thread.
+// The deleter of an exchange that wraps another one: its destructor runs on the loop's thread, on
+// whichever thread the last pointer is released.
 struct EndsOnTheLoop {
   void operator()(Exchange* exchange) const {
     if (exchange->is_here()) {

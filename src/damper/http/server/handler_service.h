@@ -20,23 +20,23 @@ namespace damper::http {
 struct HandlerServiceOptions {
   std::size_t max_request_body =
       std::size_t{1024} * 1024;  // bytes; more is answered 413 (Content Too Large)
-  // Bytes of all bodies together, of requests that nobody has let go of; more is answered 503.
+  // Bytes of the bodies of all live exchanges together; more is answered 503.
   std::size_t max_gathered_bytes = std::size_t{256} << 20;
 };
 
-// A HandlerService gathers whole requests and lets a Handler answer them.
+// A HandlerService collects complete requests and passes them to a Handler.
 //
-// Why: most handlers want a request and give an answer; streams and tunnels are for proxies. So
+// Why: most handlers need a request and return an answer; streams and tunnels are for proxies. So
 // CONNECT is answered 501.
 // Invariants:
-//   (1) Every request that came whole goes to the handler once, and is answered once: with what the
-//       handler said, or 500 when it threw, or let go of the exchange without a word.
-//   (2) A request's body is bounded by max_request_body, whatever its head said.
-//       All bodies that were gathered and are held are bounded by max_gathered_bytes: a guard sees
-//       a request when it is whole, and can bound only what comes after.
-//   (3) When the caller goes away first, give_up is called once, and a late answer is dropped.
+//   (1) Every complete request is passed to the handler once, and answered once: with the handler's
+//       answer, or 500 if it threw or released the exchange without one.
+//   (2) A request's body is bounded by max_request_body, whatever its Content-Length.
+//       All bodies in memory are bounded by max_gathered_bytes: a guard sees only complete
+//       requests.
+//   (3) If the client disconnects first, give_up is called once, and a late answer is dropped.
 //   (4) Exchanges may outlive the service, and the server.
-// Thread safety: none; all on the loop's thread, but that any thread may let go of an ExchangePtr.
+// Thread safety: none; all on the loop's thread, but any thread may release an ExchangePtr.
 // Metrics and loop outlive the service and its exchanges.
 // Cost: one allocation for an exchange beside those of its request.
 class HandlerService final : public RequestSink {
@@ -55,10 +55,10 @@ class HandlerService final : public RequestSink {
   std::shared_ptr<Shared> shared_;
 };
 
-// A function that answers at once. An exception is a 500.
+// A handler that answers synchronously. An exception is answered 500.
 [[nodiscard]] Handler answer_with(std::function<Response(const Request&)> answer);
 
-// Prometheus' text of what the registry has; GET and HEAD alone. The registry outlives it.
+// The registry in Prometheus' text format, for GET and HEAD. The registry outlives it.
 [[nodiscard]] Handler make_metrics_handler(const observe::Registry& registry);
 
 }  // namespace damper::http

@@ -24,32 +24,25 @@ namespace {
 using boost::asio::ip::tcp;
 using boost::system::error_code;
 
-constexpr int kMostAccepts = 64;  // of a turn
+constexpr int kMostAccepts = 64;  // in a turn
 constexpr Duration kPause = std::chrono::milliseconds(100);
-constexpr int kMostLastAccepts = 4096;  // of a socket's queue, before it is closed
+constexpr int kMostLastAccepts = 4096;  // from the accept queue, by a drain
 // A new connection may have a request in flight when a drain begins.
 constexpr Duration kGrace = std::chrono::seconds(1);
 constexpr std::size_t kPreface = 24;  // of HTTP/2
 
-std::string out_of_bounds(std::string_view field, std::string_view bounds, std::size_t value) {
-  return std::string(field) + " must be " + std::string(bounds) + ", not " + std::to_string(value);
-}
-
 }  // namespace
 
 std::optional<std::string> find_error(const ServerOptions& options) {
-  if (options.max_connections < 1 || options.max_connections > 1'000'000) {
-    return out_of_bounds("max_connections", "1 to 1000000", options.max_connections);
-  }
-  if (options.backlog < 1 || options.backlog > 65535) {
-    return "backlog must be 1 to 65535, not " + std::to_string(options.backlog);
-  }
   error_code failed;
   boost::asio::ip::make_address(options.address, failed);
-  if (options.adopt_fd < 0 && failed) {
-    return "address must be an IP address, not \"" + options.address + "\"";
-  }
-  return find_error(options.limits);
+  auto error = BoundsCheck()
+                   .field("max_connections", options.max_connections, options.kMaxConnections)
+                   .field("backlog", options.backlog, options.kBacklog)
+                   .require(options.adopt_fd >= 0 || !failed,
+                            "address is \"" + options.address + "\"; it must be an IP address")
+                   .error();
+  return error ? error : find_error(options.limits);
 }
 
 // A connection before its protocol is known: during the TLS handshake and its first bytes.
@@ -285,9 +278,9 @@ void Server::serve(std::unique_ptr<Transport> transport, Protocol protocol,
   auto codec = protocol == Protocol::h2 ? make_h2_server(options_.limits, connection, sink_, now)
                                         : make_h1_server(options_.limits, connection, sink_, now);
   if (!draining_ || first.empty()) return connection.start(std::move(codec), first);
-  // One request, then it is over, and its answer says so: the drain comes after the first byte,
-  // without which there would be nothing to wait for, and before the rest. Without any byte it
-  // comes at the end of the grace.
+  // During a drain: one request, whose answer has Connection: close. drain() follows the first
+  // byte, without which the connection would count as idle, and precedes the rest. A connection
+  // without a byte is drained after kGrace.
   connection.start(std::move(codec), first.substr(0, 1));
   connection.drain();
   connection.codec().receive(first.substr(1), now);

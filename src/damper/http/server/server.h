@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "damper/admit/places.h"
+#include "damper/base/bounds.h"
 #include "damper/base/instant.h"
 #include "damper/http/codec/connection.h"
 #include "damper/http/net/loop.h"
@@ -21,37 +22,40 @@
 namespace damper::http {
 
 struct ServerOptions {
-  std::string address = "127.0.0.1";     // an IP address; who wants the world says "0.0.0.0"
-  std::uint16_t port = 0;                // 0: any; see Server::port()
-  int adopt_fd = -1;                     // a listening socket to take over instead; ours to close
-  bool reuse_port = false;               // one server a loop, all on one port: the kernel spreads
-  int backlog = 1024;                    // 1 to 65535
-  std::size_t max_connections = 10'000;  // 1 to 1,000,000; one more is closed at once
-  // Instead of max_connections: places that servers of other loops take from, too.
+  static constexpr Range<int> kBacklog{1, 65535};
+  static constexpr Range<std::size_t> kMaxConnections{1, 1'000'000};
+
+  std::string address = "127.0.0.1";     // an IP address; 0.0.0.0 listens on all interfaces
+  std::uint16_t port = 0;                // 0: a free one; see Server::port()
+  int adopt_fd = -1;                     // a listening socket to own instead of a new one
+  bool reuse_port = false;               // SO_REUSEPORT: one server a loop, all on one port
+  int backlog = 1024;                    // of the accept queue
+  std::size_t max_connections = 10'000;  // one more is closed at once
+  // Instead of max_connections: a limit that servers of other loops share.
   std::shared_ptr<admit::Places> places{};
-  std::optional<TlsSettings> tls{};  // without: plain TCP
+  std::optional<TlsSettings> tls{};  // unset: plain TCP
   ConnectionLimits limits{};
 };
 
 [[nodiscard]] std::optional<std::string> find_error(const ServerOptions& options);
 
-// A Server accepts connections on one loop and hands the requests on them to a sink.
+// A Server accepts connections on one loop and passes their requests to a sink.
 //
 //   HandlerService service(loop, handler);
 //   Server server(loop, options, service);
 //   if (const auto error = server.listen()) ...
 //   loop.run();
 //
-// Model: a new connection is greeted first (TLS, then which protocol its first bytes are; ALPN
-// says it where there is TLS), within limits.head_timeout. Then a SocketConnection serves it.
+// Model: a new connection is pending until its protocol is known, within limits.head_timeout: TLS
+// handshake and ALPN, or the first bytes of plain TCP. Then a SocketConnection serves it.
 // Invariants:
-//   (1) At most max_connections at once, those being greeted included; with `places` all servers
-//       that share them together have at most so many.
-//   (2) Every connection that was accepted is counted, and counted again with a CloseReason when it
-//       ends: a failed handshake, a stranger's protocol, one too many.
-//   (3) Without file descriptors it waits a little, rather than ask again and again.
-// Lifetime: the loop, the sink and the metrics outlive it. When it goes, connections are closed and
-// streams hear `cancelled`.
+//   (1) At most max_connections at once, pending ones included; with `places` that is the limit of
+//       all servers that share it.
+//   (2) Every accepted connection is counted, and counted again with a CloseReason when it ends,
+//       also after a failed handshake, an unknown protocol or over the limit.
+//   (3) Without free file descriptors accept is retried after a pause, not in a busy loop.
+// Lifetime: the loop, the sink and the metrics outlive it. Its destructor closes all connections,
+// and their streams with `cancelled`.
 // Thread safety: none; all on the loop's thread.
 class Server final : private Loop::Registration {
  public:
@@ -61,22 +65,21 @@ class Server final : private Loop::Registration {
   Server& operator=(const Server&) = delete;
   ~Server() override;
 
-  // Starts to accept. One sentence says why not.
+  // Starts to accept. Returns one sentence if it cannot.
   [[nodiscard]] std::optional<std::string> listen();
   [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
 
-  // The limits, max_connections and tls of connections that come from now on; what concerns the
-  // socket stays as it is, and so do `places`, which their owner reloads. REQUIRES:
-  // !find_error(options).
+  // Sets the limits, max_connections and tls of future connections. The listening socket and
+  // `places` (which its owner reloads) are unchanged. REQUIRES: !find_error(options).
   void use(const ServerOptions& options);
   [[nodiscard]] std::size_t connections() const noexcept {
     return pending_.size() + served_.size();
   }
 
-  // Accepts what waits in the socket's queue, then no more, and ends the connections: idle ones
-  // now, the others when their requests under way are answered, those that have said nothing yet
-  // after a second, all of them `within` so long. `done` is called once, when there are none. The
-  // socket is closed: whoever else has a descriptor of it (dup, another process) goes on with it.
+  // Accepts the connections of the accept queue, then no more, and closes all: idle ones now, those
+  // with requests in flight after their answers, those without a byte after a second, all of them
+  // after `within`. `done` is called once, when there are none. Closes the listening socket; other
+  // descriptors of it (dup, another process) stay open.
   void drain(Duration within, std::function<void()> done = {});
 
  private:

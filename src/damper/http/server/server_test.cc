@@ -248,10 +248,10 @@ TEST(Server, SaysWhyItCannotListen) {
 TEST(ServerOptions, OutOfBoundsIsSaid) {
   EXPECT_FALSE(find_error(ServerOptions{}));
   EXPECT_EQ(find_error(ServerOptions{.max_connections = 0}),
-            "max_connections must be 1 to 1000000, not 0");
-  EXPECT_EQ(find_error(ServerOptions{.backlog = 0}), "backlog must be 1 to 65535, not 0");
+            "max_connections is 0; it must be from 1 to 1000000");
+  EXPECT_EQ(find_error(ServerOptions{.backlog = 0}), "backlog is 0; it must be from 1 to 65535");
   EXPECT_EQ(find_error(ServerOptions{.address = "localhost"}),
-            "address must be an IP address, not \"localhost\"");
+            "address is \"localhost\"; it must be an IP address");
 }
 
 }  // namespace

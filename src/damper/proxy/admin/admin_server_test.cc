@@ -185,7 +185,7 @@ TEST(AdminServer, WhatCannotBeStartedSaysWhy) {
   const AdminFixture other;
   EXPECT_EQ(error({.port = other.port()}).find("admin: cannot listen on 127.0.0.1:"), 0U);
   EXPECT_EQ(error({.address = "localhost", .port = 0}),
-            "admin: address must be an IP address, not \"localhost\"");
+            "admin: address is \"localhost\"; it must be an IP address");
   EXPECT_EQ(error({.port = 0, .token_file = "/nonexistent/t"}),
             "admin: the token file \"/nonexistent/t\" cannot be read");
   EXPECT_NE(error({.port = 0, .heartbeat = Duration{0}}), "");

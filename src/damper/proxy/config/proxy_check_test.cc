@@ -41,7 +41,7 @@ TEST(ProxyCheck, WhatIsWrongBetweenThingsIsOneSentenceWithItsPlace) {
       {"route: {prefix_rewrite: /b}",
        "3:25: route default has prefix_rewrite but no match.prefix whose place it could take"},
       {"route: {admission_control: {kind: aimd, min: 10, initial: 5}}",
-       "3:35: route default: admission_control: limit: initial is 5; it must be from 10 to 1000"},
+       "3:35: route default: admission_control: limit.initial is 5; it must be from 10 to 1000"},
       {"route: {admission_control: {queue_interval: 5ms, queue_target: 6ms}}",
        "3:1: route default: admission_control: queue: "},
       {"defaults: {match: {path: /a}}",

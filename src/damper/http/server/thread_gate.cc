@@ -1,4 +1,4 @@
-#include "damper/http/server/guard_gate.h"
+#include "damper/http/server/thread_gate.h"
 
 #include "damper/base/check.h"
 #include "damper/http/server/guard_refusal.h"
@@ -6,34 +6,30 @@
 
 namespace damper::http {
 
-std::optional<std::string> find_error(const GateOptions& options) {
-  using std::chrono::hours;
-  if (auto error = admit::find_error(options.limit)) return "limit: " + *error;
-  if (auto error = find_error(options.arrival)) return "arrival: " + *error;
-  if (options.needed <= Duration{0} || options.needed > hours(1)) {
-    return "needed must be over 0 and at most 1 h";
-  }
-  if (options.retry_after <= Duration{0} || options.retry_after > hours(24)) {
-    return "retry_after must be over 0 and at most 24 h";
-  }
-  if (options.overload_status != 503 && options.overload_status != 429) {
-    return "overload_status must be 503 or 429";
-  }
-  return std::nullopt;
+std::optional<std::string> find_error(const ThreadGateOptions& options) {
+  return BoundsCheck()
+      .part("limit", admit::find_error(options.limit))
+      .part("arrival", find_error(options.arrival))
+      .field("needed", options.needed, options.kNeeded)
+      .field("retry_after", options.retry_after, options.kRetryAfter)
+      .require(options.overload_status == 503 || options.overload_status == 429,
+               "overload_status is " + std::to_string(options.overload_status) +
+                   "; it must be 503 or 429")
+      .error();
 }
 
-Gate::Gate(const GateOptions& options)
+ThreadGate::ThreadGate(const ThreadGateOptions& options)
     : options_((DAMPER_CHECK(!find_error(options)), options)), limit_(options.limit) {}
 
-Gate::Ticket Gate::try_enter(std::span<const Field> fields, Instant arrived) {
+ThreadGate::Ticket ThreadGate::try_enter(std::span<const Field> fields, Instant arrived) {
   const Instant now = run::now();
   const auto wall = std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now() -
                                                                   between(arrived, now));
   return try_enter(fields, {arrived, wall}, now, run::draw());
 }
 
-Gate::Ticket::Ticket(Gate& gate, std::span<const Field> fields, const ArrivalTime& time,
-                     Instant now, double draw)
+ThreadGate::Ticket::Ticket(ThreadGate& gate, std::span<const Field> fields, const ArrivalTime& time,
+                           Instant now, double draw)
     : gate_(gate), inherited_(read_arrival(fields, time, gate.options_.arrival)), started_(now) {
   if (inherited_.deadline.passed(now)) {
     verdict_ = Verdict::deadline_passed;
@@ -49,7 +45,7 @@ Gate::Ticket::Ticket(Gate& gate, std::span<const Field> fields, const ArrivalTim
                     inherited_.criticality);
 }
 
-Gate::Ticket::~Ticket() {
+ThreadGate::Ticket::~Ticket() {
   if (!*this) return;
   const Instant now = run::now();
   const bool overran = inherited_.deadline.passed(now);
@@ -62,7 +58,7 @@ Gate::Ticket::~Ticket() {
   }
 }
 
-int Gate::Ticket::status() const noexcept {
+int ThreadGate::Ticket::status() const noexcept {
   return refusal_status(verdict_, gate_.options_.overload_status);
 }
 

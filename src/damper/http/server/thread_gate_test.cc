@@ -1,4 +1,4 @@
-#include "damper/http/server/guard_gate.h"
+#include "damper/http/server/thread_gate.h"
 
 #include <gtest/gtest.h>
 
@@ -15,23 +15,23 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-GateOptions fixed(std::int32_t limit) {
-  GateOptions options;
+ThreadGateOptions fixed(std::int32_t limit) {
+  ThreadGateOptions options;
   options.limit.kind = admit::LimitKind::fixed;
   options.limit.initial = limit;
   return options;
 }
 
-TEST(Gate, AFieldOutOfBoundsIsNamed) {
-  EXPECT_EQ(find_error(GateOptions{}), std::nullopt);
-  EXPECT_EQ(find_error({.needed = Duration{0}}), "needed must be over 0 and at most 1 h");
+TEST(ThreadGate, AFieldOutOfBoundsIsNamed) {
+  EXPECT_EQ(find_error(ThreadGateOptions{}), std::nullopt);
+  EXPECT_EQ(find_error({.needed = Duration{0}}), "needed is 0s; it must be from 1ns to 1h");
   EXPECT_EQ(find_error({.retry_after = Duration{0}}),
-            "retry_after must be over 0 and at most 24 h");
-  EXPECT_EQ(find_error({.overload_status = 200}), "overload_status must be 503 or 429");
+            "retry_after is 0s; it must be from 1ns to 24h");
+  EXPECT_EQ(find_error({.overload_status = 200}), "overload_status is 200; it must be 503 or 429");
 }
 
-TEST(Gate, ATicketIsAPlaceForAsLongAsItLives) {  // Invariant (1)
-  Gate gate(fixed(1));
+TEST(ThreadGate, ATicketIsAPlaceForAsLongAsItLives) {  // Invariant (1)
+  ThreadGate gate(fixed(1));
   {
     const auto first = gate.try_enter({}, run::now());
     ASSERT_TRUE(first);
@@ -48,8 +48,8 @@ TEST(Gate, ATicketIsAPlaceForAsLongAsItLives) {  // Invariant (1)
   EXPECT_EQ(gate.tally().requests(Verdict::limited), 1U);
 }
 
-TEST(Gate, ADeadlineThatHasPassedIsRefusedBeforeWork) {  // Invariant (2), traps D1 and D3
-  Gate gate(fixed(1));
+TEST(ThreadGate, ADeadlineThatHasPassedIsRefusedBeforeWork) {  // Invariant (2), traps D1 and D3
+  ThreadGate gate(fixed(1));
   const std::vector<Field> fields = {{"x-request-deadline", "100"}};
   const auto enter = [&](std::int64_t now_ms) {
     const auto ticket = gate.try_enter(fields, {Instant{seconds(1)}, UnixTime{}},
@@ -66,8 +66,8 @@ TEST(Gate, ADeadlineThatHasPassedIsRefusedBeforeWork) {  // Invariant (2), traps
   EXPECT_EQ(gate.tally().overruns, 1U);  // The first one's: it ended long after 1.1 s.
 }
 
-TEST(Gate, CallsInsideInheritTheDeadlineAndTheOwner) {
-  Gate gate(fixed(1));
+TEST(ThreadGate, CallsInsideInheritTheDeadlineAndTheOwner) {
+  ThreadGate gate(fixed(1));
   const std::vector<Field> fields = {{"x-request-deadline", "500"}, {"damper-retry-owner", "edge"}};
   const Instant arrived = run::now();
   {
@@ -82,8 +82,8 @@ TEST(Gate, CallsInsideInheritTheDeadlineAndTheOwner) {
   EXPECT_EQ(run::Scope::deadline().at(), kNever);
 }
 
-TEST(Gate, NeverMoreThanTheLimitAreInsideAtOnce) {  // Invariant (1), with threads
-  Gate gate(fixed(3));
+TEST(ThreadGate, NeverMoreThanTheLimitAreInsideAtOnce) {  // Invariant (1), with threads
+  ThreadGate gate(fixed(3));
   std::atomic<int> inside{0};
   std::atomic<int> most{0};
   std::vector<std::thread> threads;
