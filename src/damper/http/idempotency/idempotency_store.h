@@ -54,9 +54,9 @@ struct IdempotencyTally {
 // Model: claim() creates an entry that is under way and returns a token; complete() stores the
 // answer, release() removes the entry: nothing was done. Both need the token, so that an owner
 // whose lease has expired, and whose key another one has, changes nothing (trap W2). Invariants:
-//   (1) Between a claim that returned `first` and its complete, release or end of lease, every other
+//   (1) Between a claim that returned `first` and its complete, release or end of lease, each other
 //       claim of the key returns under_way or mismatch.
-//   (2) After complete every claim of it returns replayed or mismatch, until the entry expires or is
+//   (2) After complete a claim of it returns replayed or mismatch, until the entry expires or is
 //       evicted. The replayed answer is the first one or, if that does not fit, answer_not_kept().
 //   (3) An entry that is under way is never evicted.
 //   (4) Entries and bytes are bounded.

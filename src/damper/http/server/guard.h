@@ -47,8 +47,8 @@ class GuardClock {
 // is the same, and the answer is 504. An exception of a handler is answered 500. Invariants:
 //   (1) The handler is called once for a request that is run, and never for one that is refused.
 //   (2) It is not called after the deadline, nor after the client has disconnected.
-//   (3) At the deadline the client has an answer, and the handler's on_cancel was called, which ends
-//       a coroutine.
+//   (3) At the deadline the client has an answer, and the handler's on_cancel was called, which
+//       ends a coroutine.
 //   (4) Each slot that is taken is released once.
 // Thread safety: none; all on the loop's thread. One Guard a loop; metrics may be read by any
 // thread. Cost: three allocations a request.
