@@ -128,9 +128,9 @@ struct ClientsSpec {
   admit::Criticality criticality = admit::Criticality::critical;
   // How callers in the literature stop retrying, by rules of their own beside the engine's: asked
   // after each answer that is a failure. The published models need them; a policy of ours does not.
-  double gives_up = 0;       // they go away with this probability, [0, 1]
-  double gives_up_over = 1;  // or once so many of their process's attempts, by request, have failed
-  double bucket = 0;         // or when their process's token bucket of this size is down to one
+  double gives_up = 0;         // they go away with this probability, [0, 1]
+  double gives_up_over = 1;    // or when failed attempts / requests of their process exceed this
+  double bucket = 0;           // or when their process's token bucket of this size is down to one
   double bucket_refill = 0.1;  // what each request puts into it, [0, 1]; a retry takes one
 
   // Whether `rate` says how often, and not `every`.
@@ -150,9 +150,9 @@ struct ControllersSpec {
   std::int32_t workers = 4;      // runs of one controller at once, 1 to 1000
   std::int32_t keys = 100;       // objects of one controller, 1 to 1,000,000
   double events = 0;             // a second, of one controller, (0, 100,000]; 0: none
-  std::int32_t hot_keys = 0;     // the first so many keys, 0 to keys,
-  double hot_share = 0;          // get this share of the events, [0, 1]
-  std::int32_t broken_keys = 0;  // the last so many keys of each controller always fail, 0 to keys
+  std::int32_t hot_keys = 0;     // number of hot keys, the first ones, 0 to keys;
+  double hot_share = 0;          // they get this share of the events, [0, 1]
+  std::int32_t broken_keys = 0;  // number of keys that always fail, the last ones, 0 to keys
   decide::Outcome broken_answer = decide::Outcome::transient;
   Duration resync{0};        // how often each key is added again, whatever happens; 0: never
   bool coalesce = true;      // without it, each event runs on its own: a plain queue of events
@@ -185,7 +185,7 @@ struct FaultSpec {
   std::string on{};  // a service; for a spike, clients
   Duration at{0};
   Duration length{0};
-  std::int64_t requests = 0;  // slow: it is over after so many requests; 0: after `length`
+  std::int64_t requests = 0;             // slow: requests after which it ends; 0: after `length`
   std::vector<std::int32_t> replicas{};  // from 0; none: all of them
   double amount = 1;
   decide::Outcome answer = decide::Outcome::transient;
