@@ -5,8 +5,8 @@
 namespace damper::policy {
 namespace {
 
-// How many attempts there are when each takes so long, needs so long before the deadline, and the
-// waits are those.
+// The number of attempts that start in time when each takes `attempt`, is started at least `needed`
+// before the deadline, and `wait` returns the waits between them.
 template <class Wait>
 int attempts_in_time(const engine::CallPolicy& call, Duration attempt, Duration needed, Wait wait) {
   const Duration time = call.timeout - call.reserve;

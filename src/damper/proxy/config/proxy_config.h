@@ -20,7 +20,7 @@
 
 namespace damper::proxy {
 
-// A proxy cannot know how long a stream lasts or stays silent: the defaults are Envoy's.
+// A proxy cannot know how long a stream lasts, nor how long it is silent: the defaults are Envoy's.
 inline constexpr http::ConnectionLimits kStreaming{.body_timeout = std::chrono::minutes(5),
                                                    .message_timeout = Duration{0}};
 
@@ -57,8 +57,8 @@ struct ClusterConfig {
   std::optional<admit::RetryBudgetOptions> retry_budget{};  // of all its routes together
 };
 
-// Which requests a route is for. What is empty is not asked; routes are asked in the file's order
-// and the first that matches has it.
+// The requests of a route. An empty field matches everything; the first route of the file that
+// matches has the request.
 struct RouteMatch {
   struct Header {
     std::string name;
@@ -76,17 +76,17 @@ struct RouteConfig {
   RouteMatch match{};
   std::string cluster;
   policy::Settings settings{};  // everything of the engine, and retry_on
-  // Your word that any of its requests may be repeated, whatever its method: gRPC calls are POSTs.
+  // Declares every request idempotent, whatever its method: gRPC calls are POSTs.
   bool assume_idempotent = false;
-  // Of a request's body so much is kept for a retry; past it only what surely never left is tried
-  // again (trap P1). 0 to 16 MiB.
+  // Bytes of a request body that are kept for a retry. A longer body is only retried if no byte of
+  // it was sent (trap P1). 0 to 16 MiB.
   std::size_t request_buffer = std::size_t{64} * 1024;
-  // An answer up to this size is held back until it is whole, so that one that breaks off, or a
-  // unary gRPC answer whose trailers say UNAVAILABLE (trap P2), can still be tried again. 0: it is
-  // passed on as it comes. 0 to 16 MiB.
+  // A response up to this size is buffered until it is complete, so that a broken one, or a unary
+  // gRPC response whose trailers have UNAVAILABLE (trap P2), can be retried. 0: it is streamed. 0
+  // to 16 MiB.
   std::size_t response_buffer = 0;
   std::optional<admit::TokenBucketOptions> rate_limit{};  // requests, of all loops together
-  // Requests at once, and those that wait for a place, by criticality; of all loops together.
+  // Requests in flight and queued requests, by criticality; of all loops together.
   std::optional<http::AdmissionOptions> admission{};
   std::string host_rewrite{};    // empty: the client's Host is passed on
   std::string prefix_rewrite{};  // takes the place of match.prefix
@@ -95,12 +95,13 @@ struct RouteConfig {
 struct AdminConfig {
   std::string address = "127.0.0.1";
   std::uint16_t port = 9901;
-  std::string token_file{};  // what changes state needs it, when the address is not loopback
+  std::string
+      token_file{};  // required for requests that change state, if the address is not loopback
 };
 
 enum class AccessLog : std::uint8_t { off, failures, all };
 
-// A ProxyConfig is what one file says about a whole proxy, read, checked and completed.
+// A ProxyConfig is the file of a proxy: read, checked and completed with the defaults.
 //
 // Invariants, of one that load_proxy() made:
 //   (1) At least one listener, one cluster and one route; names differ; a route's cluster is there.
@@ -120,7 +121,7 @@ struct ProxyConfig {
   std::vector<config::Note> notes{};
 };
 
-// What the command line says beside a file, or instead of one:
+// The options of the command line, beside a file or instead of one:
 // `damper proxy --listen :8080 --to http://127.0.0.1:9000`.
 struct Flags {
   std::vector<std::string> listen{};  // "127.0.0.1:8080", ":8080" (loopback), "0.0.0.0:8080"
@@ -128,10 +129,11 @@ struct Flags {
   std::string admin{};                // where the admin pages are; empty: what the file says
   std::string token_file{};           // theirs; empty: what the file says
   bool admin_off = false;             // no admin pages, whatever the file says
-  bool default_admin = false;         // admin pages at their usual place if nobody says anything
+  bool default_admin =
+      false;  // admin pages at their default address if neither file nor flags set it
 };
 
-// What the file says, or the first error with its place.
+// The config of the file, or the first error with its location.
 //
 // Model: the file is a policy file (policy/policy_file.h) and more: `listeners`, `clusters`,
 // `admin` and the rest of proxy_schema.h; its routes' blocks have the keys of a policy and those of
