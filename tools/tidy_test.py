@@ -190,6 +190,10 @@ BREACHES = [
     ("outside path in a comment", A, lambda text: text + "// /work/sha" "red/x\n", "stands alone"),
     ("to do", A, lambda text: text + "// TO" "DO: later\n", "do it now"),
     ("fix me", "tools/x.py", lambda _: "# FIX" "ME\n", "do it now"),
+    ("opening without a subject", "docs/x.md", lambda _: "W" "ho waits is called.\n", '"Words"'),
+    ("comment without a subject", A, saying("// W" "hom it concerns."), '"Words"'),
+    ("value without a name", A, saying("// After so" " many calls."), '"Words"'),
+    ("set is the word", "docs/x.md", lambda _: "Off unless it is" " said.\n", '"Words"'),
     ("exception not needed", "src/damper/base/check.cc",
      lambda _: "int x;\n", "from ALLOWED"),
 ]
