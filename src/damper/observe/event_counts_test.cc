@@ -20,7 +20,7 @@ Event event_of(std::string_view key, EventKind kind = EventKind::breaker_opened)
 }
 
 std::string sample(std::string_view key, std::string_view event, int count) {
-  return "\ndamper_events_total{key=\"" + std::string(key) + "\",event=\"" + std::string(event) +
+  return "\ndamper_events_total{event=\"" + std::string(event) + "\",key=\"" + std::string(key) +
          "\"} " + std::to_string(count) + "\n";
 }
 

@@ -131,11 +131,12 @@ TEST(TransitionLog, AValueIsQuotedWhenItHasTo) {
 }
 
 TEST(TransitionLog, AKeyCannotForgeASecondLine) {
-  EXPECT_EQ(
-      line_of({.key = "db\ntime=2026-11-15T02:13:08.000Z event=breaker_closed", .detail = {}}),
-      "time=2026-11-15T02:13:07.123Z event=first_failure "
-      "key=\"db\\ntime=2026-11-15T02:13:08.000Z event=breaker_closed\"\n");
-  EXPECT_EQ(line_of({.key = "db\xFF\x1b[2J", .detail = {}}),
+  EXPECT_EQ(line_of({.kind = EventKind::first_failure,
+                     .key = "db\ntime=2026-11-15T02:13:08.000Z event=breaker_closed",
+                     .detail = {}}),
+            "time=2026-11-15T02:13:07.123Z event=first_failure "
+            "key=\"db\\ntime=2026-11-15T02:13:08.000Z event=breaker_closed\"\n");
+  EXPECT_EQ(line_of({.kind = EventKind::first_failure, .key = "db\xFF\x1b[2J", .detail = {}}),
             "time=2026-11-15T02:13:07.123Z event=first_failure "
             "key=\"db\xEF\xBF\xBD\\u001b[2J\"\n");
 }
@@ -180,14 +181,16 @@ TEST(TransitionLog, ALongPlainKeyIsCutToo) {
 TEST(TransitionLog, WhatIsOverTheLimitOfASecondIsCountedAndSaidOnce) {  // Invariants (2), (3).
   Desk desk;
   TransitionLog log(desk.writer(), {.most_per_second = 3}, desk.clock());
-  for (int i = 0; i < 10; ++i) log.on_event({.key = "db", .detail = {}});
+  for (int i = 0; i < 10; ++i)
+    log.on_event({.kind = EventKind::first_failure, .key = "db", .detail = {}});
   EXPECT_EQ(desk.lines.size(), 3U);
   EXPECT_EQ(log.suppressed(), 7U);
   desk.now += 876ms;  // 02:13:07.999, the same second.
-  log.on_event({.key = "db", .detail = {}});
+  log.on_event({.kind = EventKind::first_failure, .key = "db", .detail = {}});
   EXPECT_EQ(desk.lines.size(), 3U);
   desk.now += 1ms;
-  for (int i = 0; i < 3; ++i) log.on_event({.key = "db", .detail = {}});
+  for (int i = 0; i < 3; ++i)
+    log.on_event({.kind = EventKind::first_failure, .key = "db", .detail = {}});
   ASSERT_EQ(desk.lines.size(), 7U);  // One more: it does not count itself.
   EXPECT_EQ(desk.lines[3], "time=2026-11-15T02:13:08.000Z event=log_suppressed count=8\n");
   EXPECT_EQ(desk.lines[4], "time=2026-11-15T02:13:08.000Z event=first_failure key=db\n");
