@@ -124,7 +124,7 @@ TEST(Allocation, ASpentBudgetMakesNone) {
 // A failed attempt, a retry, a success.
 TEST(Allocation, ASmallDependencyMakesNone) {
   Policy policy;
-  policy.breaker.emplace();
+  policy.breaker.emplace().failure_rate = Percent(90);  // Half of the attempts fail.
   policy.budget = {.percent = Percent(1000), .reserve = 1000};
   engine::SmallDependency dependency("test", policy);
   Instant now{1000s};

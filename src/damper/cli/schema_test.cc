@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <filesystem>
 #include <fstream>
 #include <regex>
 #include <sstream>
@@ -182,8 +181,7 @@ TEST(Schema, EveryEffectivePolicyIsValidAndATypoIsNot) {
 
 TEST(Schema, TheProxysExamplesAreValidAndATypoIsNot) {
   const Validator validator("proxy");
-  const std::filesystem::path source = __FILE__;
-  std::ifstream in(source.parent_path() / "../../../packaging/config/damper.yaml");
+  std::ifstream in(DAMPER_PACKAGED_CONFIG);
   std::ostringstream example;
   example << in.rdbuf();
   ASSERT_FALSE(example.str().empty());

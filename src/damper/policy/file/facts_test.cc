@@ -66,16 +66,18 @@ TEST(Facts, AWrongFactIsAnErrorLikeAnyOther) {
             "p.yaml:1:26: methods has no word \"PAST\"; did you mean POST? (accepted: GET, HEAD, "
             "OPTIONS, TRACE, PUT, DELETE, POST, PATCH)");
   EXPECT_EQ(error_of("route: {facts: {calls: db}}"),
-            "p.yaml:1:24: calls must be a list of at most 100 names of routes, not \"db\"");
+            "p.yaml:1:24: calls names \"db\", which is no route of this file");
   EXPECT_EQ(error_of("route: {facts: {calls: ['a b']}}"),
-            "p.yaml:1:24: calls must be a list of at most 100 names of routes, not \"a b\"");
+            "p.yaml:1:25: calls must be the name of a route of this file, not \"a b\"");
   EXPECT_EQ(error_of("route: {facts: {calls: [[db]]}}"),
-            "p.yaml:1:24: calls must be a list of at most 100 names of routes, not a list");
+            "p.yaml:1:25: calls must be the name of a route of this file, not a list");
   std::string many = "routes: {db: {}, web: {facts: {calls: [db";
   for (int i = 1; i < 100; ++i) many += ", db";
   EXPECT_EQ(error_of(many + "]}}}"), "ok");
-  EXPECT_EQ(error_of(many + ", db]}}}"),
-            "p.yaml:1:39: calls must be a list of at most 100 names of routes, not a list");
+  EXPECT_EQ(
+      error_of(many + ", db]}}}"),
+      "p.yaml:1:39: calls must be a list of at most 100, each the name of a route of this file, "
+      "not a list of 101");
   EXPECT_EQ(error_of("route: {facts: {capacty: 1}}"),
             "p.yaml:1:17: unknown key \"capacty\" in facts; did you mean capacity? (accepted: "
             "capacity, load, clients, methods, assume_idempotent, calls, ownership, latency)");

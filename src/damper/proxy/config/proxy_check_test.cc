@@ -43,7 +43,7 @@ TEST(ProxyCheck, WhatIsWrongBetweenThingsIsOneSentenceWithItsPlace) {
       {"route: {admission_control: {kind: aimd, min: 10, initial: 5}}",
        "3:35: route default: admission_control: limit.initial is 5; it must be from 10 to 1000"},
       {"route: {admission_control: {queue_interval: 5ms, queue_target: 6ms}}",
-       "3:1: route default: admission_control: queue: "},
+       "3:1: route default: admission_control: queue.target is 6ms; it must be "},
       {"defaults: {match: {path: /a}}",
        "3:12: match cannot stand in defaults: each route has its own"},
       {"admin: {address: '0.0.0.0:9901'}",

@@ -49,7 +49,7 @@ class UpstreamAttempt final : public http::PoolRequest, public http::LeasedAttem
   [[nodiscard]] bool needs_body() const noexcept;
   // Sends the part of the body that has arrived, if it takes more.
   void pump();
-  [[nodiscard]] std::uint64_t taken() const noexcept { return taken_; }
+  [[nodiscard]] std::uint64_t taken() const noexcept { return has_stream() ? taken_ : 0; }
   // The stream carries another protocol from now on: from offset 0, and not ended.
   void begin_tunnel() noexcept;
 
