@@ -1,6 +1,5 @@
 #include "damper/http/client/waiting_line.h"
 
-
 #include "damper/base/check.h"
 #include "damper/run/waiting_calls.h"
 

@@ -47,8 +47,7 @@ void pass(const Layer& layer, Traffic& traffic) {
 }
 
 // The worst path to the layer, walked back from its end.
-Amplified trace(std::span<const Layer> layers, const std::vector<Traffic>& flows,
-                std::size_t end) {
+Amplified trace(std::span<const Layer> layers, const std::vector<Traffic>& flows, std::size_t end) {
   bool out = flows[end].out[1] > flows[end].out[0];
   Amplified found{.attempts = flows[end].out[out], .path = {}, .retrying = {}};
   for (std::optional<std::size_t> at = end; at;) {
