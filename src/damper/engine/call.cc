@@ -200,36 +200,36 @@ void BasicCall<kFootprint>::on_hedge_race(const Lane& winner, Instant now) noexc
 
 // Reports the outcome of an attempt to all parts that admitted it.
 template <Footprint kFootprint>
-void BasicCall<kFootprint>::settle(std::size_t index, Outcome outcome, Instant now,
+void BasicCall<kFootprint>::settle(std::size_t lane, Outcome outcome, Instant now,
                                    double draw) noexcept {
-  DAMPER_CHECK(index < lanes_.size() && is_active(index));
-  const Lane& lane = lanes_[index];
-  active_ = static_cast<std::uint8_t>(active_ & ~(1U << index));
-  const Duration latency = std::max(Duration{0}, between(lane.sent, now));
+  DAMPER_CHECK(lane < lanes_.size() && is_active(lane));
+  const Lane& settled = lanes_[lane];
+  active_ = static_cast<std::uint8_t>(active_ & ~(1U << lane));
+  const Duration latency = std::max(Duration{0}, between(settled.sent, now));
   if (has_latency(outcome)) dependency_.latencies_.record(latency, now);
-  if (lane.paid) [[unlikely]]
-    dependency_.budget_of(lane.hedge).on_retry_done(lane.grant);
+  if (settled.paid) [[unlikely]]
+    dependency_.budget_of(settled.hedge).on_retry_done(settled.grant);
   if (terms_.has_breaker) {
     auto& breaker = dependency_.breaker_;
     if (outcome == Outcome::cancelled) {
-      breaker.on_cancel(lane.permit, now);
+      breaker.on_cancel(settled.permit, now);
     } else if (decide::is_failure(outcome)) {
-      dependency_.on_breaker(breaker.on_failure(lane.permit, latency, now, draw), now);
+      dependency_.on_breaker(breaker.on_failure(settled.permit, latency, now, draw), now);
     } else {
-      dependency_.on_breaker(breaker.on_success(lane.permit, latency, now, draw), now);
+      dependency_.on_breaker(breaker.on_success(settled.permit, latency, now, draw), now);
     }
   }
   if (terms_.has_limit) {
     if (outcome == Outcome::timeout || outcome == Outcome::overload) {
-      dependency_.limit_.release(lane.sent, now, true);
+      dependency_.limit_.release(settled.sent, now, true);
     } else if (outcome == Outcome::cancelled || decide::is_failure(outcome)) {
       dependency_.limit_.release_ignored();
     } else {
-      dependency_.limit_.release(lane.sent, now, false);
+      dependency_.limit_.release(settled.sent, now, false);
     }
   }
   if (outcome == Outcome::cancelled) {
-    if (terms_.has_throttle) dependency_.throttle_.on_cancel(lane.sent);
+    if (terms_.has_throttle) dependency_.throttle_.on_cancel(settled.sent);
     return;
   }
   if (decide::is_failure(outcome)) {
