@@ -163,7 +163,7 @@ class Writer {
 
   std::string items(const Section& section) {
     const bool is_named = section.items == Section::Items::named;
-    const std::string element = section.element == nullptr ? "" : definition(section);
+    std::string element = section.element == nullptr ? "" : definition(section);
     if (section.items == Section::Items::list) return R"("type":"array","items":{)" + element + '}';
     if (!is_named) return element;
     return R"("type":"object","minProperties":1,"additionalProperties":{)" + element + '}';
