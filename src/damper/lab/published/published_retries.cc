@@ -112,9 +112,11 @@ std::vector<Study> layer_studies() {
   }
   for (const Stack& stack : {Stack{3, 3, 1.331, kPower}, Stack{5, 3, 1.61051, kPower}}) {
     const std::string layers = std::to_string(stack.layers);
-    all.push_back(layers_study("budget", stack.layers, stack.attempts,
-                               row(stack, layers + " layers, 10 % budgets: 1.1^" + layers, 5,
-                                   "our budget keeps a little under 10 % of a sliding window")));
+    std::string what = layers;
+    what.append(" layers, 10 % budgets: 1.1^").append(layers);
+    all.push_back(layers_study(
+        "budget", stack.layers, stack.attempts,
+        row(stack, what, 5, "our budget keeps a little under 10 % of a sliding window")));
   }
   return all;
 }

@@ -28,7 +28,7 @@ std::string print_import(const Imported& imported, From from) {
         });
     std::string line = "  \"" + route.name + (block.empty() ? "\": {}" : "\":");
     line.resize(std::max(line.size() + 1, config::kCommentColumn), ' ');
-    out += line + "# " + comment(route.place) + '\n' + block;
+    out.append(line).append("# ").append(comment(route.place)).append("\n").append(block);
   }
   return out;
 }
