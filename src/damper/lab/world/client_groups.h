@@ -26,7 +26,7 @@ class ClientGroups {
   // Whether the client gives its request up after the failed attempt, independently of its policy.
   [[nodiscard]] bool gives_up(const Calls::Operation& request, std::uint32_t attempt);
 
-  void read(std::size_t group, Instant now, ClientsTick& tick) const;
+  void read(std::size_t index, Instant now, ClientsTick& tick) const;
   // Aborts unless there are that number of requests in flight, by group.
   void check(const std::vector<std::size_t>& in_flight) const;
 
@@ -48,7 +48,7 @@ class ClientGroups {
       return client % static_cast<std::uint32_t>(spec->processes);
     }
   };
-  void begin_request(std::uint32_t group, std::uint32_t client, std::uint32_t nth);
+  void begin_request(std::uint32_t index, std::uint32_t client, std::uint32_t nth);
 
   Simulation& sim_;
   std::vector<Group> groups_;

@@ -49,7 +49,7 @@ class ControllerGroups {
   };
   // Starts the keys for which the controller has workers, and sets the timer of its queue.
   void run_ready(std::uint32_t group, std::uint32_t controller);
-  void begin_run(std::uint32_t group, const ControllerGroup::Run& run);
+  void begin_run(std::uint32_t index, const ControllerGroup::Run& run);
 
   Simulation& sim_;
   std::deque<Group> groups_;         // They do not move.
