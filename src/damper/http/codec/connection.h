@@ -17,10 +17,11 @@ namespace damper::http {
 // What a peer may make a connection keep, and for how long.
 struct ConnectionLimits {
   static constexpr std::size_t kKiB = 1024;
-  static constexpr Range<std::size_t> kMaxHeadBytes{kKiB, 1024 * kKiB};
+  static constexpr std::size_t kMiB = kKiB * kKiB;
+  static constexpr Range<std::size_t> kMaxHeadBytes{kKiB, kMiB};
   static constexpr Range<std::size_t> kMaxFields{1, 1000};
-  static constexpr Range<std::size_t> kWindowBytes{16 * kKiB, 16 * 1024 * kKiB};
-  static constexpr Range<std::size_t> kMaxOutputBytes{16 * kKiB, 64 * 1024 * kKiB};
+  static constexpr Range<std::size_t> kWindowBytes{16 * kKiB, 16 * kMiB};
+  static constexpr Range<std::size_t> kMaxOutputBytes{16 * kKiB, 64 * kMiB};
   static constexpr Range<std::uint32_t> kMaxStreams{1, 10'000};
   static constexpr Range<Duration> kTimeout{Duration{1}, kLongest};
   static constexpr Range<Duration> kMessageTimeout{Duration{0}, kLongest};

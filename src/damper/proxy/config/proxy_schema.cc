@@ -186,6 +186,7 @@ std::string write_headers(const Value& value) {
 
 Value headers_of(const RouteConfig& route) {
   std::vector<std::string> headers;
+  headers.reserve(route.match.headers.size());
   for (const RouteMatch::Header& header : route.match.headers) {
     headers.push_back(header.name + (header.value ? ':' + *header.value : ""));
   }

@@ -102,13 +102,13 @@ using config::Error;
 using config::Tree;
 
 Expected<std::string, Error> read_header(const Tree& name, const Tree& value) {
-  const config::Form kNames = config::form::parsed(read_header_name, kHeaderNameForms);
-  const config::Form kValues = config::form::parsed(read_header_value, kHeaderValueForms);
-  auto header = config::read_value("a header", kNames, name);
+  const config::Form names = config::form::parsed(read_header_name, kHeaderNameForms);
+  const config::Form values = config::form::parsed(read_header_value, kHeaderValueForms);
+  auto header = config::read_value("a header", names, name);
   if (!header) return unexpected(header.error());
   std::string text = std::get<std::string>(*header);
   if (value.kind == Tree::Kind::null) return text;
-  auto exact = config::read_value(name.text, kValues, value);
+  auto exact = config::read_value(name.text, values, value);
   if (!exact) return unexpected(exact.error());
   return text + ':' + std::get<std::string>(*exact);
 }
