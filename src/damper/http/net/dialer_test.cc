@@ -147,7 +147,7 @@ TEST(Dialer, EveryEndHasItsReason) {
     const Acceptor acceptor(loop.context(), at("127.0.0.1"));
     closed = acceptor.local_endpoint().port();
   }
-  Dialer dialer(loop, {.connect_timeout = milliseconds(50)}, &resolver);
+  Dialer dialer(loop, {.connect_timeout = milliseconds(300)}, &resolver);
   EXPECT_EQ(dial(dialer, "nobody", 1).reason, CloseReason::name_not_resolved);
   EXPECT_EQ(dial(dialer, "closed", closed).reason, CloseReason::connect_refused);
   EXPECT_EQ(dial(dialer, "silent", 1).reason, CloseReason::connect_timeout);  // The resolver is.
