@@ -238,7 +238,7 @@ TEST(AsyncWorkQueue, AQueueThatGoesAbortsWhatWaits) {
   asio::cancellation_signal signal;
   {
     Queue queue(context.get_executor());
-    queue.add_after("late", 1ms);
+    queue.add_after("late", 1h);
     queue.async_get(asio::bind_cancellation_slot(signal.slot(), got.handler()));
     context.poll();
   }
