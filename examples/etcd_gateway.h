@@ -1,6 +1,5 @@
 // A minimal etcd client over its HTTP gateway, and an etcd process to stop and start.
-#ifndef EXAMPLES_ETCD_GATEWAY_H_
-#define EXAMPLES_ETCD_GATEWAY_H_
+#pragma once
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -125,5 +124,3 @@ class Server {
 };
 
 }  // namespace etcd
-
-#endif  // EXAMPLES_ETCD_GATEWAY_H_

@@ -23,8 +23,7 @@ def load_tidy():
 
 tidy = load_tidy()
 
-HEADER = """#ifndef DAMPER_{M}_{N}_H_
-#define DAMPER_{M}_{N}_H_
+HEADER = """#pragma once
 
 #include <cstdint>
 {include}
@@ -33,8 +32,6 @@ namespace damper {{
 int {n}();
 
 }}  // namespace damper
-
-#endif  // DAMPER_{M}_{N}_H_
 """
 SOURCE = """#include "damper/{m}/{n}.h"
 
@@ -70,12 +67,11 @@ def clean_tree():
         "Makefile": "all:\n\techo a tab is right here\n",
         "README.md": "# A tree\n" + "words " * 40 + "end\n",
         "fuzz/corpus/x/input.txt": "not ours to format \t ",
-        "src/damper/damper.h": "#ifndef DAMPER_DAMPER_H_\n#define DAMPER_DAMPER_H_\n\n"
-                               '#include "damper/engine/c.h"\n\n#endif  // DAMPER_DAMPER_H_\n',
+        "src/damper/damper.h": '#pragma once\n\n#include "damper/engine/c.h"\n',
     }
     for module, name, include in (("base", "a", ""), ("decide", "b", "base/a"),
                                   ("engine", "c", "decide/b")):
-        words = {"m": module, "M": module.upper(), "n": name, "N": name.upper(),
+        words = {"m": module, "n": name,
                  "include": f'\n#include "damper/{include}.h"\n' if include else ""}
         stem = f"src/damper/{module}/{name}"
         tree[stem + ".h"] = HEADER.format(**words)
@@ -157,7 +153,8 @@ BREACHES = [
     ("fence", "src/damper/base/a_test.cc", lambda text: text + "std::atomic_thread_fence(x);\n",
      "fences"),
     ("using namespace", A, saying("using namespace std;"), "name what you use"),
-    ("pragma once", "src/damper/base/a.h", lambda text: "#pragma once\n" + text, "use a guard"),
+    ("guard", "src/damper/base/a.h",
+     lambda text: f"#ifndef A_H_\n#define A_H_\n{text}#endif\n", "a guard repeats the path"),
     ("NDEBUG", A, saying("#ifdef NDEBUG\n#endif"), "checks are always on"),
     ("assert", A, saying("inline void f(int x) { assert(x); }"), "checks are always on"),
     ("underscore and capital", A, saying("int _Name;"), "reserved"),
@@ -174,11 +171,7 @@ BREACHES = [
         INCLUDE, '#include "damper/base/a.h"\n\n' + INCLUDE), "stands after"),
     ("no empty line", A, lambda text: text.replace('a.h"\n\n', 'a.h"\n'), "no empty line"),
     ("relative include", B, including('"b_detail.h"'), "write it from the root"),
-    ("guard of another file", "src/damper/base/a.h",
-     lambda text: text.replace("DAMPER_BASE_A_H_", "DAMPER_BASE_B_H_"), "call it DAMPER_BASE_A_H_"),
-    ("no guard", "src/damper/base/a.h", lambda _: "int a();\n", "no header guard"),
-    ("guard without its end", "src/damper/base/a.h",
-     lambda text: text.replace("#endif  // DAMPER_BASE_A_H_", "#endif"), "the last line is not"),
+    ("no #pragma once", "src/damper/base/a.h", lambda _: "int a();\n", "included twice"),
     ("CamelCase file", "src/damper/base/RetryBudget_test.cc", lambda _: "int x;\n", "snake_case"),
     ("long file", "src/damper/base/a_test.cc", lambda text: text + "int x;\n" * 500, "split it"),
     ("long line", A, lambda text: text + "// " + "x" * 98 + "\n", "101 columns"),
@@ -229,7 +222,7 @@ class Tidy(unittest.TestCase):
 
     def test_a_header_of_declarations_needs_no_test(self):
         tree = clean_tree()
-        tree["src/damper/base/words.h"] = HEADER.format(M="BASE", N="WORDS", n="words", include="")
+        tree["src/damper/base/words.h"] = HEADER.format(n="words", include="")
         self.assertEqual(breaches_in(tree), [])
 
     def test_a_concept_may_have_several_sources(self):

@@ -1,5 +1,4 @@
-#ifndef DAMPER_CONTROLLER_H_
-#define DAMPER_CONTROLLER_H_
+#pragma once
 
 // The headers for a controller and for guarded calls in it:
 //
@@ -28,5 +27,3 @@ using queue::AtLimit;
 using queue::is_taken;
 
 }  // namespace damper
-
-#endif  // DAMPER_CONTROLLER_H_

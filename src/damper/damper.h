@@ -1,5 +1,4 @@
-#ifndef DAMPER_DAMPER_H_
-#define DAMPER_DAMPER_H_
+#pragma once
 
 // Everything that guards a call, under the names that a user writes:
 //
@@ -40,5 +39,3 @@ using engine::Policy;
 using schedule::Jitter;
 
 }  // namespace damper
-
-#endif  // DAMPER_DAMPER_H_

@@ -1,5 +1,4 @@
-#ifndef TESTS_ALLOCATION_COUNTED_MALLOC_H_
-#define TESTS_ALLOCATION_COUNTED_MALLOC_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -30,5 +29,3 @@ std::size_t count(What what) {
 }
 
 }  // namespace damper
-
-#endif  // TESTS_ALLOCATION_COUNTED_MALLOC_H_

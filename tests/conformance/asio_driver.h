@@ -1,5 +1,4 @@
-#ifndef TESTS_CONFORMANCE_ASIO_DRIVER_H_
-#define TESTS_CONFORMANCE_ASIO_DRIVER_H_
+#pragma once
 
 #include <algorithm>
 #include <boost/asio/awaitable.hpp>
@@ -115,5 +114,3 @@ class AsioDriver final : public Driver {
 };
 
 }  // namespace damper::conformance
-
-#endif  // TESTS_CONFORMANCE_ASIO_DRIVER_H_

@@ -1,5 +1,4 @@
-#ifndef TESTS_CONFORMANCE_BLOCKING_DRIVER_H_
-#define TESTS_CONFORMANCE_BLOCKING_DRIVER_H_
+#pragma once
 
 #include <algorithm>
 #include <condition_variable>
@@ -91,5 +90,3 @@ class BlockingDriver final : public Driver {
 };
 
 }  // namespace damper::conformance
-
-#endif  // TESTS_CONFORMANCE_BLOCKING_DRIVER_H_

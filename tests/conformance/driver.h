@@ -1,5 +1,4 @@
-#ifndef TESTS_CONFORMANCE_DRIVER_H_
-#define TESTS_CONFORMANCE_DRIVER_H_
+#pragma once
 
 #include <algorithm>
 #include <cctype>
@@ -60,5 +59,3 @@ class Driver {
 }
 
 }  // namespace damper::conformance
-
-#endif  // TESTS_CONFORMANCE_DRIVER_H_

@@ -1,5 +1,4 @@
-#ifndef TESTS_CONFORMANCE_LAB_DRIVER_H_
-#define TESTS_CONFORMANCE_LAB_DRIVER_H_
+#pragma once
 
 #include <algorithm>
 #include <string>
@@ -110,5 +109,3 @@ class LabDriver final : public Driver {
 };
 
 }  // namespace damper::conformance
-
-#endif  // TESTS_CONFORMANCE_LAB_DRIVER_H_

@@ -1,5 +1,4 @@
-#ifndef TESTS_CONFORMANCE_VIRTUAL_DRIVER_H_
-#define TESTS_CONFORMANCE_VIRTUAL_DRIVER_H_
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -30,5 +29,3 @@ class VirtualDriver final : public Driver {
 };
 
 }  // namespace damper::conformance
-
-#endif  // TESTS_CONFORMANCE_VIRTUAL_DRIVER_H_

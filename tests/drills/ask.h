@@ -1,5 +1,4 @@
-#ifndef TESTS_DRILLS_ASK_H_
-#define TESTS_DRILLS_ASK_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -19,5 +18,3 @@ struct Answered {
                            std::string_view body = {});
 
 }  // namespace damper::drills
-
-#endif  // TESTS_DRILLS_ASK_H_

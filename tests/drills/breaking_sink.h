@@ -1,5 +1,4 @@
-#ifndef TESTS_DRILLS_BREAKING_SINK_H_
-#define TESTS_DRILLS_BREAKING_SINK_H_
+#pragma once
 
 #include "damper/base/random.h"
 #include "damper/http/codec/connection.h"
@@ -25,5 +24,3 @@ class BreakingSink final : public http::RequestSink {
 };
 
 }  // namespace damper::drills
-
-#endif  // TESTS_DRILLS_BREAKING_SINK_H_

@@ -1,5 +1,4 @@
-#ifndef TESTS_DRILLS_DRILL_H_
-#define TESTS_DRILLS_DRILL_H_
+#pragma once
 
 #include <gtest/gtest.h>
 
@@ -77,5 +76,3 @@ class Clients {
 }
 
 }  // namespace damper::drills
-
-#endif  // TESTS_DRILLS_DRILL_H_

@@ -1,5 +1,4 @@
-#ifndef TESTS_DRILLS_LOAD_H_
-#define TESTS_DRILLS_LOAD_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -64,5 +63,3 @@ class Load : public http::Loop::Timer {
 };
 
 }  // namespace damper::drills
-
-#endif  // TESTS_DRILLS_LOAD_H_

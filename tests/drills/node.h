@@ -1,5 +1,4 @@
-#ifndef TESTS_DRILLS_NODE_H_
-#define TESTS_DRILLS_NODE_H_
+#pragma once
 
 #include <cstdint>
 #include <map>
@@ -54,5 +53,3 @@ class Node {
 };
 
 }  // namespace damper::drills
-
-#endif  // TESTS_DRILLS_NODE_H_

@@ -1,5 +1,4 @@
-#ifndef TESTS_DRILLS_PROCESS_H_
-#define TESTS_DRILLS_PROCESS_H_
+#pragma once
 
 #include <sys/types.h>
 
@@ -40,5 +39,3 @@ class Process {
 };
 
 }  // namespace damper::drills
-
-#endif  // TESTS_DRILLS_PROCESS_H_

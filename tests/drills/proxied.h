@@ -1,5 +1,4 @@
-#ifndef TESTS_DRILLS_PROXIED_H_
-#define TESTS_DRILLS_PROXIED_H_
+#pragma once
 
 #include <cstdint>
 #include <filesystem>
@@ -47,5 +46,3 @@ class Proxied {
                                      std::string_view rest = {});
 
 }  // namespace damper::drills
-
-#endif  // TESTS_DRILLS_PROXIED_H_

@@ -1,5 +1,4 @@
-#ifndef TESTS_PROXY_PROGRAM_PROXY_PROGRAM_H_
-#define TESTS_PROXY_PROGRAM_PROXY_PROGRAM_H_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -82,5 +81,3 @@ class Program {
 };
 
 }  // namespace damper::proxy_program
-
-#endif  // TESTS_PROXY_PROGRAM_PROXY_PROGRAM_H_

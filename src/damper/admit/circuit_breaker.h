@@ -1,5 +1,4 @@
-#ifndef DAMPER_ADMIT_CIRCUIT_BREAKER_H_
-#define DAMPER_ADMIT_CIRCUIT_BREAKER_H_
+#pragma once
 
 #include <array>
 #include <atomic>
@@ -223,5 +222,3 @@ extern template class BasicCircuitBreaker<Footprint::large>;
 extern template class BasicCircuitBreaker<Footprint::small>;
 
 }  // namespace damper::admit
-
-#endif  // DAMPER_ADMIT_CIRCUIT_BREAKER_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_ADMIT_CIRCUIT_BREAKER_TESTING_H_
-#define DAMPER_ADMIT_CIRCUIT_BREAKER_TESTING_H_
+#pragma once
 
 #include <gtest/gtest.h>
 
@@ -49,5 +48,3 @@ inline Instant trip(auto& breaker, Instant now) {
 }
 
 }  // namespace damper::admit
-
-#endif  // DAMPER_ADMIT_CIRCUIT_BREAKER_TESTING_H_

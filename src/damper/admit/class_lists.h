@@ -1,5 +1,4 @@
-#ifndef DAMPER_ADMIT_CLASS_LISTS_H_
-#define DAMPER_ADMIT_CLASS_LISTS_H_
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -133,5 +132,3 @@ class ClassLists {
 };
 
 }  // namespace damper::admit
-
-#endif  // DAMPER_ADMIT_CLASS_LISTS_H_

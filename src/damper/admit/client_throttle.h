@@ -1,5 +1,4 @@
-#ifndef DAMPER_ADMIT_CLIENT_THROTTLE_H_
-#define DAMPER_ADMIT_CLIENT_THROTTLE_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -76,5 +75,3 @@ class ClientThrottle {
 };
 
 }  // namespace damper::admit
-
-#endif  // DAMPER_ADMIT_CLIENT_THROTTLE_H_

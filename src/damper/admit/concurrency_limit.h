@@ -1,5 +1,4 @@
-#ifndef DAMPER_ADMIT_CONCURRENCY_LIMIT_H_
-#define DAMPER_ADMIT_CONCURRENCY_LIMIT_H_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -77,5 +76,3 @@ class ConcurrencyLimit {
 };
 
 }  // namespace damper::admit
-
-#endif  // DAMPER_ADMIT_CONCURRENCY_LIMIT_H_

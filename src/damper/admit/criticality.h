@@ -1,5 +1,4 @@
-#ifndef DAMPER_ADMIT_CRITICALITY_H_
-#define DAMPER_ADMIT_CRITICALITY_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -27,5 +26,3 @@ inline constexpr std::size_t kCriticalities = kCriticalityNames.size();
 }
 
 }  // namespace damper::admit
-
-#endif  // DAMPER_ADMIT_CRITICALITY_H_

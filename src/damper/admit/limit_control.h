@@ -1,5 +1,4 @@
-#ifndef DAMPER_ADMIT_LIMIT_CONTROL_H_
-#define DAMPER_ADMIT_LIMIT_CONTROL_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -110,5 +109,3 @@ class LimitControl {
 };
 
 }  // namespace damper::admit
-
-#endif  // DAMPER_ADMIT_LIMIT_CONTROL_H_

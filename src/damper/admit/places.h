@@ -1,5 +1,4 @@
-#ifndef DAMPER_ADMIT_PLACES_H_
-#define DAMPER_ADMIT_PLACES_H_
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -59,5 +58,3 @@ class Places {
 };
 
 }  // namespace damper::admit
-
-#endif  // DAMPER_ADMIT_PLACES_H_

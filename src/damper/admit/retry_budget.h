@@ -1,5 +1,4 @@
-#ifndef DAMPER_ADMIT_RETRY_BUDGET_H_
-#define DAMPER_ADMIT_RETRY_BUDGET_H_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -220,5 +219,3 @@ extern template class BasicRetryBudget<Footprint::large>;
 extern template class BasicRetryBudget<Footprint::small>;
 
 }  // namespace damper::admit
-
-#endif  // DAMPER_ADMIT_RETRY_BUDGET_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_ADMIT_SHED_QUEUE_H_
-#define DAMPER_ADMIT_SHED_QUEUE_H_
+#pragma once
 
 #include <algorithm>
 #include <array>
@@ -272,5 +271,3 @@ class ShedQueue {
 };
 
 }  // namespace damper::admit
-
-#endif  // DAMPER_ADMIT_SHED_QUEUE_H_

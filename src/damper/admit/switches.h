@@ -1,5 +1,4 @@
-#ifndef DAMPER_ADMIT_SWITCHES_H_
-#define DAMPER_ADMIT_SWITCHES_H_
+#pragma once
 
 #include <array>
 #include <atomic>
@@ -113,5 +112,3 @@ class Switches {
 };
 
 }  // namespace damper::admit
-
-#endif  // DAMPER_ADMIT_SWITCHES_H_

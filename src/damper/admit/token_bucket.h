@@ -1,5 +1,4 @@
-#ifndef DAMPER_ADMIT_TOKEN_BUCKET_H_
-#define DAMPER_ADMIT_TOKEN_BUCKET_H_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -88,5 +87,3 @@ class TokenBucket {
 };
 
 }  // namespace damper::admit
-
-#endif  // DAMPER_ADMIT_TOKEN_BUCKET_H_

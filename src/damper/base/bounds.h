@@ -1,5 +1,4 @@
-#ifndef DAMPER_BASE_BOUNDS_H_
-#define DAMPER_BASE_BOUNDS_H_
+#pragma once
 
 #include <concepts>
 #include <cstdint>
@@ -80,5 +79,3 @@ class BoundsCheck {
 };
 
 }  // namespace damper
-
-#endif  // DAMPER_BASE_BOUNDS_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_BASE_CHECK_H_
-#define DAMPER_BASE_CHECK_H_
+#pragma once
 
 // DAMPER_CHECK(condition) stops the program when a bug has broken an invariant of ours, in release
 // builds, too: to continue after a broken invariant does more harm. It is never for bad input,
@@ -15,5 +14,3 @@ namespace damper {
 [[noreturn]] void check_failed(const char* condition, const char* file, int line) noexcept;
 
 }  // namespace damper
-
-#endif  // DAMPER_BASE_CHECK_H_

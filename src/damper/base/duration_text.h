@@ -1,5 +1,4 @@
-#ifndef DAMPER_BASE_DURATION_TEXT_H_
-#define DAMPER_BASE_DURATION_TEXT_H_
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -30,5 +29,3 @@ namespace damper {
 [[nodiscard]] std::string format_duration(Duration duration);
 
 }  // namespace damper
-
-#endif  // DAMPER_BASE_DURATION_TEXT_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_BASE_ENUM_NAMES_H_
-#define DAMPER_BASE_ENUM_NAMES_H_
+#pragma once
 
 #include <array>
 #include <concepts>
@@ -64,5 +63,3 @@ class EnumNames {
 };
 
 }  // namespace damper
-
-#endif  // DAMPER_BASE_ENUM_NAMES_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_BASE_EXPECTED_H_
-#define DAMPER_BASE_EXPECTED_H_
+#pragma once
 
 #include <string>
 #include <type_traits>
@@ -59,5 +58,3 @@ class [[nodiscard]] Expected {
 };
 
 }  // namespace damper
-
-#endif  // DAMPER_BASE_EXPECTED_H_

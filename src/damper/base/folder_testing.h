@@ -1,5 +1,4 @@
-#ifndef DAMPER_BASE_FOLDER_TESTING_H_
-#define DAMPER_BASE_FOLDER_TESTING_H_
+#pragma once
 
 #include <gtest/gtest.h>
 
@@ -25,5 +24,3 @@ class TestFolder {
 };
 
 }  // namespace damper
-
-#endif  // DAMPER_BASE_FOLDER_TESTING_H_

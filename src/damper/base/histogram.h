@@ -1,5 +1,4 @@
-#ifndef DAMPER_BASE_HISTOGRAM_H_
-#define DAMPER_BASE_HISTOGRAM_H_
+#pragma once
 
 #include <algorithm>
 #include <array>
@@ -177,5 +176,3 @@ class CoarseLatency {
 };
 
 }  // namespace damper
-
-#endif  // DAMPER_BASE_HISTOGRAM_H_

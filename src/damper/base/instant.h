@@ -1,5 +1,4 @@
-#ifndef DAMPER_BASE_INSTANT_H_
-#define DAMPER_BASE_INSTANT_H_
+#pragma once
 
 #include <chrono>
 #include <cstdint>
@@ -60,5 +59,3 @@ inline constexpr Duration kLongest = std::chrono::hours{24 * 30};
 }
 
 }  // namespace damper
-
-#endif  // DAMPER_BASE_INSTANT_H_

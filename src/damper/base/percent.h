@@ -1,5 +1,4 @@
-#ifndef DAMPER_BASE_PERCENT_H_
-#define DAMPER_BASE_PERCENT_H_
+#pragma once
 
 #include <compare>
 #include <cstdint>
@@ -40,5 +39,3 @@ class Percent {
 };
 
 }  // namespace damper
-
-#endif  // DAMPER_BASE_PERCENT_H_

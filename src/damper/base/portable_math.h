@@ -1,5 +1,4 @@
-#ifndef DAMPER_BASE_PORTABLE_MATH_H_
-#define DAMPER_BASE_PORTABLE_MATH_H_
+#pragma once
 
 namespace damper::math {
 
@@ -38,5 +37,3 @@ namespace damper::math {
 [[nodiscard]] double normal_cdf(double z) noexcept;
 
 }  // namespace damper::math
-
-#endif  // DAMPER_BASE_PORTABLE_MATH_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_BASE_RANDOM_H_
-#define DAMPER_BASE_RANDOM_H_
+#pragma once
 
 #include <bit>
 #include <cstdint>
@@ -46,5 +45,3 @@ class Random {
 inline constexpr double kLargestDraw = 0x1.fffffffffffffp-1;
 
 }  // namespace damper
-
-#endif  // DAMPER_BASE_RANDOM_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_BASE_SEQLOCK_H_
-#define DAMPER_BASE_SEQLOCK_H_
+#pragma once
 
 #include <array>
 #include <atomic>
@@ -78,5 +77,3 @@ class Seqlock {
 };
 
 }  // namespace damper
-
-#endif  // DAMPER_BASE_SEQLOCK_H_

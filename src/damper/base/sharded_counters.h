@@ -1,5 +1,4 @@
-#ifndef DAMPER_BASE_SHARDED_COUNTERS_H_
-#define DAMPER_BASE_SHARDED_COUNTERS_H_
+#pragma once
 
 #include <array>
 #include <atomic>
@@ -86,5 +85,3 @@ class PlainCounters {
 };
 
 }  // namespace damper
-
-#endif  // DAMPER_BASE_SHARDED_COUNTERS_H_

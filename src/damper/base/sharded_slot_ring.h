@@ -1,5 +1,4 @@
-#ifndef DAMPER_BASE_SHARDED_SLOT_RING_H_
-#define DAMPER_BASE_SHARDED_SLOT_RING_H_
+#pragma once
 
 #include <algorithm>
 #include <array>
@@ -71,5 +70,3 @@ class ShardedSlotRing {
 };
 
 }  // namespace damper
-
-#endif  // DAMPER_BASE_SHARDED_SLOT_RING_H_

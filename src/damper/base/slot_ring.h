@@ -1,5 +1,4 @@
-#ifndef DAMPER_BASE_SLOT_RING_H_
-#define DAMPER_BASE_SLOT_RING_H_
+#pragma once
 
 #include <algorithm>
 #include <array>
@@ -244,5 +243,3 @@ template <Footprint kFootprint>
 using RingOf = std::conditional_t<kFootprint == Footprint::large, SlotRing<>, SlotRing<5, 8>>;
 
 }  // namespace damper
-
-#endif  // DAMPER_BASE_SLOT_RING_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_BASE_THREAD_SLOT_H_
-#define DAMPER_BASE_THREAD_SLOT_H_
+#pragma once
 
 namespace damper {
 
@@ -31,5 +30,3 @@ int take_thread_slot() noexcept;
 [[nodiscard]] int thread_slots_used() noexcept;
 
 }  // namespace damper
-
-#endif  // DAMPER_BASE_THREAD_SLOT_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_BASE_TRACE_HASH_H_
-#define DAMPER_BASE_TRACE_HASH_H_
+#pragma once
 
 #include <cstdint>
 
@@ -29,5 +28,3 @@ class TraceHash {
 };
 
 }  // namespace damper
-
-#endif  // DAMPER_BASE_TRACE_HASH_H_

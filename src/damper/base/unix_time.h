@@ -1,5 +1,4 @@
-#ifndef DAMPER_BASE_UNIX_TIME_H_
-#define DAMPER_BASE_UNIX_TIME_H_
+#pragma once
 
 #include <chrono>
 
@@ -10,5 +9,3 @@ namespace damper {
 using UnixTime = std::chrono::sys_time<std::chrono::milliseconds>;
 
 }  // namespace damper
-
-#endif  // DAMPER_BASE_UNIX_TIME_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_BASE_VERDICT_H_
-#define DAMPER_BASE_VERDICT_H_
+#pragma once
 
 #include <cstdint>
 #include <string_view>
@@ -59,5 +58,3 @@ inline constexpr EnumNames<Verdict::cancelled> kVerdictNames = {"none",
 }
 
 }  // namespace damper
-
-#endif  // DAMPER_BASE_VERDICT_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_CLI_COMMANDS_H_
-#define DAMPER_CLI_COMMANDS_H_
+#pragma once
 
 #include "damper/cli/program.h"
 
@@ -37,5 +36,3 @@ void add_lab_map(CLI::App& lab, const text::Stdio& streams, int& status);
 void add_lab_reproduce(CLI::App& lab, const text::Stdio& streams, int& status);
 
 }  // namespace damper::cli
-
-#endif  // DAMPER_CLI_COMMANDS_H_

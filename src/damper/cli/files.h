@@ -1,5 +1,4 @@
-#ifndef DAMPER_CLI_FILES_H_
-#define DAMPER_CLI_FILES_H_
+#pragma once
 
 #include <functional>
 #include <iosfwd>
@@ -27,5 +26,3 @@ namespace damper::cli {
                                 const std::function<void(std::ostream&)>& print);
 
 }  // namespace damper::cli
-
-#endif  // DAMPER_CLI_FILES_H_

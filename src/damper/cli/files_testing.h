@@ -1,5 +1,4 @@
-#ifndef DAMPER_CLI_FILES_TESTING_H_
-#define DAMPER_CLI_FILES_TESTING_H_
+#pragma once
 
 #include <gtest/gtest.h>
 
@@ -42,5 +41,3 @@ class FilesTest : public testing::Test {
 };
 
 }  // namespace damper::cli
-
-#endif  // DAMPER_CLI_FILES_TESTING_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_CLI_PROGRAM_H_
-#define DAMPER_CLI_PROGRAM_H_
+#pragma once
 
 #include <functional>
 #include <span>
@@ -31,5 +30,3 @@ using text::kTrouble;
     std::span<const std::string_view> words);
 
 }  // namespace damper::cli
-
-#endif  // DAMPER_CLI_PROGRAM_H_

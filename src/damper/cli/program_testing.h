@@ -1,5 +1,4 @@
-#ifndef DAMPER_CLI_PROGRAM_TESTING_H_
-#define DAMPER_CLI_PROGRAM_TESTING_H_
+#pragma once
 
 #include <sstream>
 #include <string>
@@ -27,5 +26,3 @@ struct Result {
 }
 
 }  // namespace damper::cli
-
-#endif  // DAMPER_CLI_PROGRAM_TESTING_H_

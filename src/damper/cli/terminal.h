@@ -1,5 +1,4 @@
-#ifndef DAMPER_CLI_TERMINAL_H_
-#define DAMPER_CLI_TERMINAL_H_
+#pragma once
 
 #include <cstddef>
 #include <iosfwd>
@@ -37,5 +36,3 @@ class Progress {
 };
 
 }  // namespace damper::cli
-
-#endif  // DAMPER_CLI_TERMINAL_H_

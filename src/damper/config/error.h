@@ -1,5 +1,4 @@
-#ifndef DAMPER_CONFIG_ERROR_H_
-#define DAMPER_CONFIG_ERROR_H_
+#pragma once
 
 #include <string>
 
@@ -32,5 +31,3 @@ using Note = Error;
 }
 
 }  // namespace damper::config
-
-#endif  // DAMPER_CONFIG_ERROR_H_

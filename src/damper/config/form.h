@@ -1,5 +1,4 @@
-#ifndef DAMPER_CONFIG_FORM_H_
-#define DAMPER_CONFIG_FORM_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -161,5 +160,3 @@ inline constexpr Form kShare = of(Kind::share, 0, 1);
 [[nodiscard]] std::string quoted(std::string_view text);
 
 }  // namespace damper::config
-
-#endif  // DAMPER_CONFIG_FORM_H_

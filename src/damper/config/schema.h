@@ -1,5 +1,4 @@
-#ifndef DAMPER_CONFIG_SCHEMA_H_
-#define DAMPER_CONFIG_SCHEMA_H_
+#pragma once
 
 #include <cmath>
 #include <cstddef>
@@ -384,5 +383,3 @@ class Reader {
 [[nodiscard]] std::string json_schema(std::string_view title, const Section::Schemas& top);
 
 }  // namespace damper::config
-
-#endif  // DAMPER_CONFIG_SCHEMA_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_CONFIG_SCHEMA_TESTING_H_
-#define DAMPER_CONFIG_SCHEMA_TESTING_H_
+#pragma once
 
 #include <gtest/gtest.h>
 
@@ -88,5 +87,3 @@ void expect_sound(const Schema<T>& schema, const std::set<std::string_view>& joi
 }
 
 }  // namespace damper::config
-
-#endif  // DAMPER_CONFIG_SCHEMA_TESTING_H_

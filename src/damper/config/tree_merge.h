@@ -1,5 +1,4 @@
-#ifndef DAMPER_CONFIG_TREE_MERGE_H_
-#define DAMPER_CONFIG_TREE_MERGE_H_
+#pragma once
 
 #include "damper/config/yaml_tree.h"
 
@@ -18,5 +17,3 @@ namespace damper::config {
 [[nodiscard]] Tree merged(const Tree& lower, const Tree& upper);
 
 }  // namespace damper::config
-
-#endif  // DAMPER_CONFIG_TREE_MERGE_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_CONFIG_YAML_TREE_H_
-#define DAMPER_CONFIG_YAML_TREE_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -52,5 +51,3 @@ struct Tree {
                                                                       std::string_view file);
 
 }  // namespace damper::config
-
-#endif  // DAMPER_CONFIG_YAML_TREE_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_CURL_CLASSIFY_CURL_H_
-#define DAMPER_CURL_CLASSIFY_CURL_H_
+#pragma once
 
 #include <curl/curl.h>
 
@@ -29,5 +28,3 @@ namespace damper::curl {
 [[nodiscard]] bool request_was_sent(CURL* handle) noexcept;
 
 }  // namespace damper::curl
-
-#endif  // DAMPER_CURL_CLASSIFY_CURL_H_

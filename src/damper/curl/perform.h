@@ -1,5 +1,4 @@
-#ifndef DAMPER_CURL_PERFORM_H_
-#define DAMPER_CURL_PERFORM_H_
+#pragma once
 
 #include <curl/curl.h>
 
@@ -51,5 +50,3 @@ struct PerformOptions {
                                        CURL* handle);
 
 }  // namespace damper::curl
-
-#endif  // DAMPER_CURL_PERFORM_H_

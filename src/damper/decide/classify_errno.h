@@ -1,5 +1,4 @@
-#ifndef DAMPER_DECIDE_CLASSIFY_ERRNO_H_
-#define DAMPER_DECIDE_CLASSIFY_ERRNO_H_
+#pragma once
 
 #include <system_error>
 
@@ -32,5 +31,3 @@ namespace damper::decide {
 [[nodiscard]] Outcome classify(const std::error_code& error) noexcept;
 
 }  // namespace damper::decide
-
-#endif  // DAMPER_DECIDE_CLASSIFY_ERRNO_H_

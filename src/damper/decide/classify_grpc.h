@@ -1,5 +1,4 @@
-#ifndef DAMPER_DECIDE_CLASSIFY_GRPC_H_
-#define DAMPER_DECIDE_CLASSIFY_GRPC_H_
+#pragma once
 
 #include "damper/decide/outcome.h"
 
@@ -53,5 +52,3 @@ namespace damper::decide {
 }
 
 }  // namespace damper::decide
-
-#endif  // DAMPER_DECIDE_CLASSIFY_GRPC_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_DECIDE_CLASSIFY_HTTP_H_
-#define DAMPER_DECIDE_CLASSIFY_HTTP_H_
+#pragma once
 
 #include "damper/decide/outcome.h"
 
@@ -37,5 +36,3 @@ namespace damper::decide {
 }
 
 }  // namespace damper::decide
-
-#endif  // DAMPER_DECIDE_CLASSIFY_HTTP_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_DECIDE_CLASSIFY_TRANSPORT_H_
-#define DAMPER_DECIDE_CLASSIFY_TRANSPORT_H_
+#pragma once
 
 #include <cstdint>
 
@@ -53,5 +52,3 @@ enum class TransportEvent : std::uint8_t {
 }
 
 }  // namespace damper::decide
-
-#endif  // DAMPER_DECIDE_CLASSIFY_TRANSPORT_H_

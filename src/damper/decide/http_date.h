@@ -1,5 +1,4 @@
-#ifndef DAMPER_DECIDE_HTTP_DATE_H_
-#define DAMPER_DECIDE_HTTP_DATE_H_
+#pragma once
 
 #include <chrono>
 #include <optional>
@@ -23,5 +22,3 @@ namespace damper::decide {
                                                                      UnixTime now) noexcept;
 
 }  // namespace damper::decide
-
-#endif  // DAMPER_DECIDE_HTTP_DATE_H_

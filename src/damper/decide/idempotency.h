@@ -1,5 +1,4 @@
-#ifndef DAMPER_DECIDE_IDEMPOTENCY_H_
-#define DAMPER_DECIDE_IDEMPOTENCY_H_
+#pragma once
 
 #include <optional>
 #include <string_view>
@@ -38,5 +37,3 @@ struct Idempotency {
 }
 
 }  // namespace damper::decide
-
-#endif  // DAMPER_DECIDE_IDEMPOTENCY_H_

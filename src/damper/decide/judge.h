@@ -1,5 +1,4 @@
-#ifndef DAMPER_DECIDE_JUDGE_H_
-#define DAMPER_DECIDE_JUDGE_H_
+#pragma once
 
 #include "damper/base/verdict.h"
 #include "damper/decide/outcome.h"
@@ -78,5 +77,3 @@ struct Request {
 }
 
 }  // namespace damper::decide
-
-#endif  // DAMPER_DECIDE_JUDGE_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_DECIDE_LAYERING_H_
-#define DAMPER_DECIDE_LAYERING_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -50,5 +49,3 @@ struct LayerHeaders {
 [[nodiscard]] std::string format_attempt(const Layer& layer, std::uint32_t own_attempt);
 
 }  // namespace damper::decide
-
-#endif  // DAMPER_DECIDE_LAYERING_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_DECIDE_OUTCOME_H_
-#define DAMPER_DECIDE_OUTCOME_H_
+#pragma once
 
 #include <cstdint>
 #include <initializer_list>
@@ -77,5 +76,3 @@ struct Report {
 };
 
 }  // namespace damper::decide
-
-#endif  // DAMPER_DECIDE_OUTCOME_H_

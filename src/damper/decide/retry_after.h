@@ -1,5 +1,4 @@
-#ifndef DAMPER_DECIDE_RETRY_AFTER_H_
-#define DAMPER_DECIDE_RETRY_AFTER_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -45,5 +44,3 @@ inline constexpr std::int64_t kLargestDelta = 1'000'000'000;
 void read_rate_limit_reset(std::string_view value, UnixTime now, Report& report) noexcept;
 
 }  // namespace damper::decide
-
-#endif  // DAMPER_DECIDE_RETRY_AFTER_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_DEMO_DEMO_H_
-#define DAMPER_DEMO_DEMO_H_
+#pragma once
 
 #include <atomic>
 #include <functional>
@@ -27,5 +26,3 @@ struct DemoOptions {
                                             const std::atomic<bool>& stop);
 
 }  // namespace damper::demo
-
-#endif  // DAMPER_DEMO_DEMO_H_

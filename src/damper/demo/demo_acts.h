@@ -1,5 +1,4 @@
-#ifndef DAMPER_DEMO_DEMO_ACTS_H_
-#define DAMPER_DEMO_DEMO_ACTS_H_
+#pragma once
 
 #include <array>
 #include <string>
@@ -38,5 +37,3 @@ struct ActPlot {
 [[nodiscard]] std::string demo_policy(const std::vector<std::string>& backends);
 
 }  // namespace damper::demo
-
-#endif  // DAMPER_DEMO_DEMO_ACTS_H_

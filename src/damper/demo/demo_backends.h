@@ -1,5 +1,4 @@
-#ifndef DAMPER_DEMO_DEMO_BACKENDS_H_
-#define DAMPER_DEMO_DEMO_BACKENDS_H_
+#pragma once
 
 #include <array>
 #include <atomic>
@@ -63,5 +62,3 @@ class DemoBackends {
 };
 
 }  // namespace damper::demo
-
-#endif  // DAMPER_DEMO_DEMO_BACKENDS_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_DEMO_DEMO_FLEET_H_
-#define DAMPER_DEMO_DEMO_FLEET_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -59,5 +58,3 @@ class DemoFleet {
 };
 
 }  // namespace damper::demo
-
-#endif  // DAMPER_DEMO_DEMO_FLEET_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_DEMO_DEMO_RECORD_H_
-#define DAMPER_DEMO_DEMO_RECORD_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -87,5 +86,3 @@ struct DemoPromise {
 [[nodiscard]] std::vector<DemoPromise> promises(const ActRecord& act);
 
 }  // namespace damper::demo
-
-#endif  // DAMPER_DEMO_DEMO_RECORD_H_

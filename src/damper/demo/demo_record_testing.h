@@ -1,5 +1,4 @@
-#ifndef DAMPER_DEMO_DEMO_RECORD_TESTING_H_
-#define DAMPER_DEMO_DEMO_RECORD_TESTING_H_
+#pragma once
 
 #include "damper/demo/demo_acts.h"
 #include "damper/demo/demo_record.h"
@@ -33,5 +32,3 @@ inline ActRecord example_act(Act act) {
 }
 
 }  // namespace damper::demo
-
-#endif  // DAMPER_DEMO_DEMO_RECORD_TESTING_H_

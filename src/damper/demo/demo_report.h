@@ -1,5 +1,4 @@
-#ifndef DAMPER_DEMO_DEMO_REPORT_H_
-#define DAMPER_DEMO_DEMO_REPORT_H_
+#pragma once
 
 #include <iosfwd>
 #include <string>
@@ -39,5 +38,3 @@ void print_demo_html(std::ostream& out, const DemoRecord& record, const std::str
                      const std::string& version);
 
 }  // namespace damper::demo
-
-#endif  // DAMPER_DEMO_DEMO_REPORT_H_

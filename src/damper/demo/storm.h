@@ -1,5 +1,4 @@
-#ifndef DAMPER_DEMO_STORM_H_
-#define DAMPER_DEMO_STORM_H_
+#pragma once
 
 #include <array>
 #include <atomic>
@@ -148,5 +147,3 @@ struct Promise {
 [[nodiscard]] std::array<Promise, 4> promises(const Findings& naive, const Findings& guarded);
 
 }  // namespace damper::demo
-
-#endif  // DAMPER_DEMO_STORM_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_DEMO_STORM_REPORT_H_
-#define DAMPER_DEMO_STORM_REPORT_H_
+#pragma once
 
 #include <iosfwd>
 #include <string>
@@ -27,5 +26,3 @@ void print_storm(std::ostream& out, const StormOptions& options, const StormReco
 void print_storm_json(std::ostream& out, const StormOptions& options, const StormRecord& record);
 
 }  // namespace damper::demo
-
-#endif  // DAMPER_DEMO_STORM_REPORT_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_ENGINE_CALL_H_
-#define DAMPER_ENGINE_CALL_H_
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -160,5 +159,3 @@ static_assert(sizeof(Call) <= 512);
 static_assert(std::is_trivially_copyable_v<Step>);
 
 }  // namespace damper::engine
-
-#endif  // DAMPER_ENGINE_CALL_H_

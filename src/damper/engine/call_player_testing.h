@@ -1,5 +1,4 @@
-#ifndef DAMPER_ENGINE_CALL_PLAYER_TESTING_H_
-#define DAMPER_ENGINE_CALL_PLAYER_TESTING_H_
+#pragma once
 
 #include <algorithm>
 #include <array>
@@ -108,5 +107,3 @@ using Player = BasicPlayer<Footprint::large>;
 }
 
 }  // namespace damper::engine
-
-#endif  // DAMPER_ENGINE_CALL_PLAYER_TESTING_H_

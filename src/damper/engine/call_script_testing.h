@@ -1,5 +1,4 @@
-#ifndef DAMPER_ENGINE_CALL_SCRIPT_TESTING_H_
-#define DAMPER_ENGINE_CALL_SCRIPT_TESTING_H_
+#pragma once
 
 #include <cctype>
 #include <cstdint>
@@ -78,5 +77,3 @@ class Trace {
 };
 
 }  // namespace damper::engine
-
-#endif  // DAMPER_ENGINE_CALL_SCRIPT_TESTING_H_

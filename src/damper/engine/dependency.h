@@ -1,5 +1,4 @@
-#ifndef DAMPER_ENGINE_DEPENDENCY_H_
-#define DAMPER_ENGINE_DEPENDENCY_H_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -244,5 +243,3 @@ void report_flip(EventSink* sink, std::string_view key, admit::Switch which,
                  const admit::SwitchSetting& setting, Instant now);
 
 }  // namespace damper::engine
-
-#endif  // DAMPER_ENGINE_DEPENDENCY_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_ENGINE_EVENT_H_
-#define DAMPER_ENGINE_EVENT_H_
+#pragma once
 
 #include <cstdint>
 #include <string_view>
@@ -75,5 +74,3 @@ class EventSink {
 };
 
 }  // namespace damper::engine
-
-#endif  // DAMPER_ENGINE_EVENT_H_

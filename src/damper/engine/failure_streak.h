@@ -1,5 +1,4 @@
-#ifndef DAMPER_ENGINE_FAILURE_STREAK_H_
-#define DAMPER_ENGINE_FAILURE_STREAK_H_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -69,5 +68,3 @@ class FailureStreak {
 };
 
 }  // namespace damper::engine
-
-#endif  // DAMPER_ENGINE_FAILURE_STREAK_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_ENGINE_POLICY_H_
-#define DAMPER_ENGINE_POLICY_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -58,5 +57,3 @@ struct Policy {
                                                     Footprint footprint = Footprint::large);
 
 }  // namespace damper::engine
-
-#endif  // DAMPER_ENGINE_POLICY_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_ENGINE_REQUEUE_H_
-#define DAMPER_ENGINE_REQUEUE_H_
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -143,5 +142,3 @@ class Requeue {
 };
 
 }  // namespace damper::engine
-
-#endif  // DAMPER_ENGINE_REQUEUE_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_ENGINE_STEP_H_
-#define DAMPER_ENGINE_STEP_H_
+#pragma once
 
 #include <cstdint>
 
@@ -35,5 +34,3 @@ struct Step {
 };
 
 }  // namespace damper::engine
-
-#endif  // DAMPER_ENGINE_STEP_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_ENGINE_TALLY_H_
-#define DAMPER_ENGINE_TALLY_H_
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -109,5 +108,3 @@ class BasicCounters {
 using Counters = BasicCounters<Footprint::large>;
 
 }  // namespace damper::engine
-
-#endif  // DAMPER_ENGINE_TALLY_H_

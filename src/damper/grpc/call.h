@@ -1,5 +1,4 @@
-#ifndef DAMPER_GRPC_CALL_H_
-#define DAMPER_GRPC_CALL_H_
+#pragma once
 
 #include <grpcpp/client_context.h>
 #include <grpcpp/support/status.h>
@@ -57,5 +56,3 @@ template <class Rpc, class Reply = typename ReplyOf<std::decay_t<Rpc>>::type>
 }
 
 }  // namespace damper::grpc
-
-#endif  // DAMPER_GRPC_CALL_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_GRPC_GREETER_TESTING_H_
-#define DAMPER_GRPC_GREETER_TESTING_H_
+#pragma once
 
 #include <greeter.grpc.pb.h>
 #include <grpcpp/create_channel.h>
@@ -92,5 +91,3 @@ inline void warm(Dependency& dependency) {
 }
 
 }  // namespace damper::grpc
-
-#endif  // DAMPER_GRPC_GREETER_TESTING_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_GRPC_GUARD_H_
-#define DAMPER_GRPC_GUARD_H_
+#pragma once
 
 #include <grpcpp/client_context.h>
 #include <grpcpp/support/channel_arguments.h>
@@ -55,5 +54,3 @@ class CancelledByStop {
 };
 
 }  // namespace damper::grpc
-
-#endif  // DAMPER_GRPC_GUARD_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_GRPC_STATUS_H_
-#define DAMPER_GRPC_STATUS_H_
+#pragma once
 
 #include <grpcpp/support/status.h>
 
@@ -34,5 +33,3 @@ class StatusError : public std::runtime_error {
 [[nodiscard]] std::optional<::grpc::Status> find_status(const Failure& failure);
 
 }  // namespace damper::grpc
-
-#endif  // DAMPER_GRPC_STATUS_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_GRPC_STREAM_H_
-#define DAMPER_GRPC_STREAM_H_
+#pragma once
 
 #include <grpcpp/client_context.h>
 #include <grpcpp/support/status.h>
@@ -102,5 +101,3 @@ template <class Open>
 }
 
 }  // namespace damper::grpc
-
-#endif  // DAMPER_GRPC_STREAM_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_OBSERVE_DEPENDENCY_METRICS_H_
-#define DAMPER_OBSERVE_DEPENDENCY_METRICS_H_
+#pragma once
 
 #include <functional>
 
@@ -66,5 +65,3 @@ void write_metrics(engine::Dependency& dependency, Instant now, Exposition& out)
 [[nodiscard]] HistogramValue read_latencies(const damper::Histogram& latencies);
 
 }  // namespace damper::observe
-
-#endif  // DAMPER_OBSERVE_DEPENDENCY_METRICS_H_

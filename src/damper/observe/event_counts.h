@@ -1,5 +1,4 @@
-#ifndef DAMPER_OBSERVE_EVENT_COUNTS_H_
-#define DAMPER_OBSERVE_EVENT_COUNTS_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -67,5 +66,3 @@ class EventCounts final : public engine::EventSink {
 };
 
 }  // namespace damper::observe
-
-#endif  // DAMPER_OBSERVE_EVENT_COUNTS_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_OBSERVE_EVENT_TEXT_H_
-#define DAMPER_OBSERVE_EVENT_TEXT_H_
+#pragma once
 
 #include <chrono>
 #include <cstddef>
@@ -34,5 +33,3 @@ void append_suppressed(std::string& out, LogFormat format, std::uint64_t count, 
 [[nodiscard]] std::string format_length(Duration length);
 
 }  // namespace damper::observe
-
-#endif  // DAMPER_OBSERVE_EVENT_TEXT_H_

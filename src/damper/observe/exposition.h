@@ -1,5 +1,4 @@
-#ifndef DAMPER_OBSERVE_EXPOSITION_H_
-#define DAMPER_OBSERVE_EXPOSITION_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -77,5 +76,3 @@ class Exposition {
 };
 
 }  // namespace damper::observe
-
-#endif  // DAMPER_OBSERVE_EXPOSITION_H_

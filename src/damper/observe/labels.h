@@ -1,5 +1,4 @@
-#ifndef DAMPER_OBSERVE_LABELS_H_
-#define DAMPER_OBSERVE_LABELS_H_
+#pragma once
 
 #include <cstddef>
 #include <string>
@@ -37,5 +36,3 @@ inline constexpr std::size_t kLongestLabelValue = 256;  // bytes; what is longer
 [[nodiscard]] std::string render(double value);
 
 }  // namespace damper::observe
-
-#endif  // DAMPER_OBSERVE_LABELS_H_

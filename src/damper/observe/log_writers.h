@@ -1,5 +1,4 @@
-#ifndef DAMPER_OBSERVE_LOG_WRITERS_H_
-#define DAMPER_OBSERVE_LOG_WRITERS_H_
+#pragma once
 
 #include <string>
 
@@ -27,5 +26,3 @@ namespace damper::observe {
 [[nodiscard]] Expected<TransitionLog::Writer> append_to(const std::string& path);
 
 }  // namespace damper::observe
-
-#endif  // DAMPER_OBSERVE_LOG_WRITERS_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_OBSERVE_METRIC_H_
-#define DAMPER_OBSERVE_METRIC_H_
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -81,5 +80,3 @@ class Histogram {
 [[nodiscard]] std::vector<double> latency_bounds();
 
 }  // namespace damper::observe
-
-#endif  // DAMPER_OBSERVE_METRIC_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_OBSERVE_PROCESS_EVENT_H_
-#define DAMPER_OBSERVE_PROCESS_EVENT_H_
+#pragma once
 
 #include <cstdint>
 #include <string_view>
@@ -26,5 +25,3 @@ inline constexpr EnumNames<ProcessEvent::upgrade_failed> kProcessEventNames = {
 }
 
 }  // namespace damper::observe
-
-#endif  // DAMPER_OBSERVE_PROCESS_EVENT_H_

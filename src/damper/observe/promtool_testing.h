@@ -1,5 +1,4 @@
-#ifndef DAMPER_OBSERVE_PROMTOOL_TESTING_H_
-#define DAMPER_OBSERVE_PROMTOOL_TESTING_H_
+#pragma once
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -37,5 +36,3 @@ namespace damper::observe {
 }
 
 }  // namespace damper::observe
-
-#endif  // DAMPER_OBSERVE_PROMTOOL_TESTING_H_

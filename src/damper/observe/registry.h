@@ -1,5 +1,4 @@
-#ifndef DAMPER_OBSERVE_REGISTRY_H_
-#define DAMPER_OBSERVE_REGISTRY_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -122,5 +121,3 @@ class Registry {
 };
 
 }  // namespace damper::observe
-
-#endif  // DAMPER_OBSERVE_REGISTRY_H_

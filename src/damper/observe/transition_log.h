@@ -1,5 +1,4 @@
-#ifndef DAMPER_OBSERVE_TRANSITION_LOG_H_
-#define DAMPER_OBSERVE_TRANSITION_LOG_H_
+#pragma once
 
 #include <atomic>
 #include <chrono>
@@ -92,5 +91,3 @@ class TransitionLog final : public engine::EventSink {
 };
 
 }  // namespace damper::observe
-
-#endif  // DAMPER_OBSERVE_TRANSITION_LOG_H_

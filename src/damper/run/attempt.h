@@ -1,5 +1,4 @@
-#ifndef DAMPER_RUN_ATTEMPT_H_
-#define DAMPER_RUN_ATTEMPT_H_
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -33,5 +32,3 @@ class Attempt {
 };
 
 }  // namespace damper
-
-#endif  // DAMPER_RUN_ATTEMPT_H_

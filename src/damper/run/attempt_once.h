@@ -1,5 +1,4 @@
-#ifndef DAMPER_RUN_ATTEMPT_ONCE_H_
-#define DAMPER_RUN_ATTEMPT_ONCE_H_
+#pragma once
 
 #include <concepts>
 #include <functional>
@@ -55,5 +54,3 @@ template <class T, class Operation>
 }
 
 }  // namespace damper::run
-
-#endif  // DAMPER_RUN_ATTEMPT_ONCE_H_

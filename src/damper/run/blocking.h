@@ -1,5 +1,4 @@
-#ifndef DAMPER_RUN_BLOCKING_H_
-#define DAMPER_RUN_BLOCKING_H_
+#pragma once
 
 #include <concepts>
 #include <functional>
@@ -102,5 +101,3 @@ template <class Operation>
 }
 
 }  // namespace damper
-
-#endif  // DAMPER_RUN_BLOCKING_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_RUN_CALL_DRIVER_H_
-#define DAMPER_RUN_CALL_DRIVER_H_
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -97,5 +96,3 @@ class CallDriver {
 };
 
 }  // namespace damper::run
-
-#endif  // DAMPER_RUN_CALL_DRIVER_H_

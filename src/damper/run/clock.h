@@ -1,5 +1,4 @@
-#ifndef DAMPER_RUN_CLOCK_H_
-#define DAMPER_RUN_CLOCK_H_
+#pragma once
 
 #include <time.h>
 
@@ -58,5 +57,3 @@ namespace damper {
 [[nodiscard]] Instant in(Duration length) noexcept;
 
 }  // namespace damper
-
-#endif  // DAMPER_RUN_CLOCK_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_RUN_DEPENDENCY_H_
-#define DAMPER_RUN_DEPENDENCY_H_
+#pragma once
 
 #include <string>
 #include <utility>
@@ -25,5 +24,3 @@ class Dependency : public engine::Dependency {
 };
 
 }  // namespace damper
-
-#endif  // DAMPER_RUN_DEPENDENCY_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_RUN_HEDGED_H_
-#define DAMPER_RUN_HEDGED_H_
+#pragma once
 
 #include <array>
 #include <condition_variable>
@@ -130,5 +129,3 @@ template <class T, class Operation>
 }
 
 }  // namespace damper::run
-
-#endif  // DAMPER_RUN_HEDGED_H_

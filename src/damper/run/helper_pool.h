@@ -1,5 +1,4 @@
-#ifndef DAMPER_RUN_HELPER_POOL_H_
-#define DAMPER_RUN_HELPER_POOL_H_
+#pragma once
 
 #include <condition_variable>
 #include <cstddef>
@@ -78,5 +77,3 @@ class HelperPool {
 };
 
 }  // namespace damper::run
-
-#endif  // DAMPER_RUN_HELPER_POOL_H_

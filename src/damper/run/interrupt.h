@@ -1,5 +1,4 @@
-#ifndef DAMPER_RUN_INTERRUPT_H_
-#define DAMPER_RUN_INTERRUPT_H_
+#pragma once
 
 #include <atomic>
 
@@ -24,5 +23,3 @@ class Interrupt {
 };
 
 }  // namespace damper::run
-
-#endif  // DAMPER_RUN_INTERRUPT_H_

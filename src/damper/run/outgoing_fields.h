@@ -1,5 +1,4 @@
-#ifndef DAMPER_RUN_OUTGOING_FIELDS_H_
-#define DAMPER_RUN_OUTGOING_FIELDS_H_
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -63,5 +62,3 @@ class OutgoingFields {
 };
 
 }  // namespace damper::run
-
-#endif  // DAMPER_RUN_OUTGOING_FIELDS_H_

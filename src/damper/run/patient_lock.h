@@ -1,5 +1,4 @@
-#ifndef DAMPER_RUN_PATIENT_LOCK_H_
-#define DAMPER_RUN_PATIENT_LOCK_H_
+#pragma once
 
 #include <mutex>
 
@@ -24,5 +23,3 @@ void lock_after_a_while(std::mutex& mutex);
 }
 
 }  // namespace damper::run
-
-#endif  // DAMPER_RUN_PATIENT_LOCK_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_RUN_RESULT_H_
-#define DAMPER_RUN_RESULT_H_
+#pragma once
 
 #include <cstdint>
 #include <exception>
@@ -118,5 +117,3 @@ class [[nodiscard]] CallResult {
 };
 
 }  // namespace damper
-
-#endif  // DAMPER_RUN_RESULT_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_RUN_SCOPE_H_
-#define DAMPER_RUN_SCOPE_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -113,5 +112,3 @@ struct RequestContext {
 };
 
 }  // namespace damper::run
-
-#endif  // DAMPER_RUN_SCOPE_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_RUN_UPDATE_H_
-#define DAMPER_RUN_UPDATE_H_
+#pragma once
 
 #include <functional>
 #include <type_traits>
@@ -53,5 +52,3 @@ template <class Read, class Modify, class Write>
 }
 
 }  // namespace damper
-
-#endif  // DAMPER_RUN_UPDATE_H_

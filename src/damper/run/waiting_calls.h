@@ -1,5 +1,4 @@
-#ifndef DAMPER_RUN_WAITING_CALLS_H_
-#define DAMPER_RUN_WAITING_CALLS_H_
+#pragma once
 
 #include <mutex>
 #include <stop_token>
@@ -66,5 +65,3 @@ class WaitingCalls final : public admit::FlipListener {
 void wait_for_retry(engine::Call& call, const std::stop_token& stop);
 
 }  // namespace damper::run
-
-#endif  // DAMPER_RUN_WAITING_CALLS_H_

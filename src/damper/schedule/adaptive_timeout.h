@@ -1,5 +1,4 @@
-#ifndef DAMPER_SCHEDULE_ADAPTIVE_TIMEOUT_H_
-#define DAMPER_SCHEDULE_ADAPTIVE_TIMEOUT_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -38,5 +37,3 @@ struct AdaptiveTimeoutOptions {
                                        std::optional<Duration> live) noexcept;
 
 }  // namespace damper::schedule
-
-#endif  // DAMPER_SCHEDULE_ADAPTIVE_TIMEOUT_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_SCHEDULE_BACKOFF_H_
-#define DAMPER_SCHEDULE_BACKOFF_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -63,5 +62,3 @@ class Backoff {
 [[nodiscard]] Duration ceiling(const BackoffOptions& options, std::uint32_t retry) noexcept;
 
 }  // namespace damper::schedule
-
-#endif  // DAMPER_SCHEDULE_BACKOFF_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_SCHEDULE_DEADLINE_H_
-#define DAMPER_SCHEDULE_DEADLINE_H_
+#pragma once
 
 #include <algorithm>
 
@@ -50,5 +49,3 @@ class Deadline {
 };
 
 }  // namespace damper::schedule
-
-#endif  // DAMPER_SCHEDULE_DEADLINE_H_

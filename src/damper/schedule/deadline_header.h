@@ -1,5 +1,4 @@
-#ifndef DAMPER_SCHEDULE_DEADLINE_HEADER_H_
-#define DAMPER_SCHEDULE_DEADLINE_HEADER_H_
+#pragma once
 
 #include <chrono>
 #include <cstdint>
@@ -52,5 +51,3 @@ inline constexpr std::uint64_t kLeastUnixMilliseconds = 100'000'000'000;
 [[nodiscard]] std::optional<Duration> find_envoy_timeout(std::string_view value) noexcept;
 
 }  // namespace damper::schedule
-
-#endif  // DAMPER_SCHEDULE_DEADLINE_HEADER_H_

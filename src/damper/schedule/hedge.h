@@ -1,5 +1,4 @@
-#ifndef DAMPER_SCHEDULE_HEDGE_H_
-#define DAMPER_SCHEDULE_HEDGE_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -42,5 +41,3 @@ struct HedgeOptions {
                                                   Duration remaining) noexcept;
 
 }  // namespace damper::schedule
-
-#endif  // DAMPER_SCHEDULE_HEDGE_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_STORE_SQLITE_H_
-#define DAMPER_STORE_SQLITE_H_
+#pragma once
 
 #include <sqlite3.h>
 
@@ -99,5 +98,3 @@ class Transaction {
 };
 
 }  // namespace damper::store
-
-#endif  // DAMPER_STORE_SQLITE_H_

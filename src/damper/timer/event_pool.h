@@ -1,5 +1,4 @@
-#ifndef DAMPER_TIMER_EVENT_POOL_H_
-#define DAMPER_TIMER_EVENT_POOL_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -98,5 +97,3 @@ using EventPool = BasicEventPool<26>;
 static_assert(sizeof(EventPool::Slot) == 32);
 
 }  // namespace damper::timer
-
-#endif  // DAMPER_TIMER_EVENT_POOL_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_TIMER_EVENT_QUEUE_H_
-#define DAMPER_TIMER_EVENT_QUEUE_H_
+#pragma once
 
 #include <algorithm>
 #include <array>
@@ -154,5 +153,3 @@ class EventQueue {
 };
 
 }  // namespace damper::timer
-
-#endif  // DAMPER_TIMER_EVENT_QUEUE_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_TIMER_EVENT_WHEEL_H_
-#define DAMPER_TIMER_EVENT_WHEEL_H_
+#pragma once
 
 #include <array>
 #include <bit>
@@ -131,5 +130,3 @@ class EventWheel {
 };
 
 }  // namespace damper::timer
-
-#endif  // DAMPER_TIMER_EVENT_WHEEL_H_

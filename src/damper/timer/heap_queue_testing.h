@@ -1,5 +1,4 @@
-#ifndef DAMPER_TIMER_HEAP_QUEUE_TESTING_H_
-#define DAMPER_TIMER_HEAP_QUEUE_TESTING_H_
+#pragma once
 
 #include <algorithm>
 #include <cstddef>
@@ -165,5 +164,3 @@ class HeapQueue {
 };
 
 }  // namespace damper::timer
-
-#endif  // DAMPER_TIMER_HEAP_QUEUE_TESTING_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_BASE_TEXT_BASE64_H_
-#define DAMPER_BASE_TEXT_BASE64_H_
+#pragma once
 
 #include <optional>
 #include <string>
@@ -13,5 +12,3 @@ namespace damper::text {
 [[nodiscard]] std::optional<std::string> find_base64(std::string_view text);
 
 }  // namespace damper::text
-
-#endif  // DAMPER_BASE_TEXT_BASE64_H_

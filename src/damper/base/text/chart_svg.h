@@ -1,5 +1,4 @@
-#ifndef DAMPER_BASE_TEXT_CHART_SVG_H_
-#define DAMPER_BASE_TEXT_CHART_SVG_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -64,5 +63,3 @@ struct Chart {
 [[nodiscard]] std::string coordinate(double number);
 
 }  // namespace damper::text
-
-#endif  // DAMPER_BASE_TEXT_CHART_SVG_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_BASE_TEXT_CHART_TEXT_H_
-#define DAMPER_BASE_TEXT_CHART_TEXT_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -73,5 +72,3 @@ void print_table(std::ostream& out, const std::vector<std::vector<std::string>>&
                  std::size_t width, const Painter& paint);
 
 }  // namespace damper::text
-
-#endif  // DAMPER_BASE_TEXT_CHART_TEXT_H_

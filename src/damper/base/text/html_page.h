@@ -1,5 +1,4 @@
-#ifndef DAMPER_BASE_TEXT_HTML_PAGE_H_
-#define DAMPER_BASE_TEXT_HTML_PAGE_H_
+#pragma once
 
 #include <iosfwd>
 #include <string>
@@ -42,5 +41,3 @@ void print_command(std::ostream& out, std::string_view command);
 [[nodiscard]] std::string_view page_style();
 
 }  // namespace damper::text
-
-#endif  // DAMPER_BASE_TEXT_HTML_PAGE_H_

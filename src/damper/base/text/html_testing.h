@@ -1,5 +1,4 @@
-#ifndef DAMPER_BASE_TEXT_HTML_TESTING_H_
-#define DAMPER_BASE_TEXT_HTML_TESTING_H_
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -50,5 +49,3 @@ inline std::string find_html_error(std::string_view html) {
 }
 
 }  // namespace damper::text
-
-#endif  // DAMPER_BASE_TEXT_HTML_TESTING_H_

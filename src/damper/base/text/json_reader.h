@@ -1,5 +1,4 @@
-#ifndef DAMPER_BASE_TEXT_JSON_READER_H_
-#define DAMPER_BASE_TEXT_JSON_READER_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -53,5 +52,3 @@ struct JsonValue {
 [[nodiscard]] Expected<JsonValue> read_json(std::string_view text, const JsonLimits& limits = {});
 
 }  // namespace damper::text
-
-#endif  // DAMPER_BASE_TEXT_JSON_READER_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_BASE_TEXT_JSON_WRITER_H_
-#define DAMPER_BASE_TEXT_JSON_WRITER_H_
+#pragma once
 
 #include <concepts>
 #include <cstddef>
@@ -49,5 +48,3 @@ class JsonWriter {
 };
 
 }  // namespace damper::text
-
-#endif  // DAMPER_BASE_TEXT_JSON_WRITER_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_BASE_TEXT_PLAIN_TEXT_H_
-#define DAMPER_BASE_TEXT_PLAIN_TEXT_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -53,5 +52,3 @@ namespace damper::text {
 [[nodiscard]] std::string fixed_text(double x, int decimals);
 
 }  // namespace damper::text
-
-#endif  // DAMPER_BASE_TEXT_PLAIN_TEXT_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_BASE_TEXT_REDUCTION_H_
-#define DAMPER_BASE_TEXT_REDUCTION_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -17,5 +16,3 @@ enum class Reduction : std::uint8_t { greatest, mean };
                                           Reduction reduction);
 
 }  // namespace damper::text
-
-#endif  // DAMPER_BASE_TEXT_REDUCTION_H_

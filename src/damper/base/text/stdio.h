@@ -1,5 +1,4 @@
-#ifndef DAMPER_BASE_TEXT_STDIO_H_
-#define DAMPER_BASE_TEXT_STDIO_H_
+#pragma once
 
 #include <iosfwd>
 
@@ -17,5 +16,3 @@ inline constexpr int kOk = 0;
 inline constexpr int kTrouble = 2;  // the reason is on standard error
 
 }  // namespace damper::text
-
-#endif  // DAMPER_BASE_TEXT_STDIO_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_BASE_TEXT_UTF8_H_
-#define DAMPER_BASE_TEXT_UTF8_H_
+#pragma once
 
 #include <cstddef>
 #include <limits>
@@ -32,5 +31,3 @@ void append_escaped(std::string& out, std::string_view text, std::size_t most);
 [[nodiscard]] std::string json_string(std::string_view text);
 
 }  // namespace damper::text
-
-#endif  // DAMPER_BASE_TEXT_UTF8_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_BASE_TEXT_WORDS_H_
-#define DAMPER_BASE_TEXT_WORDS_H_
+#pragma once
 
 #include <span>
 #include <string>
@@ -34,5 +33,3 @@ namespace damper::text {
                                      std::span<const std::string_view> known);
 
 }  // namespace damper::text
-
-#endif  // DAMPER_BASE_TEXT_WORDS_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_CLI_CHECK_CHECK_REPORT_H_
-#define DAMPER_CLI_CHECK_CHECK_REPORT_H_
+#pragma once
 
 #include <array>
 #include <iosfwd>
@@ -43,5 +42,3 @@ void print_check_sarif(std::ostream& out, std::span<const CheckedFile> files);
 void print_rules(std::ostream& out);
 
 }  // namespace damper::cli
-
-#endif  // DAMPER_CLI_CHECK_CHECK_REPORT_H_

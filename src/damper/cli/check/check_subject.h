@@ -1,5 +1,4 @@
-#ifndef DAMPER_CLI_CHECK_CHECK_SUBJECT_H_
-#define DAMPER_CLI_CHECK_CHECK_SUBJECT_H_
+#pragma once
 
 #include <optional>
 #include <string>
@@ -28,5 +27,3 @@ struct CheckSubject {
                                                                  const text::Stdio& streams);
 
 }  // namespace damper::cli
-
-#endif  // DAMPER_CLI_CHECK_CHECK_SUBJECT_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_CLI_CTL_CTL_EVENTS_H_
-#define DAMPER_CLI_CTL_CTL_EVENTS_H_
+#pragma once
 
 #include <iosfwd>
 #include <string>
@@ -29,5 +28,3 @@ struct EventsOptions {
                                        text::ReportStyle style);
 
 }  // namespace damper::cli
-
-#endif  // DAMPER_CLI_CTL_CTL_EVENTS_H_

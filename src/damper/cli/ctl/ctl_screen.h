@@ -1,5 +1,4 @@
-#ifndef DAMPER_CLI_CTL_CTL_SCREEN_H_
-#define DAMPER_CLI_CTL_CTL_SCREEN_H_
+#pragma once
 
 #include <termios.h>
 
@@ -40,5 +39,3 @@ class Screen {
 };
 
 }  // namespace damper::cli
-
-#endif  // DAMPER_CLI_CTL_CTL_SCREEN_H_

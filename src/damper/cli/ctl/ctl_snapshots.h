@@ -1,5 +1,4 @@
-#ifndef DAMPER_CLI_CTL_CTL_SNAPSHOTS_H_
-#define DAMPER_CLI_CTL_CTL_SNAPSHOTS_H_
+#pragma once
 
 #include <cstdint>
 #include <vector>
@@ -51,5 +50,3 @@ struct RouteChange {
 [[nodiscard]] double share_of(std::uint64_t part, std::uint64_t whole);
 
 }  // namespace damper::cli
-
-#endif  // DAMPER_CLI_CTL_CTL_SNAPSHOTS_H_

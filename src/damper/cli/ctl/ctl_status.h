@@ -1,5 +1,4 @@
-#ifndef DAMPER_CLI_CTL_CTL_STATUS_H_
-#define DAMPER_CLI_CTL_CTL_STATUS_H_
+#pragma once
 
 #include <cstddef>
 #include <iosfwd>
@@ -39,5 +38,3 @@ void print_replicas(std::ostream& out, const proxy::ProxyState& state, text::Rep
 [[nodiscard]] std::string scope_text(const proxy::SwitchScope& scope);
 
 }  // namespace damper::cli
-
-#endif  // DAMPER_CLI_CTL_CTL_STATUS_H_

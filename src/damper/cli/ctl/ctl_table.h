@@ -1,5 +1,4 @@
-#ifndef DAMPER_CLI_CTL_CTL_TABLE_H_
-#define DAMPER_CLI_CTL_CTL_TABLE_H_
+#pragma once
 
 #include <iosfwd>
 #include <string>
@@ -46,5 +45,3 @@ class Table {
 [[nodiscard]] std::string share_text(double share);
 
 }  // namespace damper::cli
-
-#endif  // DAMPER_CLI_CTL_CTL_TABLE_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_CLI_CTL_CTL_TOP_H_
-#define DAMPER_CLI_CTL_CTL_TOP_H_
+#pragma once
 
 #include <cstddef>
 #include <iosfwd>
@@ -31,5 +30,3 @@ struct TopOptions {
                           const text::Stdio& streams);
 
 }  // namespace damper::cli
-
-#endif  // DAMPER_CLI_CTL_CTL_TOP_H_

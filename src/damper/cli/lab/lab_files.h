@@ -1,5 +1,4 @@
-#ifndef DAMPER_CLI_LAB_LAB_FILES_H_
-#define DAMPER_CLI_LAB_LAB_FILES_H_
+#pragma once
 
 #include <cstdint>
 #include <ostream>
@@ -77,5 +76,3 @@ void add_run_options(CLI::App& command, RunOptions& options, int most_runs);
 void add_threads(CLI::App& command, unsigned& threads);
 
 }  // namespace damper::cli
-
-#endif  // DAMPER_CLI_LAB_LAB_FILES_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_HTTP_CLIENT_ATTEMPT_DRIVER_H_
-#define DAMPER_HTTP_CLIENT_ATTEMPT_DRIVER_H_
+#pragma once
 
 #include <array>
 #include <memory>
@@ -128,5 +127,3 @@ class AttemptDriver : public run::CallDriver, private WaitingLine::Waiter {
 };
 
 }  // namespace damper::http
-
-#endif  // DAMPER_HTTP_CLIENT_ATTEMPT_DRIVER_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_HTTP_CLIENT_BLOCKING_CLIENT_H_
-#define DAMPER_HTTP_CLIENT_BLOCKING_CLIENT_H_
+#pragma once
 
 #include <memory>
 #include <string>
@@ -42,5 +41,3 @@ class BlockingClient {
 };
 
 }  // namespace damper::http
-
-#endif  // DAMPER_HTTP_CLIENT_BLOCKING_CLIENT_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_HTTP_CLIENT_CLIENT_H_
-#define DAMPER_HTTP_CLIENT_CLIENT_H_
+#pragma once
 
 #include <array>
 #include <boost/asio/async_result.hpp>
@@ -95,5 +94,3 @@ class Client {
 [[nodiscard]] Request make_request(std::string method, const Url& url, std::string body = {});
 
 }  // namespace damper::http
-
-#endif  // DAMPER_HTTP_CLIENT_CLIENT_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_HTTP_CLIENT_CLIENT_METRICS_H_
-#define DAMPER_HTTP_CLIENT_CLIENT_METRICS_H_
+#pragma once
 
 #include <array>
 #include <atomic>
@@ -57,5 +56,3 @@ class ClientMetrics {
 };
 
 }  // namespace damper::http
-
-#endif  // DAMPER_HTTP_CLIENT_CLIENT_METRICS_H_

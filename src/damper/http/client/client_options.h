@@ -1,5 +1,4 @@
-#ifndef DAMPER_HTTP_CLIENT_CLIENT_OPTIONS_H_
-#define DAMPER_HTTP_CLIENT_CLIENT_OPTIONS_H_
+#pragma once
 
 #include <cstddef>
 #include <optional>
@@ -48,5 +47,3 @@ struct RequestOptions {
 };
 
 }  // namespace damper::http
-
-#endif  // DAMPER_HTTP_CLIENT_CLIENT_OPTIONS_H_

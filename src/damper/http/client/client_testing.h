@@ -1,5 +1,4 @@
-#ifndef DAMPER_HTTP_CLIENT_CLIENT_TESTING_H_
-#define DAMPER_HTTP_CLIENT_CLIENT_TESTING_H_
+#pragma once
 
 #include <gtest/gtest.h>
 
@@ -214,5 +213,3 @@ inline void play(Loop& loop, std::function<boost::asio::awaitable<void>()> scrip
 }
 
 }  // namespace damper::http
-
-#endif  // DAMPER_HTTP_CLIENT_CLIENT_TESTING_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_HTTP_CLIENT_COMPLETION_H_
-#define DAMPER_HTTP_CLIENT_COMPLETION_H_
+#pragma once
 
 #include <boost/asio/associated_cancellation_slot.hpp>
 #include <boost/asio/associated_executor.hpp>
@@ -125,5 +124,3 @@ template <class Result, class Handler>
 }
 
 }  // namespace damper::http
-
-#endif  // DAMPER_HTTP_CLIENT_COMPLETION_H_

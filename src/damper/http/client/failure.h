@@ -1,5 +1,4 @@
-#ifndef DAMPER_HTTP_CLIENT_FAILURE_H_
-#define DAMPER_HTTP_CLIENT_FAILURE_H_
+#pragma once
 
 #include <span>
 #include <system_error>
@@ -29,5 +28,3 @@ namespace damper::http {
 
 template <>
 struct std::is_error_code_enum<damper::http::CloseReason> : std::true_type {};
-
-#endif  // DAMPER_HTTP_CLIENT_FAILURE_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_HTTP_CLIENT_FETCH_TESTING_H_
-#define DAMPER_HTTP_CLIENT_FETCH_TESTING_H_
+#pragma once
 
 #include <string>
 #include <utility>
@@ -39,5 +38,3 @@ inline std::vector<std::pair<int, Result<Response>>> fetch_all(
 }
 
 }  // namespace damper::http
-
-#endif  // DAMPER_HTTP_CLIENT_FETCH_TESTING_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_HTTP_CLIENT_GUARDED_CALL_H_
-#define DAMPER_HTTP_CLIENT_GUARDED_CALL_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -84,5 +83,3 @@ class GuardedCall final : public AttemptDriver, public Cancellable {
 };
 
 }  // namespace damper::http
-
-#endif  // DAMPER_HTTP_CLIENT_GUARDED_CALL_H_

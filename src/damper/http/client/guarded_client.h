@@ -1,5 +1,4 @@
-#ifndef DAMPER_HTTP_CLIENT_GUARDED_CLIENT_H_
-#define DAMPER_HTTP_CLIENT_GUARDED_CLIENT_H_
+#pragma once
 
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/awaitable.hpp>
@@ -114,5 +113,3 @@ class GuardedClient {
 };
 
 }  // namespace damper::http
-
-#endif  // DAMPER_HTTP_CLIENT_GUARDED_CLIENT_H_

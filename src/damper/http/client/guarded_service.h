@@ -1,5 +1,4 @@
-#ifndef DAMPER_HTTP_CLIENT_GUARDED_SERVICE_H_
-#define DAMPER_HTTP_CLIENT_GUARDED_SERVICE_H_
+#pragma once
 
 #include <cstddef>
 #include <functional>
@@ -66,5 +65,3 @@ class GuardedService {
 };
 
 }  // namespace damper::http
-
-#endif  // DAMPER_HTTP_CLIENT_GUARDED_SERVICE_H_

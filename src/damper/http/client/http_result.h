@@ -1,5 +1,4 @@
-#ifndef DAMPER_HTTP_CLIENT_HTTP_RESULT_H_
-#define DAMPER_HTTP_CLIENT_HTTP_RESULT_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -35,5 +34,3 @@ class [[nodiscard]] HttpResult : public CallResult<Response> {
 };
 
 }  // namespace damper::http
-
-#endif  // DAMPER_HTTP_CLIENT_HTTP_RESULT_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_HTTP_CLIENT_POOL_H_
-#define DAMPER_HTTP_CLIENT_POOL_H_
+#pragma once
 
 #include <boost/intrusive/list.hpp>
 #include <cstddef>
@@ -120,5 +119,3 @@ class Pool {
 };
 
 }  // namespace damper::http
-
-#endif  // DAMPER_HTTP_CLIENT_POOL_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_HTTP_CLIENT_POOL_REQUEST_H_
-#define DAMPER_HTTP_CLIENT_POOL_REQUEST_H_
+#pragma once
 
 #include <cstdint>
 #include <utility>
@@ -75,5 +74,3 @@ class PoolRequest : public PoolUser {
 };
 
 }  // namespace damper::http
-
-#endif  // DAMPER_HTTP_CLIENT_POOL_REQUEST_H_

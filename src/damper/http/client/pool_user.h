@@ -1,5 +1,4 @@
-#ifndef DAMPER_HTTP_CLIENT_POOL_USER_H_
-#define DAMPER_HTTP_CLIENT_POOL_USER_H_
+#pragma once
 
 #include <boost/intrusive/list_hook.hpp>
 
@@ -52,5 +51,3 @@ class PoolUser : private StreamUser {
 };
 
 }  // namespace damper::http
-
-#endif  // DAMPER_HTTP_CLIENT_POOL_USER_H_

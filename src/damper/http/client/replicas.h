@@ -1,5 +1,4 @@
-#ifndef DAMPER_HTTP_CLIENT_REPLICAS_H_
-#define DAMPER_HTTP_CLIENT_REPLICAS_H_
+#pragma once
 
 #include <bitset>
 #include <cstddef>
@@ -175,5 +174,3 @@ class Replicas {
 };
 
 }  // namespace damper::http
-
-#endif  // DAMPER_HTTP_CLIENT_REPLICAS_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_HTTP_CLIENT_ROUND_TRIP_H_
-#define DAMPER_HTTP_CLIENT_ROUND_TRIP_H_
+#pragma once
 
 #include <cstddef>
 #include <span>
@@ -55,5 +54,3 @@ class RoundTrip : private PoolRequest {
 };
 
 }  // namespace damper::http
-
-#endif  // DAMPER_HTTP_CLIENT_ROUND_TRIP_H_

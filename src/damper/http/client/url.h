@@ -1,5 +1,4 @@
-#ifndef DAMPER_HTTP_CLIENT_URL_H_
-#define DAMPER_HTTP_CLIENT_URL_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -53,5 +52,3 @@ inline constexpr std::size_t kMostUrlBytes = std::size_t{8} * 1024;
 [[nodiscard]] bool is_address(std::string_view host) noexcept;
 
 }  // namespace damper::http
-
-#endif  // DAMPER_HTTP_CLIENT_URL_H_

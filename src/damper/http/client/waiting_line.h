@@ -1,5 +1,4 @@
-#ifndef DAMPER_HTTP_CLIENT_WAITING_LINE_H_
-#define DAMPER_HTTP_CLIENT_WAITING_LINE_H_
+#pragma once
 
 #include <boost/intrusive/list.hpp>
 #include <cstdint>
@@ -63,5 +62,3 @@ class WaitingLine {
 };
 
 }  // namespace damper::http
-
-#endif  // DAMPER_HTTP_CLIENT_WAITING_LINE_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_HTTP_CODEC_CHARS_H_
-#define DAMPER_HTTP_CODEC_CHARS_H_
+#pragma once
 
 #include <array>
 #include <bit>
@@ -128,5 +127,3 @@ constexpr void for_each_word(std::string_view list, Visit visit) {
 }
 
 }  // namespace damper::http
-
-#endif  // DAMPER_HTTP_CODEC_CHARS_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_HTTP_CODEC_CLOSE_REASON_H_
-#define DAMPER_HTTP_CODEC_CLOSE_REASON_H_
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -83,5 +82,3 @@ inline constexpr std::array<std::string_view, 19> kCloseReasonNames = {
 }
 
 }  // namespace damper::http
-
-#endif  // DAMPER_HTTP_CODEC_CLOSE_REASON_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_HTTP_CODEC_CONNECTION_H_
-#define DAMPER_HTTP_CODEC_CONNECTION_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -150,5 +149,3 @@ enum class Protocol : std::uint8_t { unknown, h1, h2 };
 [[nodiscard]] std::optional<std::string> find_error(const ConnectionLimits& limits);
 
 }  // namespace damper::http
-
-#endif  // DAMPER_HTTP_CODEC_CONNECTION_H_

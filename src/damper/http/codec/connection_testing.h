@@ -1,5 +1,4 @@
-#ifndef DAMPER_HTTP_CODEC_CONNECTION_TESTING_H_
-#define DAMPER_HTTP_CODEC_CONNECTION_TESTING_H_
+#pragma once
 
 #include <functional>
 #include <memory>
@@ -172,5 +171,3 @@ inline void pump(Connection& a, Connection& b, std::size_t cut = 1 << 16,
 }
 
 }  // namespace damper::http
-
-#endif  // DAMPER_HTTP_CODEC_CONNECTION_TESTING_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_HTTP_CODEC_H1_CHUNKED_H_
-#define DAMPER_HTTP_CODEC_H1_CHUNKED_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -49,5 +48,3 @@ class H1Chunked {
 };
 
 }  // namespace damper::http
-
-#endif  // DAMPER_HTTP_CODEC_H1_CHUNKED_H_

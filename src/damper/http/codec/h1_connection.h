@@ -1,5 +1,4 @@
-#ifndef DAMPER_HTTP_CODEC_H1_CONNECTION_H_
-#define DAMPER_HTTP_CODEC_H1_CONNECTION_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -165,5 +164,3 @@ class H1Connection : public Connection, protected Stream {
 };
 
 }  // namespace damper::http
-
-#endif  // DAMPER_HTTP_CODEC_H1_CONNECTION_H_

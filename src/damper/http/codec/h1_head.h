@@ -1,5 +1,4 @@
-#ifndef DAMPER_HTTP_CODEC_H1_HEAD_H_
-#define DAMPER_HTTP_CODEC_H1_HEAD_H_
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -101,5 +100,3 @@ class H1Head {
 };
 
 }  // namespace damper::http
-
-#endif  // DAMPER_HTTP_CODEC_H1_HEAD_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_HTTP_CODEC_H1_WRITER_H_
-#define DAMPER_HTTP_CODEC_H1_WRITER_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -51,5 +50,3 @@ void append_refusal(std::string& out, int status);
 [[nodiscard]] std::string_view reason_phrase(int status) noexcept;
 
 }  // namespace damper::http
-
-#endif  // DAMPER_HTTP_CODEC_H1_WRITER_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_HTTP_CODEC_H2_FIELDS_H_
-#define DAMPER_HTTP_CODEC_H2_FIELDS_H_
+#pragma once
 
 #include <nghttp2/nghttp2.h>
 
@@ -80,5 +79,3 @@ class H2FieldWriter {
 };
 
 }  // namespace damper::http
-
-#endif  // DAMPER_HTTP_CODEC_H2_FIELDS_H_

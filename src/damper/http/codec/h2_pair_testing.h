@@ -1,5 +1,4 @@
-#ifndef DAMPER_HTTP_CODEC_H2_PAIR_TESTING_H_
-#define DAMPER_HTTP_CODEC_H2_PAIR_TESTING_H_
+#pragma once
 
 #include <gtest/gtest.h>
 
@@ -44,5 +43,3 @@ class H2Pair : public testing::Test {
 };
 
 }  // namespace damper::http
-
-#endif  // DAMPER_HTTP_CODEC_H2_PAIR_TESTING_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_HTTP_CODEC_H2_SESSION_H_
-#define DAMPER_HTTP_CODEC_H2_SESSION_H_
+#pragma once
 
 #include <nghttp2/nghttp2.h>
 
@@ -136,5 +135,3 @@ class H2Session final : public Connection {
 };
 
 }  // namespace damper::http
-
-#endif  // DAMPER_HTTP_CODEC_H2_SESSION_H_

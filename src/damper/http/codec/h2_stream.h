@@ -1,5 +1,4 @@
-#ifndef DAMPER_HTTP_CODEC_H2_STREAM_H_
-#define DAMPER_HTTP_CODEC_H2_STREAM_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -84,5 +83,3 @@ class H2Stream final : public Stream {
 };
 
 }  // namespace damper::http
-
-#endif  // DAMPER_HTTP_CODEC_H2_STREAM_H_

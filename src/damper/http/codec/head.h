@@ -1,5 +1,4 @@
-#ifndef DAMPER_HTTP_CODEC_HEAD_H_
-#define DAMPER_HTTP_CODEC_HEAD_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -67,5 +66,3 @@ struct Head {
 }
 
 }  // namespace damper::http
-
-#endif  // DAMPER_HTTP_CODEC_HEAD_H_

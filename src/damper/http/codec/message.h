@@ -1,5 +1,4 @@
-#ifndef DAMPER_HTTP_CODEC_MESSAGE_H_
-#define DAMPER_HTTP_CODEC_MESSAGE_H_
+#pragma once
 
 #include <cstdint>
 #include <initializer_list>
@@ -80,5 +79,3 @@ struct Response {
 };
 
 }  // namespace damper::http
-
-#endif  // DAMPER_HTTP_CODEC_MESSAGE_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_HTTP_CODEC_OUTPUT_BUFFER_H_
-#define DAMPER_HTTP_CODEC_OUTPUT_BUFFER_H_
+#pragma once
 
 #include <cstddef>
 #include <string>
@@ -76,5 +75,3 @@ class OutputBuffer {
 };
 
 }  // namespace damper::http
-
-#endif  // DAMPER_HTTP_CODEC_OUTPUT_BUFFER_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_HTTP_CODEC_STALL_TIMER_H_
-#define DAMPER_HTTP_CODEC_STALL_TIMER_H_
+#pragma once
 
 #include <algorithm>
 #include <cstddef>
@@ -112,5 +111,3 @@ class MinRateTimer {
 };
 
 }  // namespace damper::http
-
-#endif  // DAMPER_HTTP_CODEC_STALL_TIMER_H_

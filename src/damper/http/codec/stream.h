@@ -1,5 +1,4 @@
-#ifndef DAMPER_HTTP_CODEC_STREAM_H_
-#define DAMPER_HTTP_CODEC_STREAM_H_
+#pragma once
 
 #include <cstddef>
 #include <span>
@@ -83,5 +82,3 @@ class StreamUser {
 };
 
 }  // namespace damper::http
-
-#endif  // DAMPER_HTTP_CODEC_STREAM_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_HTTP_HEADERS_ARRIVAL_H_
-#define DAMPER_HTTP_HEADERS_ARRIVAL_H_
+#pragma once
 
 #include <optional>
 #include <span>
@@ -43,5 +42,3 @@ struct ArrivalTime {
                                                const ArrivalOptions& options);
 
 }  // namespace damper::http
-
-#endif  // DAMPER_HTTP_HEADERS_ARRIVAL_H_

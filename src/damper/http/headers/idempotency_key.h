@@ -1,5 +1,4 @@
-#ifndef DAMPER_HTTP_HEADERS_IDEMPOTENCY_KEY_H_
-#define DAMPER_HTTP_HEADERS_IDEMPOTENCY_KEY_H_
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -14,5 +13,3 @@ inline constexpr std::string_view kIdempotencyKeyHeader = "idempotency-key";
 [[nodiscard]] std::string make_idempotency_key();
 
 }  // namespace damper::http
-
-#endif  // DAMPER_HTTP_HEADERS_IDEMPOTENCY_KEY_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_HTTP_IDEMPOTENCY_IDEMPOTENCY_FINGERPRINT_H_
-#define DAMPER_HTTP_IDEMPOTENCY_IDEMPOTENCY_FINGERPRINT_H_
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -16,5 +15,3 @@ using Fingerprint = std::array<std::uint8_t, 32>;
 [[nodiscard]] Fingerprint fingerprint(const Request& request);
 
 }  // namespace damper::http
-
-#endif  // DAMPER_HTTP_IDEMPOTENCY_IDEMPOTENCY_FINGERPRINT_H_

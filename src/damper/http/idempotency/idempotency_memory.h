@@ -1,5 +1,4 @@
-#ifndef DAMPER_HTTP_IDEMPOTENCY_IDEMPOTENCY_MEMORY_H_
-#define DAMPER_HTTP_IDEMPOTENCY_IDEMPOTENCY_MEMORY_H_
+#pragma once
 
 #include <cstddef>
 #include <functional>
@@ -76,5 +75,3 @@ class MemoryStore final : public IdempotencyStore {
 };
 
 }  // namespace damper::http
-
-#endif  // DAMPER_HTTP_IDEMPOTENCY_IDEMPOTENCY_MEMORY_H_

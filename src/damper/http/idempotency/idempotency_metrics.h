@@ -1,5 +1,4 @@
-#ifndef DAMPER_HTTP_IDEMPOTENCY_IDEMPOTENCY_METRICS_H_
-#define DAMPER_HTTP_IDEMPOTENCY_IDEMPOTENCY_METRICS_H_
+#pragma once
 
 #include <string>
 
@@ -22,5 +21,3 @@ namespace damper::http {
                                                  observe::Registry& registry);
 
 }  // namespace damper::http
-
-#endif  // DAMPER_HTTP_IDEMPOTENCY_IDEMPOTENCY_METRICS_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_HTTP_IDEMPOTENCY_IDEMPOTENCY_SQLITE_H_
-#define DAMPER_HTTP_IDEMPOTENCY_IDEMPOTENCY_SQLITE_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -91,5 +90,3 @@ class SqliteStore final : public IdempotencyStore {
 };
 
 }  // namespace damper::http
-
-#endif  // DAMPER_HTTP_IDEMPOTENCY_IDEMPOTENCY_SQLITE_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_HTTP_IDEMPOTENCY_IDEMPOTENCY_STORE_H_
-#define DAMPER_HTTP_IDEMPOTENCY_IDEMPOTENCY_STORE_H_
+#pragma once
 
 #include <array>
 #include <atomic>
@@ -92,5 +91,3 @@ class IdempotencyStore {
 };
 
 }  // namespace damper::http
-
-#endif  // DAMPER_HTTP_IDEMPOTENCY_IDEMPOTENCY_STORE_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_HTTP_IDEMPOTENCY_IDEMPOTENCY_STORE_TESTING_H_
-#define DAMPER_HTTP_IDEMPOTENCY_IDEMPOTENCY_STORE_TESTING_H_
+#pragma once
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -83,5 +82,3 @@ inline void play_against_a_model(IdempotencyStore& store, std::uint64_t seed) {
 }
 
 }  // namespace damper::http
-
-#endif  // DAMPER_HTTP_IDEMPOTENCY_IDEMPOTENCY_STORE_TESTING_H_

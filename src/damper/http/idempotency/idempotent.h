@@ -1,5 +1,4 @@
-#ifndef DAMPER_HTTP_IDEMPOTENCY_IDEMPOTENT_H_
-#define DAMPER_HTTP_IDEMPOTENCY_IDEMPOTENT_H_
+#pragma once
 
 #include <cstddef>
 #include <functional>
@@ -74,5 +73,3 @@ struct IdempotentOptions {
                                  IdempotentOptions options = {});
 
 }  // namespace damper::http
-
-#endif  // DAMPER_HTTP_IDEMPOTENCY_IDEMPOTENT_H_

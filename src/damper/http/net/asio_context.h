@@ -1,5 +1,4 @@
-#ifndef DAMPER_HTTP_NET_ASIO_CONTEXT_H_
-#define DAMPER_HTTP_NET_ASIO_CONTEXT_H_
+#pragma once
 
 #include <boost/asio/execution/blocking.hpp>
 #include <boost/asio/execution/context.hpp>
@@ -137,5 +136,3 @@ inline AsioContext::~AsioContext() {
 }
 
 }  // namespace damper::http
-
-#endif  // DAMPER_HTTP_NET_ASIO_CONTEXT_H_

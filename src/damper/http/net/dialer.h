@@ -1,5 +1,4 @@
-#ifndef DAMPER_HTTP_NET_DIALER_H_
-#define DAMPER_HTTP_NET_DIALER_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -100,5 +99,3 @@ class Dialer {
 };
 
 }  // namespace damper::http
-
-#endif  // DAMPER_HTTP_NET_DIALER_H_

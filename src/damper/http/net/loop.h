@@ -1,5 +1,4 @@
-#ifndef DAMPER_HTTP_NET_LOOP_H_
-#define DAMPER_HTTP_NET_LOOP_H_
+#pragma once
 
 #include <sys/epoll.h>
 
@@ -238,5 +237,3 @@ class Loop {
 };
 
 }  // namespace damper::http
-
-#endif  // DAMPER_HTTP_NET_LOOP_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_HTTP_NET_NET_TESTING_H_
-#define DAMPER_HTTP_NET_NET_TESTING_H_
+#pragma once
 
 #include <gtest/gtest.h>
 #include <openssl/evp.h>
@@ -102,5 +101,3 @@ inline TestCertificate make_certificate(const std::string& name) {
 }
 
 }  // namespace damper::http
-
-#endif  // DAMPER_HTTP_NET_NET_TESTING_H_

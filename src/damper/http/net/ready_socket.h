@@ -1,5 +1,4 @@
-#ifndef DAMPER_HTTP_NET_READY_SOCKET_H_
-#define DAMPER_HTTP_NET_READY_SOCKET_H_
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -78,5 +77,3 @@ class ReadySocket final : private Loop::Registration, private Loop::TurnEnd {
 };
 
 }  // namespace damper::http
-
-#endif  // DAMPER_HTTP_NET_READY_SOCKET_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_HTTP_NET_SHARED_RESOLVER_H_
-#define DAMPER_HTTP_NET_SHARED_RESOLVER_H_
+#pragma once
 
 #include <cstddef>
 #include <memory>
@@ -45,5 +44,3 @@ class SharedResolver final : public Resolver {
 };
 
 }  // namespace damper::http
-
-#endif  // DAMPER_HTTP_NET_SHARED_RESOLVER_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_HTTP_NET_SOCKET_CONNECTION_H_
-#define DAMPER_HTTP_NET_SOCKET_CONNECTION_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -108,5 +107,3 @@ class SocketConnection final : public ConnectionOwner,
 };
 
 }  // namespace damper::http
-
-#endif  // DAMPER_HTTP_NET_SOCKET_CONNECTION_H_

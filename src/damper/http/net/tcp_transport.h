@@ -1,5 +1,4 @@
-#ifndef DAMPER_HTTP_NET_TCP_TRANSPORT_H_
-#define DAMPER_HTTP_NET_TCP_TRANSPORT_H_
+#pragma once
 
 #include <cstddef>
 #include <span>
@@ -40,5 +39,3 @@ class TcpTransport final : public Transport {
 };
 
 }  // namespace damper::http
-
-#endif  // DAMPER_HTTP_NET_TCP_TRANSPORT_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_HTTP_NET_TLS_SETTINGS_H_
-#define DAMPER_HTTP_NET_TLS_SETTINGS_H_
+#pragma once
 
 #include <memory>
 #include <string>
@@ -71,5 +70,3 @@ class TlsSettings {
 };
 
 }  // namespace damper::http
-
-#endif  // DAMPER_HTTP_NET_TLS_SETTINGS_H_

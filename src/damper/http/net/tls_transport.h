@@ -1,5 +1,4 @@
-#ifndef DAMPER_HTTP_NET_TLS_TRANSPORT_H_
-#define DAMPER_HTTP_NET_TLS_TRANSPORT_H_
+#pragma once
 
 #include <cstddef>
 #include <memory>
@@ -65,5 +64,3 @@ class TlsTransport final : public Transport {
 };
 
 }  // namespace damper::http
-
-#endif  // DAMPER_HTTP_NET_TLS_TRANSPORT_H_

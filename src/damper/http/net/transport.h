@@ -1,5 +1,4 @@
-#ifndef DAMPER_HTTP_NET_TRANSPORT_H_
-#define DAMPER_HTTP_NET_TRANSPORT_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -54,5 +53,3 @@ class Transport {
 };
 
 }  // namespace damper::http
-
-#endif  // DAMPER_HTTP_NET_TRANSPORT_H_

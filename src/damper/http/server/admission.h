@@ -1,5 +1,4 @@
-#ifndef DAMPER_HTTP_SERVER_ADMISSION_H_
-#define DAMPER_HTTP_SERVER_ADMISSION_H_
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -188,5 +187,3 @@ class Admission {
 };
 
 }  // namespace damper::http
-
-#endif  // DAMPER_HTTP_SERVER_ADMISSION_H_

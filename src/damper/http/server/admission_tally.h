@@ -1,5 +1,4 @@
-#ifndef DAMPER_HTTP_SERVER_ADMISSION_TALLY_H_
-#define DAMPER_HTTP_SERVER_ADMISSION_TALLY_H_
+#pragma once
 
 #include <array>
 #include <atomic>
@@ -57,5 +56,3 @@ class AdmissionTally {
 };
 
 }  // namespace damper::http
-
-#endif  // DAMPER_HTTP_SERVER_ADMISSION_TALLY_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_HTTP_SERVER_COROUTINE_HANDLER_H_
-#define DAMPER_HTTP_SERVER_COROUTINE_HANDLER_H_
+#pragma once
 
 #include <boost/asio/awaitable.hpp>
 #include <functional>
@@ -26,5 +25,3 @@ namespace damper::http {
     Loop& loop, std::function<boost::asio::awaitable<Response>(const Request&)> answer);
 
 }  // namespace damper::http
-
-#endif  // DAMPER_HTTP_SERVER_COROUTINE_HANDLER_H_

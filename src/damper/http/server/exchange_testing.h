@@ -1,5 +1,4 @@
-#ifndef DAMPER_HTTP_SERVER_EXCHANGE_TESTING_H_
-#define DAMPER_HTTP_SERVER_EXCHANGE_TESTING_H_
+#pragma once
 
 #include <functional>
 #include <memory>
@@ -63,5 +62,3 @@ class FakeExchange final : public Exchange {
 }
 
 }  // namespace damper::http
-
-#endif  // DAMPER_HTTP_SERVER_EXCHANGE_TESTING_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_HTTP_SERVER_GUARD_H_
-#define DAMPER_HTTP_SERVER_GUARD_H_
+#pragma once
 
 #include <memory>
 #include <optional>
@@ -88,5 +87,3 @@ class Guard {
 [[nodiscard]] Handler guarded(Handler inner, Guard& guard);
 
 }  // namespace damper::http
-
-#endif  // DAMPER_HTTP_SERVER_GUARD_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_HTTP_SERVER_GUARD_LOOP_H_
-#define DAMPER_HTTP_SERVER_GUARD_LOOP_H_
+#pragma once
 
 #include <memory>
 
@@ -30,5 +29,3 @@ class LoopGuard {
 };
 
 }  // namespace damper::http
-
-#endif  // DAMPER_HTTP_SERVER_GUARD_LOOP_H_

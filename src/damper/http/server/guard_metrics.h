@@ -1,5 +1,4 @@
-#ifndef DAMPER_HTTP_SERVER_GUARD_METRICS_H_
-#define DAMPER_HTTP_SERVER_GUARD_METRICS_H_
+#pragma once
 
 #include <cstddef>
 #include <functional>
@@ -47,5 +46,3 @@ class GuardMetrics {
 };
 
 }  // namespace damper::http
-
-#endif  // DAMPER_HTTP_SERVER_GUARD_METRICS_H_

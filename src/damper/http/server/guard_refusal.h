@@ -1,5 +1,4 @@
-#ifndef DAMPER_HTTP_SERVER_GUARD_REFUSAL_H_
-#define DAMPER_HTTP_SERVER_GUARD_REFUSAL_H_
+#pragma once
 
 #include <chrono>
 #include <string_view>
@@ -28,5 +27,3 @@ inline constexpr std::string_view kVerdictHeader = "damper-verdict";
 [[nodiscard]] Response refusal(Verdict verdict, Duration retry_after, int overload, double draw);
 
 }  // namespace damper::http
-
-#endif  // DAMPER_HTTP_SERVER_GUARD_REFUSAL_H_

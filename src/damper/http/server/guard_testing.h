@@ -1,5 +1,4 @@
-#ifndef DAMPER_HTTP_SERVER_GUARD_TESTING_H_
-#define DAMPER_HTTP_SERVER_GUARD_TESTING_H_
+#pragma once
 
 #include "damper/http/server/guard.h"
 
@@ -32,5 +31,3 @@ class FakeGuardClock final : public GuardClock {
 }
 
 }  // namespace damper::http
-
-#endif  // DAMPER_HTTP_SERVER_GUARD_TESTING_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_HTTP_SERVER_HANDLER_H_
-#define DAMPER_HTTP_SERVER_HANDLER_H_
+#pragma once
 
 #include <functional>
 #include <memory>
@@ -71,5 +70,3 @@ struct EndsOnTheLoop {
 using Handler = std::function<void(ExchangePtr)>;
 
 }  // namespace damper::http
-
-#endif  // DAMPER_HTTP_SERVER_HANDLER_H_

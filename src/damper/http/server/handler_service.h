@@ -1,5 +1,4 @@
-#ifndef DAMPER_HTTP_SERVER_HANDLER_SERVICE_H_
-#define DAMPER_HTTP_SERVER_HANDLER_SERVICE_H_
+#pragma once
 
 #include <cstddef>
 #include <functional>
@@ -62,5 +61,3 @@ class HandlerService final : public RequestSink {
 [[nodiscard]] Handler make_metrics_handler(const observe::Registry& registry);
 
 }  // namespace damper::http
-
-#endif  // DAMPER_HTTP_SERVER_HANDLER_SERVICE_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_HTTP_SERVER_SERVER_H_
-#define DAMPER_HTTP_SERVER_SERVER_H_
+#pragma once
 
 #include <boost/intrusive/list.hpp>
 #include <cstddef>
@@ -121,5 +120,3 @@ class Server final : private Loop::Registration {
 };
 
 }  // namespace damper::http
-
-#endif  // DAMPER_HTTP_SERVER_SERVER_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_HTTP_SERVER_SERVER_METRICS_H_
-#define DAMPER_HTTP_SERVER_SERVER_METRICS_H_
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -59,5 +58,3 @@ class ServerMetrics {
 };
 
 }  // namespace damper::http
-
-#endif  // DAMPER_HTTP_SERVER_SERVER_METRICS_H_

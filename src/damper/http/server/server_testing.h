@@ -1,5 +1,4 @@
-#ifndef DAMPER_HTTP_SERVER_SERVER_TESTING_H_
-#define DAMPER_HTTP_SERVER_SERVER_TESTING_H_
+#pragma once
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
@@ -158,5 +157,3 @@ class RawClient {
 };
 
 }  // namespace damper::http
-
-#endif  // DAMPER_HTTP_SERVER_SERVER_TESTING_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_HTTP_SERVER_THREAD_GATE_H_
-#define DAMPER_HTTP_SERVER_THREAD_GATE_H_
+#pragma once
 
 #include <chrono>
 #include <optional>
@@ -99,5 +98,3 @@ class ThreadGate {
 };
 
 }  // namespace damper::http
-
-#endif  // DAMPER_HTTP_SERVER_THREAD_GATE_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_LAB_PUBLISHED_PUBLISHED_H_
-#define DAMPER_LAB_PUBLISHED_PUBLISHED_H_
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -85,5 +84,3 @@ struct ReproduceOptions {
 [[nodiscard]] Reproduction reproduce(const ReproduceOptions& options = {});
 
 }  // namespace damper::lab
-
-#endif  // DAMPER_LAB_PUBLISHED_PUBLISHED_H_

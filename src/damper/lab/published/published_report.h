@@ -1,5 +1,4 @@
-#ifndef DAMPER_LAB_PUBLISHED_PUBLISHED_REPORT_H_
-#define DAMPER_LAB_PUBLISHED_PUBLISHED_REPORT_H_
+#pragma once
 
 #include <iosfwd>
 #include <string>
@@ -31,5 +30,3 @@ void print_csv(std::ostream& out, const Reproduction& reproduction);
 [[nodiscard]] std::string number_text(const PublishedRow& row, double number);
 
 }  // namespace damper::lab
-
-#endif  // DAMPER_LAB_PUBLISHED_PUBLISHED_REPORT_H_

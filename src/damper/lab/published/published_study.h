@@ -1,5 +1,4 @@
-#ifndef DAMPER_LAB_PUBLISHED_PUBLISHED_STUDY_H_
-#define DAMPER_LAB_PUBLISHED_PUBLISHED_STUDY_H_
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -84,5 +83,3 @@ using Sampler = std::function<Sample(const Scenario&, const Record&)>;
 [[nodiscard]] std::vector<Study> all_studies();
 
 }  // namespace damper::lab
-
-#endif  // DAMPER_LAB_PUBLISHED_PUBLISHED_STUDY_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_LAB_PUBLISHED_PUBLISHED_TESTING_H_
-#define DAMPER_LAB_PUBLISHED_PUBLISHED_TESTING_H_
+#pragma once
 
 #include <gtest/gtest.h>
 
@@ -20,5 +19,3 @@ inline ReproducedRow reproduced_row(const std::string& what, std::size_t runs) {
 }
 
 }  // namespace damper::lab
-
-#endif  // DAMPER_LAB_PUBLISHED_PUBLISHED_TESTING_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_LAB_RECORD_LATENCY_SKETCH_H_
-#define DAMPER_LAB_RECORD_LATENCY_SKETCH_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -59,5 +58,3 @@ class LatencySketch {
 };
 
 }  // namespace damper::lab
-
-#endif  // DAMPER_LAB_RECORD_LATENCY_SKETCH_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_LAB_RECORD_RECORD_H_
-#define DAMPER_LAB_RECORD_RECORD_H_
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -116,5 +115,3 @@ struct Record {
 };
 
 }  // namespace damper::lab
-
-#endif  // DAMPER_LAB_RECORD_RECORD_H_

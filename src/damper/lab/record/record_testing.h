@@ -1,5 +1,4 @@
-#ifndef DAMPER_LAB_RECORD_RECORD_TESTING_H_
-#define DAMPER_LAB_RECORD_RECORD_TESTING_H_
+#pragma once
 
 #include <chrono>
 #include <cstdint>
@@ -191,5 +190,3 @@ inline Report tiny_report() {
 }
 
 }  // namespace damper::lab
-
-#endif  // DAMPER_LAB_RECORD_RECORD_TESTING_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_LAB_RECORD_RECORDER_H_
-#define DAMPER_LAB_RECORD_RECORDER_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -71,5 +70,3 @@ class Recorder {
 };
 
 }  // namespace damper::lab
-
-#endif  // DAMPER_LAB_RECORD_RECORDER_H_

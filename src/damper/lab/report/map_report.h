@@ -1,5 +1,4 @@
-#ifndef DAMPER_LAB_REPORT_MAP_REPORT_H_
-#define DAMPER_LAB_REPORT_MAP_REPORT_H_
+#pragma once
 
 #include <iosfwd>
 #include <string>
@@ -37,5 +36,3 @@ void print_map_csv(std::ostream& out, const MapResult& map);
 [[nodiscard]] std::string draw_heat_map(const MapResult& map);
 
 }  // namespace damper::lab
-
-#endif  // DAMPER_LAB_REPORT_MAP_REPORT_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_LAB_REPORT_REPORT_H_
-#define DAMPER_LAB_REPORT_REPORT_H_
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -134,5 +133,3 @@ void print_json(std::ostream& out, const Report& report);
 void print_csv(std::ostream& out, const Report& report);
 
 }  // namespace damper::lab
-
-#endif  // DAMPER_LAB_REPORT_REPORT_H_

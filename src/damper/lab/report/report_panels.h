@@ -1,5 +1,4 @@
-#ifndef DAMPER_LAB_REPORT_REPORT_PANELS_H_
-#define DAMPER_LAB_REPORT_REPORT_PANELS_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -38,5 +37,3 @@ inline constexpr std::size_t kMostChartedServices = 6;  // that have panels
 [[nodiscard]] std::vector<Panel> panels(const Report& report);
 
 }  // namespace damper::lab
-
-#endif  // DAMPER_LAB_REPORT_REPORT_PANELS_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_LAB_REPORT_REPORT_SERIES_H_
-#define DAMPER_LAB_REPORT_REPORT_SERIES_H_
+#pragma once
 
 #include <span>
 #include <string_view>
@@ -43,5 +42,3 @@ template <typename Tick>
 }
 
 }  // namespace damper::lab
-
-#endif  // DAMPER_LAB_REPORT_REPORT_SERIES_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_LAB_RUNS_FACTS_OF_H_
-#define DAMPER_LAB_RUNS_FACTS_OF_H_
+#pragma once
 
 #include <vector>
 
@@ -27,5 +26,3 @@ namespace damper::lab {
 [[nodiscard]] std::vector<policy::Route> facts_of(const Scenario& scenario);
 
 }  // namespace damper::lab
-
-#endif  // DAMPER_LAB_RUNS_FACTS_OF_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_LAB_RUNS_INTERVAL_H_
-#define DAMPER_LAB_RUNS_INTERVAL_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -77,5 +76,3 @@ class Summary {
 [[nodiscard]] std::string to_text(const Summary& summary, int decimals);
 
 }  // namespace damper::lab
-
-#endif  // DAMPER_LAB_RUNS_INTERVAL_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_LAB_RUNS_MAP_H_
-#define DAMPER_LAB_RUNS_MAP_H_
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -42,5 +41,3 @@ struct MapOptions {
 [[nodiscard]] MapResult draw_map(const Scenario& scenario, const MapOptions& options);
 
 }  // namespace damper::lab
-
-#endif  // DAMPER_LAB_RUNS_MAP_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_LAB_RUNS_MAP_RESULT_H_
-#define DAMPER_LAB_RUNS_MAP_RESULT_H_
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -80,5 +79,3 @@ struct MapResult {
                                         std::size_t load);
 
 }  // namespace damper::lab
-
-#endif  // DAMPER_LAB_RUNS_MAP_RESULT_H_

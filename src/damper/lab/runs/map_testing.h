@@ -1,5 +1,4 @@
-#ifndef DAMPER_LAB_RUNS_MAP_TESTING_H_
-#define DAMPER_LAB_RUNS_MAP_TESTING_H_
+#pragma once
 
 #include "damper/lab/runs/map_result.h"
 
@@ -26,5 +25,3 @@ inline MapResult small_map() {
 }
 
 }  // namespace damper::lab
-
-#endif  // DAMPER_LAB_RUNS_MAP_TESTING_H_

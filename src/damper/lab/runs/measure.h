@@ -1,5 +1,4 @@
-#ifndef DAMPER_LAB_RUNS_MEASURE_H_
-#define DAMPER_LAB_RUNS_MEASURE_H_
+#pragma once
 
 #include <cstddef>
 #include <optional>
@@ -81,5 +80,3 @@ struct Measure {
                                                         const Record& record);
 
 }  // namespace damper::lab
-
-#endif  // DAMPER_LAB_RUNS_MEASURE_H_

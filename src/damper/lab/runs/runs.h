@@ -1,5 +1,4 @@
-#ifndef DAMPER_LAB_RUNS_RUNS_H_
-#define DAMPER_LAB_RUNS_RUNS_H_
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -46,5 +45,3 @@ struct Runs {
 [[nodiscard]] Runs play_all(const std::vector<Scenario>& scenarios, const RunsOptions& options);
 
 }  // namespace damper::lab
-
-#endif  // DAMPER_LAB_RUNS_RUNS_H_

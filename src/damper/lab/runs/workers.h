@@ -1,5 +1,4 @@
-#ifndef DAMPER_LAB_RUNS_WORKERS_H_
-#define DAMPER_LAB_RUNS_WORKERS_H_
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -36,5 +35,3 @@ struct Work {
                                        const std::function<void(std::size_t index)>& run);
 
 }  // namespace damper::lab
-
-#endif  // DAMPER_LAB_RUNS_WORKERS_H_

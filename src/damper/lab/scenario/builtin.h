@@ -1,5 +1,4 @@
-#ifndef DAMPER_LAB_SCENARIO_BUILTIN_H_
-#define DAMPER_LAB_SCENARIO_BUILTIN_H_
+#pragma once
 
 #include <span>
 #include <string>
@@ -33,5 +32,3 @@ struct Builtin {
 [[nodiscard]] std::string_view scenario_template();
 
 }  // namespace damper::lab
-
-#endif  // DAMPER_LAB_SCENARIO_BUILTIN_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_LAB_SCENARIO_BUILTIN_TEXT_H_
-#define DAMPER_LAB_SCENARIO_BUILTIN_TEXT_H_
+#pragma once
 
 #include <span>
 #include <string_view>
@@ -17,5 +16,3 @@ struct BuiltinText {
 [[nodiscard]] std::span<const BuiltinText> builtin_texts();
 
 }  // namespace damper::lab
-
-#endif  // DAMPER_LAB_SCENARIO_BUILTIN_TEXT_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_LAB_SCENARIO_DISTRIBUTION_H_
-#define DAMPER_LAB_SCENARIO_DISTRIBUTION_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -86,5 +85,3 @@ class Distribution {
 [[nodiscard]] std::string to_text(const Distribution& distribution);
 
 }  // namespace damper::lab
-
-#endif  // DAMPER_LAB_SCENARIO_DISTRIBUTION_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_LAB_SCENARIO_RANDOM_SCENARIO_TESTING_H_
-#define DAMPER_LAB_SCENARIO_RANDOM_SCENARIO_TESTING_H_
+#pragma once
 
 #include <chrono>
 #include <string>
@@ -221,5 +220,3 @@ class RandomScenario {
 };
 
 }  // namespace damper::lab
-
-#endif  // DAMPER_LAB_SCENARIO_RANDOM_SCENARIO_TESTING_H_

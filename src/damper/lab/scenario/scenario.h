@@ -1,5 +1,4 @@
-#ifndef DAMPER_LAB_SCENARIO_SCENARIO_H_
-#define DAMPER_LAB_SCENARIO_SCENARIO_H_
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -268,5 +267,3 @@ struct Scenario {
 [[nodiscard]] std::optional<config::Error> find_error(const Scenario& scenario);
 
 }  // namespace damper::lab
-
-#endif  // DAMPER_LAB_SCENARIO_SCENARIO_H_

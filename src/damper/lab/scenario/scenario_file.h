@@ -1,5 +1,4 @@
-#ifndef DAMPER_LAB_SCENARIO_SCENARIO_FILE_H_
-#define DAMPER_LAB_SCENARIO_SCENARIO_FILE_H_
+#pragma once
 
 #include <cstddef>
 #include <string>
@@ -38,5 +37,3 @@ inline constexpr std::size_t kMostVariants = 32;
     const std::string& path);
 
 }  // namespace damper::lab
-
-#endif  // DAMPER_LAB_SCENARIO_SCENARIO_FILE_H_

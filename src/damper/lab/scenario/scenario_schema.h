@@ -1,5 +1,4 @@
-#ifndef DAMPER_LAB_SCENARIO_SCENARIO_SCHEMA_H_
-#define DAMPER_LAB_SCENARIO_SCENARIO_SCHEMA_H_
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -37,5 +36,3 @@ inline constexpr config::Form kName =
 [[nodiscard]] std::string reference();
 
 }  // namespace damper::lab
-
-#endif  // DAMPER_LAB_SCENARIO_SCENARIO_SCHEMA_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_LAB_SCENARIO_SCHEMA_FORMS_H_
-#define DAMPER_LAB_SCENARIO_SCHEMA_FORMS_H_
+#pragma once
 
 #include <optional>
 #include <string>
@@ -72,5 +71,3 @@ Wrong read_list(Reader& reader, const config::Section& section, const Tree& word
 }
 
 }  // namespace damper::lab
-
-#endif  // DAMPER_LAB_SCENARIO_SCHEMA_FORMS_H_

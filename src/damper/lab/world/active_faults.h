@@ -1,5 +1,4 @@
-#ifndef DAMPER_LAB_WORLD_ACTIVE_FAULTS_H_
-#define DAMPER_LAB_WORLD_ACTIVE_FAULTS_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -54,5 +53,3 @@ class ActiveFaults {
 };
 
 }  // namespace damper::lab
-
-#endif  // DAMPER_LAB_WORLD_ACTIVE_FAULTS_H_

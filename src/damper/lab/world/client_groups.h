@@ -1,5 +1,4 @@
-#ifndef DAMPER_LAB_WORLD_CLIENT_GROUPS_H_
-#define DAMPER_LAB_WORLD_CLIENT_GROUPS_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -55,5 +54,3 @@ class ClientGroups {
 };
 
 }  // namespace damper::lab
-
-#endif  // DAMPER_LAB_WORLD_CLIENT_GROUPS_H_

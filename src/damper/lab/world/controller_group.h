@@ -1,5 +1,4 @@
-#ifndef DAMPER_LAB_WORLD_CONTROLLER_GROUP_H_
-#define DAMPER_LAB_WORLD_CONTROLLER_GROUP_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -124,5 +123,3 @@ class ControllerGroup {
 };
 
 }  // namespace damper::lab
-
-#endif  // DAMPER_LAB_WORLD_CONTROLLER_GROUP_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_LAB_WORLD_CONTROLLER_GROUPS_H_
-#define DAMPER_LAB_WORLD_CONTROLLER_GROUPS_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -57,5 +56,3 @@ class ControllerGroups {
 };
 
 }  // namespace damper::lab
-
-#endif  // DAMPER_LAB_WORLD_CONTROLLER_GROUPS_H_

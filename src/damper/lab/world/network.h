@@ -1,5 +1,4 @@
-#ifndef DAMPER_LAB_WORLD_NETWORK_H_
-#define DAMPER_LAB_WORLD_NETWORK_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -79,5 +78,3 @@ class Network {
 };
 
 }  // namespace damper::lab
-
-#endif  // DAMPER_LAB_WORLD_NETWORK_H_

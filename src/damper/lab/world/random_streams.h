@@ -1,5 +1,4 @@
-#ifndef DAMPER_LAB_WORLD_RANDOM_STREAMS_H_
-#define DAMPER_LAB_WORLD_RANDOM_STREAMS_H_
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -73,5 +72,3 @@ class RandomStreams {
 };
 
 }  // namespace damper::lab
-
-#endif  // DAMPER_LAB_WORLD_RANDOM_STREAMS_H_

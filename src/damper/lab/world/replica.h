@@ -1,5 +1,4 @@
-#ifndef DAMPER_LAB_WORLD_REPLICA_H_
-#define DAMPER_LAB_WORLD_REPLICA_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -94,5 +93,3 @@ class Replica {
 };
 
 }  // namespace damper::lab
-
-#endif  // DAMPER_LAB_WORLD_REPLICA_H_

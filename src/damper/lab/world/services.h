@@ -1,5 +1,4 @@
-#ifndef DAMPER_LAB_WORLD_SERVICES_H_
-#define DAMPER_LAB_WORLD_SERVICES_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -77,5 +76,3 @@ class Services {
 };
 
 }  // namespace damper::lab
-
-#endif  // DAMPER_LAB_WORLD_SERVICES_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_LAB_WORLD_SIMULATED_CALLS_H_
-#define DAMPER_LAB_WORLD_SIMULATED_CALLS_H_
+#pragma once
 
 #include <algorithm>
 #include <array>
@@ -171,5 +170,3 @@ class SimulatedCalls {
 };
 
 }  // namespace damper::lab
-
-#endif  // DAMPER_LAB_WORLD_SIMULATED_CALLS_H_

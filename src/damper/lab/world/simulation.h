@@ -1,5 +1,4 @@
-#ifndef DAMPER_LAB_WORLD_SIMULATION_H_
-#define DAMPER_LAB_WORLD_SIMULATION_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -99,5 +98,3 @@ struct Simulation {
 };
 
 }  // namespace damper::lab
-
-#endif  // DAMPER_LAB_WORLD_SIMULATION_H_

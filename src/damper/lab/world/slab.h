@@ -1,5 +1,4 @@
-#ifndef DAMPER_LAB_WORLD_SLAB_H_
-#define DAMPER_LAB_WORLD_SLAB_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -126,5 +125,3 @@ class Slab {
 };
 
 }  // namespace damper::lab
-
-#endif  // DAMPER_LAB_WORLD_SLAB_H_

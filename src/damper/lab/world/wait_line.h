@@ -1,5 +1,4 @@
-#ifndef DAMPER_LAB_WORLD_WAIT_LINE_H_
-#define DAMPER_LAB_WORLD_WAIT_LINE_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -73,5 +72,3 @@ class WaitLine {
 };
 
 }  // namespace damper::lab
-
-#endif  // DAMPER_LAB_WORLD_WAIT_LINE_H_

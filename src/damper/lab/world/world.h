@@ -1,5 +1,4 @@
-#ifndef DAMPER_LAB_WORLD_WORLD_H_
-#define DAMPER_LAB_WORLD_WORLD_H_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -39,5 +38,3 @@ struct PlayOptions {
 [[nodiscard]] Record play(const Scenario& scenario, const PlayOptions& options = {});
 
 }  // namespace damper::lab
-
-#endif  // DAMPER_LAB_WORLD_WORLD_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_LAB_WORLD_WORLD_TESTING_H_
-#define DAMPER_LAB_WORLD_WORLD_TESTING_H_
+#pragma once
 
 #include <chrono>
 #include <string>
@@ -120,5 +119,3 @@ inline std::uint64_t count(const Record& record, Verdict verdict) {
 }
 
 }  // namespace damper::lab
-
-#endif  // DAMPER_LAB_WORLD_WORLD_TESTING_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_POLICY_FILE_FACTS_H_
-#define DAMPER_POLICY_FILE_FACTS_H_
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -46,5 +45,3 @@ inline constexpr std::array<std::string_view, 8> kMethodNames = {
     "GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE", "POST", "PATCH"};
 
 }  // namespace damper::policy
-
-#endif  // DAMPER_POLICY_FILE_FACTS_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_POLICY_FILE_POLICY_FILE_H_
-#define DAMPER_POLICY_FILE_POLICY_FILE_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -103,5 +102,3 @@ struct PolicyFile {
 [[nodiscard]] std::string print(const PolicyFile& file);
 
 }  // namespace damper::policy
-
-#endif  // DAMPER_POLICY_FILE_POLICY_FILE_H_

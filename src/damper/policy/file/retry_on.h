@@ -1,5 +1,4 @@
-#ifndef DAMPER_POLICY_FILE_RETRY_ON_H_
-#define DAMPER_POLICY_FILE_RETRY_ON_H_
+#pragma once
 
 #include <array>
 #include <bitset>
@@ -90,5 +89,3 @@ class RetryOn {
 [[nodiscard]] std::string_view refusal_of_status(int status);
 
 }  // namespace damper::policy
-
-#endif  // DAMPER_POLICY_FILE_RETRY_ON_H_

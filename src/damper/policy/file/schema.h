@@ -1,5 +1,4 @@
-#ifndef DAMPER_POLICY_FILE_SCHEMA_H_
-#define DAMPER_POLICY_FILE_SCHEMA_H_
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -25,5 +24,3 @@ inline constexpr std::string_view kNameForms = "1 to 100 letters, digits or . _ 
 inline constexpr config::Form kName = config::form::parsed(parse_name, kNameForms);
 
 }  // namespace damper::policy
-
-#endif  // DAMPER_POLICY_FILE_SCHEMA_H_

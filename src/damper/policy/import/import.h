@@ -1,5 +1,4 @@
-#ifndef DAMPER_POLICY_IMPORT_IMPORT_H_
-#define DAMPER_POLICY_IMPORT_IMPORT_H_
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -55,5 +54,3 @@ struct Imported {
 [[nodiscard]] std::string print_import(const Imported& imported, From from);
 
 }  // namespace damper::policy
-
-#endif  // DAMPER_POLICY_IMPORT_IMPORT_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_POLICY_IMPORT_IMPORT_DRAFT_H_
-#define DAMPER_POLICY_IMPORT_IMPORT_DRAFT_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -83,5 +82,3 @@ class Drafts {
 };
 
 }  // namespace damper::policy
-
-#endif  // DAMPER_POLICY_IMPORT_IMPORT_DRAFT_H_

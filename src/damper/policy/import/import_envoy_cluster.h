@@ -1,5 +1,4 @@
-#ifndef DAMPER_POLICY_IMPORT_IMPORT_ENVOY_CLUSTER_H_
-#define DAMPER_POLICY_IMPORT_IMPORT_ENVOY_CLUSTER_H_
+#pragma once
 
 #include <string>
 
@@ -20,5 +19,3 @@ struct EnvoyCluster {
 [[nodiscard]] Draft default_envoy_cluster(config::SourceLocation where, ImportNotes& notes);
 
 }  // namespace damper::policy
-
-#endif  // DAMPER_POLICY_IMPORT_IMPORT_ENVOY_CLUSTER_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_POLICY_IMPORT_IMPORT_ISTIO_RULE_H_
-#define DAMPER_POLICY_IMPORT_IMPORT_ISTIO_RULE_H_
+#pragma once
 
 #include <map>
 #include <optional>
@@ -41,5 +40,3 @@ struct IstioRule {
 [[nodiscard]] std::string full_host(std::string_view host, std::string_view space);
 
 }  // namespace damper::policy
-
-#endif  // DAMPER_POLICY_IMPORT_IMPORT_ISTIO_RULE_H_

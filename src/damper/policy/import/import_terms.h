@@ -1,5 +1,4 @@
-#ifndef DAMPER_POLICY_IMPORT_IMPORT_TERMS_H_
-#define DAMPER_POLICY_IMPORT_IMPORT_TERMS_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -65,5 +64,3 @@ void set_ejection(Draft& draft, const Ejection& ejection, config::SourceLocation
 void note_idempotency(config::SourceLocation where, std::string_view who, ImportNotes& notes);
 
 }  // namespace damper::policy
-
-#endif  // DAMPER_POLICY_IMPORT_IMPORT_TERMS_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_POLICY_IMPORT_IMPORT_TESTING_H_
-#define DAMPER_POLICY_IMPORT_IMPORT_TESTING_H_
+#pragma once
 
 #include <gtest/gtest.h>
 
@@ -106,5 +105,3 @@ inline void expect_loads_back(const Imported& imported, From from) {
 }
 
 }  // namespace damper::policy
-
-#endif  // DAMPER_POLICY_IMPORT_IMPORT_TESTING_H_

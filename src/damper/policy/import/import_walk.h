@@ -1,5 +1,4 @@
-#ifndef DAMPER_POLICY_IMPORT_IMPORT_WALK_H_
-#define DAMPER_POLICY_IMPORT_IMPORT_WALK_H_
+#pragma once
 
 #include <cstdint>
 #include <initializer_list>
@@ -116,5 +115,3 @@ class Fields {
 [[nodiscard]] std::string as_route_name(std::string_view text);
 
 }  // namespace damper::policy
-
-#endif  // DAMPER_POLICY_IMPORT_IMPORT_WALK_H_

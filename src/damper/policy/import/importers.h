@@ -1,5 +1,4 @@
-#ifndef DAMPER_POLICY_IMPORT_IMPORTERS_H_
-#define DAMPER_POLICY_IMPORT_IMPORTERS_H_
+#pragma once
 
 #include <span>
 
@@ -48,5 +47,3 @@ void import_istio(std::span<const config::Tree> documents, Drafts& drafts, Impor
 void import_linkerd(std::span<const config::Tree> documents, Drafts& drafts, ImportNotes& notes);
 
 }  // namespace damper::policy
-
-#endif  // DAMPER_POLICY_IMPORT_IMPORTERS_H_

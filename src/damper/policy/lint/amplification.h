@@ -1,5 +1,4 @@
-#ifndef DAMPER_POLICY_LINT_AMPLIFICATION_H_
-#define DAMPER_POLICY_LINT_AMPLIFICATION_H_
+#pragma once
 
 #include <cstddef>
 #include <span>
@@ -71,5 +70,3 @@ struct Amplified {
 [[nodiscard]] std::vector<Layer> layers_of(std::span<const Route> routes);
 
 }  // namespace damper::policy
-
-#endif  // DAMPER_POLICY_LINT_AMPLIFICATION_H_

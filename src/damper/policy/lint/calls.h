@@ -1,5 +1,4 @@
-#ifndef DAMPER_POLICY_LINT_CALLS_H_
-#define DAMPER_POLICY_LINT_CALLS_H_
+#pragma once
 
 #include <cstddef>
 #include <optional>
@@ -26,5 +25,3 @@ namespace damper::policy {
 [[nodiscard]] std::optional<config::Error> check_calls(const PolicyFile& file);
 
 }  // namespace damper::policy
-
-#endif  // DAMPER_POLICY_LINT_CALLS_H_

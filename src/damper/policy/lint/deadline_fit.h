@@ -1,5 +1,4 @@
-#ifndef DAMPER_POLICY_LINT_DEADLINE_FIT_H_
-#define DAMPER_POLICY_LINT_DEADLINE_FIT_H_
+#pragma once
 
 #include <cstdint>
 
@@ -39,5 +38,3 @@ struct DeadlineFit {
 [[nodiscard]] Duration longest_wait(const schedule::BackoffOptions& backoff, std::uint32_t retry);
 
 }  // namespace damper::policy
-
-#endif  // DAMPER_POLICY_LINT_DEADLINE_FIT_H_

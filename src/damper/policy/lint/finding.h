@@ -1,5 +1,4 @@
-#ifndef DAMPER_POLICY_LINT_FINDING_H_
-#define DAMPER_POLICY_LINT_FINDING_H_
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -97,5 +96,3 @@ struct Finding {
 };
 
 }  // namespace damper::policy
-
-#endif  // DAMPER_POLICY_LINT_FINDING_H_

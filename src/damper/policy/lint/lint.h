@@ -1,5 +1,4 @@
-#ifndef DAMPER_POLICY_LINT_LINT_H_
-#define DAMPER_POLICY_LINT_LINT_H_
+#pragma once
 
 #include <span>
 #include <vector>
@@ -29,5 +28,3 @@ namespace damper::policy {
 [[nodiscard]] std::vector<Finding> lint(const PolicyFile& file);
 
 }  // namespace damper::policy
-
-#endif  // DAMPER_POLICY_LINT_LINT_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_POLICY_LINT_LINT_RULES_H_
-#define DAMPER_POLICY_LINT_LINT_RULES_H_
+#pragma once
 
 #include <cstddef>
 #include <span>
@@ -56,5 +55,3 @@ void find_hedges(const Lens& lens, Findings& found);
 [[nodiscard]] std::string path_text(const Lens& lens, const std::vector<std::size_t>& path);
 
 }  // namespace damper::policy
-
-#endif  // DAMPER_POLICY_LINT_LINT_RULES_H_

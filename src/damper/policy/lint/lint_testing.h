@@ -1,5 +1,4 @@
-#ifndef DAMPER_POLICY_LINT_LINT_TESTING_H_
-#define DAMPER_POLICY_LINT_LINT_TESTING_H_
+#pragma once
 
 #include <gtest/gtest.h>
 
@@ -41,5 +40,3 @@ inline std::string said_by(Rule rule, std::string_view text) {
 }
 
 }  // namespace damper::policy
-
-#endif  // DAMPER_POLICY_LINT_LINT_TESTING_H_

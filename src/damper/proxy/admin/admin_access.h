@@ -1,5 +1,4 @@
-#ifndef DAMPER_PROXY_ADMIN_ADMIN_ACCESS_H_
-#define DAMPER_PROXY_ADMIN_ADMIN_ACCESS_H_
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -81,5 +80,3 @@ class AdminAccess {
 [[nodiscard]] bool same_secret(std::string_view a, std::string_view b) noexcept;
 
 }  // namespace damper::proxy
-
-#endif  // DAMPER_PROXY_ADMIN_ADMIN_ACCESS_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_PROXY_ADMIN_ADMIN_CLIENT_H_
-#define DAMPER_PROXY_ADMIN_ADMIN_CLIENT_H_
+#pragma once
 
 #include <memory>
 #include <string>
@@ -49,5 +48,3 @@ class AdminClient {
 };
 
 }  // namespace damper::proxy
-
-#endif  // DAMPER_PROXY_ADMIN_ADMIN_CLIENT_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_PROXY_ADMIN_ADMIN_PAGES_H_
-#define DAMPER_PROXY_ADMIN_ADMIN_PAGES_H_
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -79,5 +78,3 @@ class AdminPages {
 [[nodiscard]] http::Response plain_answer(int status, std::string_view sentence);
 
 }  // namespace damper::proxy
-
-#endif  // DAMPER_PROXY_ADMIN_ADMIN_PAGES_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_PROXY_ADMIN_ADMIN_SERVER_H_
-#define DAMPER_PROXY_ADMIN_ADMIN_SERVER_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -69,5 +68,3 @@ class AdminServer {
 };
 
 }  // namespace damper::proxy
-
-#endif  // DAMPER_PROXY_ADMIN_ADMIN_SERVER_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_PROXY_ADMIN_ADMIN_SERVER_TESTING_H_
-#define DAMPER_PROXY_ADMIN_ADMIN_SERVER_TESTING_H_
+#pragma once
 
 #include <gtest/gtest.h>
 
@@ -35,5 +34,3 @@ struct AdminFixture {
 };
 
 }  // namespace damper::proxy
-
-#endif  // DAMPER_PROXY_ADMIN_ADMIN_SERVER_TESTING_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_PROXY_ADMIN_ADMIN_TARGET_H_
-#define DAMPER_PROXY_ADMIN_ADMIN_TARGET_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -46,5 +45,3 @@ class AdminTarget {
 };
 
 }  // namespace damper::proxy
-
-#endif  // DAMPER_PROXY_ADMIN_ADMIN_TARGET_H_

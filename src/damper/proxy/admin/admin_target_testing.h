@@ -1,5 +1,4 @@
-#ifndef DAMPER_PROXY_ADMIN_ADMIN_TARGET_TESTING_H_
-#define DAMPER_PROXY_ADMIN_ADMIN_TARGET_TESTING_H_
+#pragma once
 
 #include <functional>
 #include <map>
@@ -138,5 +137,3 @@ class FakeAdminTarget final : public AdminTarget {
 };
 
 }  // namespace damper::proxy
-
-#endif  // DAMPER_PROXY_ADMIN_ADMIN_TARGET_TESTING_H_

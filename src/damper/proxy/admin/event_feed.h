@@ -1,5 +1,4 @@
-#ifndef DAMPER_PROXY_ADMIN_EVENT_FEED_H_
-#define DAMPER_PROXY_ADMIN_EVENT_FEED_H_
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -89,5 +88,3 @@ class EventFeed final : public engine::EventSink {
 };
 
 }  // namespace damper::proxy
-
-#endif  // DAMPER_PROXY_ADMIN_EVENT_FEED_H_

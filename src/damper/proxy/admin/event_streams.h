@@ -1,5 +1,4 @@
-#ifndef DAMPER_PROXY_ADMIN_EVENT_STREAMS_H_
-#define DAMPER_PROXY_ADMIN_EVENT_STREAMS_H_
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -74,5 +73,3 @@ class EventStreams final : private http::Loop::Timer, private EventFeed::Listene
 };
 
 }  // namespace damper::proxy
-
-#endif  // DAMPER_PROXY_ADMIN_EVENT_STREAMS_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_PROXY_ADMIN_SERIAL_EXECUTOR_H_
-#define DAMPER_PROXY_ADMIN_SERIAL_EXECUTOR_H_
+#pragma once
 
 #include <condition_variable>
 #include <cstddef>
@@ -41,5 +40,3 @@ class SerialExecutor {
 };
 
 }  // namespace damper::proxy
-
-#endif  // DAMPER_PROXY_ADMIN_SERIAL_EXECUTOR_H_

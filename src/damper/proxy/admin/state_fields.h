@@ -1,5 +1,4 @@
-#ifndef DAMPER_PROXY_ADMIN_STATE_FIELDS_H_
-#define DAMPER_PROXY_ADMIN_STATE_FIELDS_H_
+#pragma once
 
 #include <concepts>
 #include <cstddef>
@@ -126,5 +125,3 @@ void visit_fields(PartOf<ProxyState> auto& state, auto& visit) {
 }
 
 }  // namespace damper::proxy
-
-#endif  // DAMPER_PROXY_ADMIN_STATE_FIELDS_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_PROXY_ADMIN_STATE_JSON_H_
-#define DAMPER_PROXY_ADMIN_STATE_JSON_H_
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -30,5 +29,3 @@ namespace damper::proxy {
 [[nodiscard]] Expected<std::vector<ScopeState>, std::string> parse_switches(std::string_view text);
 
 }  // namespace damper::proxy
-
-#endif  // DAMPER_PROXY_ADMIN_STATE_JSON_H_

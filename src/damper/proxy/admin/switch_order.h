@@ -1,5 +1,4 @@
-#ifndef DAMPER_PROXY_ADMIN_SWITCH_ORDER_H_
-#define DAMPER_PROXY_ADMIN_SWITCH_ORDER_H_
+#pragma once
 
 #include <cstddef>
 #include <optional>
@@ -44,5 +43,3 @@ inline constexpr std::size_t kMostOrderBytes = std::size_t{64} * 1024;
 [[nodiscard]] std::string print_order(const SwitchOrder& order);
 
 }  // namespace damper::proxy
-
-#endif  // DAMPER_PROXY_ADMIN_SWITCH_ORDER_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_PROXY_ADMIN_TOKEN_TESTING_H_
-#define DAMPER_PROXY_ADMIN_TOKEN_TESTING_H_
+#pragma once
 
 #include <unistd.h>
 
@@ -33,5 +32,3 @@ class TokenFile {
 };
 
 }  // namespace damper::proxy
-
-#endif  // DAMPER_PROXY_ADMIN_TOKEN_TESTING_H_

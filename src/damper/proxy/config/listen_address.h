@@ -1,5 +1,4 @@
-#ifndef DAMPER_PROXY_CONFIG_LISTEN_ADDRESS_H_
-#define DAMPER_PROXY_CONFIG_LISTEN_ADDRESS_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -40,5 +39,3 @@ inline constexpr std::string_view kListenAddressForms =
 [[nodiscard]] bool is_loopback(std::string_view address);
 
 }  // namespace damper::proxy
-
-#endif  // DAMPER_PROXY_CONFIG_LISTEN_ADDRESS_H_

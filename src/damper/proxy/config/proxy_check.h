@@ -1,5 +1,4 @@
-#ifndef DAMPER_PROXY_CONFIG_PROXY_CHECK_H_
-#define DAMPER_PROXY_CONFIG_PROXY_CHECK_H_
+#pragma once
 
 #include <optional>
 #include <vector>
@@ -29,5 +28,3 @@ struct ProxyPlaces {
 [[nodiscard]] bool covers(const RouteMatch& wide, const RouteMatch& narrow);
 
 }  // namespace damper::proxy
-
-#endif  // DAMPER_PROXY_CONFIG_PROXY_CHECK_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_PROXY_CONFIG_PROXY_CONFIG_H_
-#define DAMPER_PROXY_CONFIG_PROXY_CONFIG_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -163,5 +162,3 @@ struct ProxyFile {
 [[nodiscard]] std::string print_proxy(const ProxyConfig& config);
 
 }  // namespace damper::proxy
-
-#endif  // DAMPER_PROXY_CONFIG_PROXY_CONFIG_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_PROXY_CONFIG_PROXY_SCHEMA_H_
-#define DAMPER_PROXY_CONFIG_PROXY_SCHEMA_H_
+#pragma once
 
 #include <cstddef>
 
@@ -24,5 +23,3 @@ inline constexpr std::size_t kLongestText = 1024;  // bytes
 [[nodiscard]] const config::AnySchema& proxy_items_schema();
 
 }  // namespace damper::proxy
-
-#endif  // DAMPER_PROXY_CONFIG_PROXY_SCHEMA_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_PROXY_CONFIG_PROXY_TEXTS_H_
-#define DAMPER_PROXY_CONFIG_PROXY_TEXTS_H_
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -52,5 +51,3 @@ inline constexpr std::string_view kHeadersForms =
 [[nodiscard]] Expected<config::Value, config::Error> read_headers(const config::Tree& tree);
 
 }  // namespace damper::proxy
-
-#endif  // DAMPER_PROXY_CONFIG_PROXY_TEXTS_H_

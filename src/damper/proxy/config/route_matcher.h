@@ -1,5 +1,4 @@
-#ifndef DAMPER_PROXY_CONFIG_ROUTE_MATCHER_H_
-#define DAMPER_PROXY_CONFIG_ROUTE_MATCHER_H_
+#pragma once
 
 #include <cstddef>
 #include <optional>
@@ -52,5 +51,3 @@ class RouteMatcher {
 [[nodiscard]] bool has_prefix(std::string_view path, std::string_view prefix) noexcept;
 
 }  // namespace damper::proxy
-
-#endif  // DAMPER_PROXY_CONFIG_ROUTE_MATCHER_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_PROXY_CONTROL_CONTROL_ADDRESS_H_
-#define DAMPER_PROXY_CONTROL_CONTROL_ADDRESS_H_
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -29,5 +28,3 @@ struct ControlAddress {
     std::string_view text, const http::TlsClientOptions& options = {});
 
 }  // namespace damper::proxy
-
-#endif  // DAMPER_PROXY_CONTROL_CONTROL_ADDRESS_H_

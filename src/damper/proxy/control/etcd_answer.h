@@ -1,5 +1,4 @@
-#ifndef DAMPER_PROXY_CONTROL_ETCD_ANSWER_H_
-#define DAMPER_PROXY_CONTROL_ETCD_ANSWER_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -44,5 +43,3 @@ inline constexpr std::size_t kMostEtcdBytes = std::size_t{4} * 1024 * 1024;
 [[nodiscard]] std::string etcd_watch(std::string_view prefix, std::int64_t revision);
 
 }  // namespace damper::proxy
-
-#endif  // DAMPER_PROXY_CONTROL_ETCD_ANSWER_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_PROXY_CONTROL_FLEET_CONTROL_H_
-#define DAMPER_PROXY_CONTROL_FLEET_CONTROL_H_
+#pragma once
 
 #include <memory>
 #include <optional>
@@ -70,5 +69,3 @@ class FleetControl {
 };
 
 }  // namespace damper::proxy
-
-#endif  // DAMPER_PROXY_CONTROL_FLEET_CONTROL_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_PROXY_CONTROL_FLEET_COPY_H_
-#define DAMPER_PROXY_CONTROL_FLEET_COPY_H_
+#pragma once
 
 #include <optional>
 #include <string>
@@ -28,5 +27,3 @@ inline constexpr std::string_view kFleetFile = "fleet.json";
 [[nodiscard]] Expected<std::optional<Fleet>> load_fleet(const std::string& folder);
 
 }  // namespace damper::proxy
-
-#endif  // DAMPER_PROXY_CONTROL_FLEET_COPY_H_

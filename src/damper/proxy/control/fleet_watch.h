@@ -1,5 +1,4 @@
-#ifndef DAMPER_PROXY_CONTROL_FLEET_WATCH_H_
-#define DAMPER_PROXY_CONTROL_FLEET_WATCH_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -116,5 +115,3 @@ class FleetWatch {
 };
 
 }  // namespace damper::proxy
-
-#endif  // DAMPER_PROXY_CONTROL_FLEET_WATCH_H_

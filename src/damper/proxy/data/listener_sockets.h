@@ -1,5 +1,4 @@
-#ifndef DAMPER_PROXY_DATA_LISTENER_SOCKETS_H_
-#define DAMPER_PROXY_DATA_LISTENER_SOCKETS_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -71,5 +70,3 @@ class ListenerSockets {
 [[nodiscard]] std::string place_of(const std::string& address, std::uint16_t port);
 
 }  // namespace damper::proxy
-
-#endif  // DAMPER_PROXY_DATA_LISTENER_SOCKETS_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_PROXY_DATA_LOOP_TABLE_H_
-#define DAMPER_PROXY_DATA_LOOP_TABLE_H_
+#pragma once
 
 #include <memory>
 #include <vector>
@@ -32,5 +31,3 @@ struct LoopTable {
 };
 
 }  // namespace damper::proxy
-
-#endif  // DAMPER_PROXY_DATA_LOOP_TABLE_H_

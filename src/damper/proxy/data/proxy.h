@@ -1,5 +1,4 @@
-#ifndef DAMPER_PROXY_DATA_PROXY_H_
-#define DAMPER_PROXY_DATA_PROXY_H_
+#pragma once
 
 #include <cstdint>
 #include <map>
@@ -131,5 +130,3 @@ class Proxy {
 };
 
 }  // namespace damper::proxy
-
-#endif  // DAMPER_PROXY_DATA_PROXY_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_PROXY_DATA_PROXY_GENERATION_H_
-#define DAMPER_PROXY_DATA_PROXY_GENERATION_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -64,5 +63,3 @@ struct ProxyGeneration {
 };
 
 }  // namespace damper::proxy
-
-#endif  // DAMPER_PROXY_DATA_PROXY_GENERATION_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_PROXY_DATA_PROXY_STATE_H_
-#define DAMPER_PROXY_DATA_PROXY_STATE_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -72,5 +71,3 @@ struct ProxyState {
 };
 
 }  // namespace damper::proxy
-
-#endif  // DAMPER_PROXY_DATA_PROXY_STATE_H_

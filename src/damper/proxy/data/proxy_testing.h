@@ -1,5 +1,4 @@
-#ifndef DAMPER_PROXY_DATA_PROXY_TESTING_H_
-#define DAMPER_PROXY_DATA_PROXY_TESTING_H_
+#pragma once
 
 #include <gtest/gtest.h>
 
@@ -101,5 +100,3 @@ inline bool soon(const std::function<bool()>& condition) {
 }
 
 }  // namespace damper::proxy
-
-#endif  // DAMPER_PROXY_DATA_PROXY_TESTING_H_

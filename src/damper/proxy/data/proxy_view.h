@@ -1,5 +1,4 @@
-#ifndef DAMPER_PROXY_DATA_PROXY_VIEW_H_
-#define DAMPER_PROXY_DATA_PROXY_VIEW_H_
+#pragma once
 
 #include <map>
 #include <memory>
@@ -46,5 +45,3 @@ void write_metrics(const ProxyGeneration& generation, const ProxyState& state,
                    const std::vector<LoopMetrics>& loops, Instant now, observe::Exposition& out);
 
 }  // namespace damper::proxy
-
-#endif  // DAMPER_PROXY_DATA_PROXY_VIEW_H_

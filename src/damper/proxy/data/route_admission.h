@@ -1,5 +1,4 @@
-#ifndef DAMPER_PROXY_DATA_ROUTE_ADMISSION_H_
-#define DAMPER_PROXY_DATA_ROUTE_ADMISSION_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -82,5 +81,3 @@ class RouteAdmission final : private http::Loop::Timer,
 };
 
 }  // namespace damper::proxy
-
-#endif  // DAMPER_PROXY_DATA_ROUTE_ADMISSION_H_

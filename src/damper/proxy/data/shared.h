@@ -1,5 +1,4 @@
-#ifndef DAMPER_PROXY_DATA_SHARED_H_
-#define DAMPER_PROXY_DATA_SHARED_H_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -67,5 +66,3 @@ class SharedRoute {
 };
 
 }  // namespace damper::proxy
-
-#endif  // DAMPER_PROXY_DATA_SHARED_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_PROXY_DATA_SHARED_ADMISSION_H_
-#define DAMPER_PROXY_DATA_SHARED_ADMISSION_H_
+#pragma once
 
 #include <array>
 #include <atomic>
@@ -117,5 +116,3 @@ class SharedAdmission : public std::enable_shared_from_this<SharedAdmission> {
 };
 
 }  // namespace damper::proxy
-
-#endif  // DAMPER_PROXY_DATA_SHARED_ADMISSION_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_PROXY_DATA_SWITCH_SCOPE_H_
-#define DAMPER_PROXY_DATA_SWITCH_SCOPE_H_
+#pragma once
 
 #include <compare>
 #include <cstddef>
@@ -43,5 +42,3 @@ inline constexpr std::size_t kLongestScope = 300;  // bytes of its text
 [[nodiscard]] Expected<SwitchScope> parse_scope(std::string_view text);
 
 }  // namespace damper::proxy
-
-#endif  // DAMPER_PROXY_DATA_SWITCH_SCOPE_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_PROXY_DATA_UPSTREAM_H_
-#define DAMPER_PROXY_DATA_UPSTREAM_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -96,5 +95,3 @@ class Upstream final : private http::Loop::Timer {
 };
 
 }  // namespace damper::proxy
-
-#endif  // DAMPER_PROXY_DATA_UPSTREAM_H_

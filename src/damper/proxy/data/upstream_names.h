@@ -1,5 +1,4 @@
-#ifndef DAMPER_PROXY_DATA_UPSTREAM_NAMES_H_
-#define DAMPER_PROXY_DATA_UPSTREAM_NAMES_H_
+#pragma once
 
 #include <condition_variable>
 #include <functional>
@@ -56,5 +55,3 @@ class UpstreamNames {
 };
 
 }  // namespace damper::proxy
-
-#endif  // DAMPER_PROXY_DATA_UPSTREAM_NAMES_H_

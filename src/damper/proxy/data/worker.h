@@ -1,5 +1,4 @@
-#ifndef DAMPER_PROXY_DATA_WORKER_H_
-#define DAMPER_PROXY_DATA_WORKER_H_
+#pragma once
 
 #include <cstddef>
 #include <functional>
@@ -74,5 +73,3 @@ class Worker {
 };
 
 }  // namespace damper::proxy
-
-#endif  // DAMPER_PROXY_DATA_WORKER_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_PROXY_PROCESS_FILE_WATCH_H_
-#define DAMPER_PROXY_PROCESS_FILE_WATCH_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -50,5 +49,3 @@ class FileWatch {
 };
 
 }  // namespace damper::proxy
-
-#endif  // DAMPER_PROXY_PROCESS_FILE_WATCH_H_

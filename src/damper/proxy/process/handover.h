@@ -1,5 +1,4 @@
-#ifndef DAMPER_PROXY_PROCESS_HANDOVER_H_
-#define DAMPER_PROXY_PROCESS_HANDOVER_H_
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -31,5 +30,3 @@ struct Handover {
 [[nodiscard]] Handover parse_handover(std::string_view text);
 
 }  // namespace damper::proxy
-
-#endif  // DAMPER_PROXY_PROCESS_HANDOVER_H_

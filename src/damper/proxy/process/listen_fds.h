@@ -1,5 +1,4 @@
-#ifndef DAMPER_PROXY_PROCESS_LISTEN_FDS_H_
-#define DAMPER_PROXY_PROCESS_LISTEN_FDS_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -56,5 +55,3 @@ struct ListenFd {
 [[nodiscard]] std::optional<BoundTo> find_bound(int fd);
 
 }  // namespace damper::proxy
-
-#endif  // DAMPER_PROXY_PROCESS_LISTEN_FDS_H_

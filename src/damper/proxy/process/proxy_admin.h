@@ -1,5 +1,4 @@
-#ifndef DAMPER_PROXY_PROCESS_PROXY_ADMIN_H_
-#define DAMPER_PROXY_PROCESS_PROXY_ADMIN_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -82,5 +81,3 @@ class ProxyAdmin final : public AdminTarget {
 };
 
 }  // namespace damper::proxy
-
-#endif  // DAMPER_PROXY_PROCESS_PROXY_ADMIN_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_PROXY_PROCESS_PROXY_CHOICES_H_
-#define DAMPER_PROXY_PROCESS_PROXY_CHOICES_H_
+#pragma once
 
 #include <iosfwd>
 #include <string>
@@ -34,5 +33,3 @@ struct ProxyChoice {
                                                               Duration within, std::ostream& err);
 
 }  // namespace damper::proxy
-
-#endif  // DAMPER_PROXY_PROCESS_PROXY_CHOICES_H_

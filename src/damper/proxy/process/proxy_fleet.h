@@ -1,5 +1,4 @@
-#ifndef DAMPER_PROXY_PROCESS_PROXY_FLEET_H_
-#define DAMPER_PROXY_PROCESS_PROXY_FLEET_H_
+#pragma once
 
 #include <functional>
 #include <map>
@@ -58,5 +57,3 @@ class ProxyFleet final : public FleetSink {
 };
 
 }  // namespace damper::proxy
-
-#endif  // DAMPER_PROXY_PROCESS_PROXY_FLEET_H_

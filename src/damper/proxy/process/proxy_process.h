@@ -1,5 +1,4 @@
-#ifndef DAMPER_PROXY_PROCESS_PROXY_PROCESS_H_
-#define DAMPER_PROXY_PROCESS_PROXY_PROCESS_H_
+#pragma once
 
 #include <memory>
 #include <optional>
@@ -84,5 +83,3 @@ class ProxyProcess {
 };
 
 }  // namespace damper::proxy
-
-#endif  // DAMPER_PROXY_PROCESS_PROXY_PROCESS_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_PROXY_PROCESS_PROXY_RELOADS_H_
-#define DAMPER_PROXY_PROCESS_PROXY_RELOADS_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -70,5 +69,3 @@ class ProxyReloads {
 [[nodiscard]] std::string restart_note(const ProxyConfig& started, const ProxyConfig& next);
 
 }  // namespace damper::proxy
-
-#endif  // DAMPER_PROXY_PROCESS_PROXY_RELOADS_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_PROXY_PROCESS_PROXY_RUN_H_
-#define DAMPER_PROXY_PROCESS_PROXY_RUN_H_
+#pragma once
 
 #include "damper/base/text/stdio.h"
 #include "damper/proxy/process/proxy_settings.h"
@@ -22,5 +21,3 @@ namespace damper::proxy {
 inline constexpr Duration kUpgradeTime = std::chrono::seconds(30);
 
 }  // namespace damper::proxy
-
-#endif  // DAMPER_PROXY_PROCESS_PROXY_RUN_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_PROXY_PROCESS_PROXY_SETTINGS_H_
-#define DAMPER_PROXY_PROCESS_PROXY_SETTINGS_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -45,5 +44,3 @@ struct ProxySettings {
                                          std::optional<std::uint16_t> admin_port);
 
 }  // namespace damper::proxy
-
-#endif  // DAMPER_PROXY_PROCESS_PROXY_SETTINGS_H_

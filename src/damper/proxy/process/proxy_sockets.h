@@ -1,5 +1,4 @@
-#ifndef DAMPER_PROXY_PROCESS_PROXY_SOCKETS_H_
-#define DAMPER_PROXY_PROCESS_PROXY_SOCKETS_H_
+#pragma once
 
 #include <optional>
 #include <string>
@@ -37,5 +36,3 @@ inline constexpr std::string_view kAdminSocket = "damper-admin";
                                                     const SocketMatch& match);
 
 }  // namespace damper::proxy
-
-#endif  // DAMPER_PROXY_PROCESS_PROXY_SOCKETS_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_PROXY_PROCESS_SERVICE_NOTIFY_H_
-#define DAMPER_PROXY_PROCESS_SERVICE_NOTIFY_H_
+#pragma once
 
 #include <sys/types.h>
 
@@ -44,5 +43,3 @@ class ServiceNotify {
 };
 
 }  // namespace damper::proxy
-
-#endif  // DAMPER_PROXY_PROCESS_SERVICE_NOTIFY_H_

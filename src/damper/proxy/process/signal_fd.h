@@ -1,5 +1,4 @@
-#ifndef DAMPER_PROXY_PROCESS_SIGNAL_FD_H_
-#define DAMPER_PROXY_PROCESS_SIGNAL_FD_H_
+#pragma once
 
 #include <csignal>
 #include <initializer_list>
@@ -30,5 +29,3 @@ class SignalFd {
 };
 
 }  // namespace damper::proxy
-
-#endif  // DAMPER_PROXY_PROCESS_SIGNAL_FD_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_PROXY_PROCESS_SUCCESSOR_H_
-#define DAMPER_PROXY_PROCESS_SUCCESSOR_H_
+#pragma once
 
 #include <sys/types.h>
 
@@ -80,5 +79,3 @@ class Successor {
 void say_ready(int fd) noexcept;
 
 }  // namespace damper::proxy
-
-#endif  // DAMPER_PROXY_PROCESS_SUCCESSOR_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_PROXY_PROCESS_TEST_PROXY_TESTING_H_
-#define DAMPER_PROXY_PROCESS_TEST_PROXY_TESTING_H_
+#pragma once
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
@@ -51,5 +50,3 @@ class TakenPort {
 };
 
 }  // namespace damper::proxy
-
-#endif  // DAMPER_PROXY_PROCESS_TEST_PROXY_TESTING_H_

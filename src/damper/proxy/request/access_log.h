@@ -1,5 +1,4 @@
-#ifndef DAMPER_PROXY_REQUEST_ACCESS_LOG_H_
-#define DAMPER_PROXY_REQUEST_ACCESS_LOG_H_
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -86,5 +85,3 @@ class AccessLogWriter final : public AccessSink,
 };
 
 }  // namespace damper::proxy
-
-#endif  // DAMPER_PROXY_REQUEST_ACCESS_LOG_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_PROXY_REQUEST_ACCESS_METRICS_H_
-#define DAMPER_PROXY_REQUEST_ACCESS_METRICS_H_
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -49,5 +48,3 @@ class AccessMetrics final : public AccessSink {
 };
 
 }  // namespace damper::proxy
-
-#endif  // DAMPER_PROXY_REQUEST_ACCESS_METRICS_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_PROXY_REQUEST_ACCESS_RECORD_H_
-#define DAMPER_PROXY_REQUEST_ACCESS_RECORD_H_
+#pragma once
 
 #include <cstdint>
 #include <string_view>
@@ -35,5 +34,3 @@ class AccessSink {
 };
 
 }  // namespace damper::proxy
-
-#endif  // DAMPER_PROXY_REQUEST_ACCESS_RECORD_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_PROXY_REQUEST_ANSWER_REPORT_H_
-#define DAMPER_PROXY_REQUEST_ANSWER_REPORT_H_
+#pragma once
 
 #include <span>
 
@@ -25,5 +24,3 @@ namespace damper::proxy {
                                                 const policy::RetryOn& retry_on);
 
 }  // namespace damper::proxy
-
-#endif  // DAMPER_PROXY_REQUEST_ANSWER_REPORT_H_

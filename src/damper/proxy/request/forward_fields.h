@@ -1,5 +1,4 @@
-#ifndef DAMPER_PROXY_REQUEST_FORWARD_FIELDS_H_
-#define DAMPER_PROXY_REQUEST_FORWARD_FIELDS_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -65,5 +64,3 @@ void rewrite_prefix(std::string_view target, std::string_view prefix, std::strin
                     std::string& into);
 
 }  // namespace damper::proxy
-
-#endif  // DAMPER_PROXY_REQUEST_FORWARD_FIELDS_H_

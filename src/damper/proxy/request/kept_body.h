@@ -1,5 +1,4 @@
-#ifndef DAMPER_PROXY_REQUEST_KEPT_BODY_H_
-#define DAMPER_PROXY_REQUEST_KEPT_BODY_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -58,5 +57,3 @@ class KeptBody {
 };
 
 }  // namespace damper::proxy
-
-#endif  // DAMPER_PROXY_REQUEST_KEPT_BODY_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_PROXY_REQUEST_KEPT_HEAD_H_
-#define DAMPER_PROXY_REQUEST_KEPT_HEAD_H_
+#pragma once
 
 #include <span>
 #include <string>
@@ -39,5 +38,3 @@ class KeptHead {
 };
 
 }  // namespace damper::proxy
-
-#endif  // DAMPER_PROXY_REQUEST_KEPT_HEAD_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_PROXY_REQUEST_OWN_ANSWER_H_
-#define DAMPER_PROXY_REQUEST_OWN_ANSWER_H_
+#pragma once
 
 #include <cstdint>
 #include <string_view>
@@ -42,5 +41,3 @@ struct OwnAnswer {
 void send(http::Stream& stream, const OwnAnswer& answer, bool grpc, double draw);
 
 }  // namespace damper::proxy
-
-#endif  // DAMPER_PROXY_REQUEST_OWN_ANSWER_H_

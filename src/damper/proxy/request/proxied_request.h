@@ -1,5 +1,4 @@
-#ifndef DAMPER_PROXY_REQUEST_PROXIED_REQUEST_H_
-#define DAMPER_PROXY_REQUEST_PROXIED_REQUEST_H_
+#pragma once
 
 #include <boost/intrusive/list_hook.hpp>
 #include <cstddef>
@@ -174,5 +173,3 @@ class ProxiedRequest final : public http::StreamUser,
 };
 
 }  // namespace damper::proxy
-
-#endif  // DAMPER_PROXY_REQUEST_PROXIED_REQUEST_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_PROXY_REQUEST_PROXIED_REQUEST_TESTING_H_
-#define DAMPER_PROXY_REQUEST_PROXIED_REQUEST_TESTING_H_
+#pragma once
 
 #include <gtest/gtest.h>
 
@@ -394,5 +393,3 @@ class Stage final : private AccessSink {
 };
 
 }  // namespace damper::proxy
-
-#endif  // DAMPER_PROXY_REQUEST_PROXIED_REQUEST_TESTING_H_

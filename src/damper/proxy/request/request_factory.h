@@ -1,5 +1,4 @@
-#ifndef DAMPER_PROXY_REQUEST_REQUEST_FACTORY_H_
-#define DAMPER_PROXY_REQUEST_REQUEST_FACTORY_H_
+#pragma once
 
 #include <boost/intrusive/list.hpp>
 #include <cstddef>
@@ -56,5 +55,3 @@ class RequestFactory final : public http::RequestSink, private http::Loop::TurnE
 };
 
 }  // namespace damper::proxy
-
-#endif  // DAMPER_PROXY_REQUEST_REQUEST_FACTORY_H_

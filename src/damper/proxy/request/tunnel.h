@@ -1,5 +1,4 @@
-#ifndef DAMPER_PROXY_REQUEST_TUNNEL_H_
-#define DAMPER_PROXY_REQUEST_TUNNEL_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -72,5 +71,3 @@ class Tunnel {
 };
 
 }  // namespace damper::proxy
-
-#endif  // DAMPER_PROXY_REQUEST_TUNNEL_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_PROXY_REQUEST_UPSTREAM_ATTEMPT_H_
-#define DAMPER_PROXY_REQUEST_UPSTREAM_ATTEMPT_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -101,5 +100,3 @@ class UpstreamAttempt final : public http::PoolRequest, public http::LeasedAttem
 };
 
 }  // namespace damper::proxy
-
-#endif  // DAMPER_PROXY_REQUEST_UPSTREAM_ATTEMPT_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_QUEUE_CONTROLLER_CONTROLLER_H_
-#define DAMPER_QUEUE_CONTROLLER_CONTROLLER_H_
+#pragma once
 
 #include <algorithm>
 #include <concepts>
@@ -214,5 +213,3 @@ class Controller final : private queue::ReconcileWork {
 };
 
 }  // namespace damper
-
-#endif  // DAMPER_QUEUE_CONTROLLER_CONTROLLER_H_

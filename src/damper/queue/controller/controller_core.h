@@ -1,5 +1,4 @@
-#ifndef DAMPER_QUEUE_CONTROLLER_CONTROLLER_CORE_H_
-#define DAMPER_QUEUE_CONTROLLER_CONTROLLER_CORE_H_
+#pragma once
 
 #include <algorithm>
 #include <array>
@@ -298,5 +297,3 @@ std::string_view ControllerCore<Key>::default_name(const Key& key, std::string& 
 }
 
 }  // namespace damper::queue
-
-#endif  // DAMPER_QUEUE_CONTROLLER_CONTROLLER_CORE_H_

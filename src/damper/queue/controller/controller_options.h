@@ -1,5 +1,4 @@
-#ifndef DAMPER_QUEUE_CONTROLLER_CONTROLLER_OPTIONS_H_
-#define DAMPER_QUEUE_CONTROLLER_CONTROLLER_OPTIONS_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -65,5 +64,3 @@ struct ControllerTimes {
   return queue::find_error(queue::core_options(options));
 }
 }  // namespace damper
-
-#endif  // DAMPER_QUEUE_CONTROLLER_CONTROLLER_OPTIONS_H_

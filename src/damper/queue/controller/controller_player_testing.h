@@ -1,5 +1,4 @@
-#ifndef DAMPER_QUEUE_CONTROLLER_CONTROLLER_PLAYER_TESTING_H_
-#define DAMPER_QUEUE_CONTROLLER_CONTROLLER_PLAYER_TESTING_H_
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -94,5 +93,3 @@ class ControllerPlayer {
 };
 
 }  // namespace damper::queue
-
-#endif  // DAMPER_QUEUE_CONTROLLER_CONTROLLER_PLAYER_TESTING_H_

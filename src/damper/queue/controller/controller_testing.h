@@ -1,5 +1,4 @@
-#ifndef DAMPER_QUEUE_CONTROLLER_CONTROLLER_TESTING_H_
-#define DAMPER_QUEUE_CONTROLLER_CONTROLLER_TESTING_H_
+#pragma once
 
 #include <chrono>
 #include <condition_variable>
@@ -43,5 +42,3 @@ inline void wait_for(const std::stop_token& stop) {
 }
 
 }  // namespace damper
-
-#endif  // DAMPER_QUEUE_CONTROLLER_CONTROLLER_TESTING_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_QUEUE_CONTROLLER_RECONCILE_H_
-#define DAMPER_QUEUE_CONTROLLER_RECONCILE_H_
+#pragma once
 
 #include <cstdint>
 #include <stop_token>
@@ -83,5 +82,3 @@ template <class T>
 }
 
 }  // namespace damper
-
-#endif  // DAMPER_QUEUE_CONTROLLER_RECONCILE_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_QUEUE_CONTROLLER_RECONCILE_LOOP_H_
-#define DAMPER_QUEUE_CONTROLLER_RECONCILE_LOOP_H_
+#pragma once
 
 #include <condition_variable>
 #include <cstddef>
@@ -140,5 +139,3 @@ class ReconcileLoop {
 };
 
 }  // namespace damper::queue
-
-#endif  // DAMPER_QUEUE_CONTROLLER_RECONCILE_LOOP_H_

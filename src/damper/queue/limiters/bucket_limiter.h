@@ -1,5 +1,4 @@
-#ifndef DAMPER_QUEUE_LIMITERS_BUCKET_LIMITER_H_
-#define DAMPER_QUEUE_LIMITERS_BUCKET_LIMITER_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -86,5 +85,3 @@ class BucketLimiter final : public RateLimiter<Key> {
 };
 
 }  // namespace damper::queue
-
-#endif  // DAMPER_QUEUE_LIMITERS_BUCKET_LIMITER_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_QUEUE_LIMITERS_FAILURE_TABLE_H_
-#define DAMPER_QUEUE_LIMITERS_FAILURE_TABLE_H_
+#pragma once
 
 #include <algorithm>
 #include <cstddef>
@@ -148,5 +147,3 @@ class FailureTable {
 };
 
 }  // namespace damper::queue
-
-#endif  // DAMPER_QUEUE_LIMITERS_FAILURE_TABLE_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_QUEUE_LIMITERS_FAST_SLOW_H_
-#define DAMPER_QUEUE_LIMITERS_FAST_SLOW_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -70,5 +69,3 @@ class FastSlow final : public RateLimiter<Key> {
 };
 
 }  // namespace damper::queue
-
-#endif  // DAMPER_QUEUE_LIMITERS_FAST_SLOW_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_QUEUE_LIMITERS_LIMITERS_H_
-#define DAMPER_QUEUE_LIMITERS_LIMITERS_H_
+#pragma once
 
 #include <memory>
 #include <utility>
@@ -68,5 +67,3 @@ template <class Key>
 }
 
 }  // namespace damper::queue
-
-#endif  // DAMPER_QUEUE_LIMITERS_LIMITERS_H_

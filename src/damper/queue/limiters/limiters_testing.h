@@ -1,5 +1,4 @@
-#ifndef DAMPER_QUEUE_LIMITERS_LIMITERS_TESTING_H_
-#define DAMPER_QUEUE_LIMITERS_LIMITERS_TESTING_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -50,5 +49,3 @@ class Fixed final : public RateLimiter<int> {
 };
 
 }  // namespace damper::queue
-
-#endif  // DAMPER_QUEUE_LIMITERS_LIMITERS_TESTING_H_

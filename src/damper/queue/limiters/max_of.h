@@ -1,5 +1,4 @@
-#ifndef DAMPER_QUEUE_LIMITERS_MAX_OF_H_
-#define DAMPER_QUEUE_LIMITERS_MAX_OF_H_
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -63,5 +62,3 @@ class MaxOf final : public RateLimiter<Key> {
 };
 
 }  // namespace damper::queue
-
-#endif  // DAMPER_QUEUE_LIMITERS_MAX_OF_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_QUEUE_LIMITERS_MAX_WAIT_H_
-#define DAMPER_QUEUE_LIMITERS_MAX_WAIT_H_
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -62,5 +61,3 @@ class MaxWait final : public RateLimiter<Key> {
 };
 
 }  // namespace damper::queue
-
-#endif  // DAMPER_QUEUE_LIMITERS_MAX_WAIT_H_

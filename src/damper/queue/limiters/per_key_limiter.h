@@ -1,5 +1,4 @@
-#ifndef DAMPER_QUEUE_LIMITERS_PER_KEY_LIMITER_H_
-#define DAMPER_QUEUE_LIMITERS_PER_KEY_LIMITER_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -65,5 +64,3 @@ class PerKeyLimiter final : public RateLimiter<Key> {
 };
 
 }  // namespace damper::queue
-
-#endif  // DAMPER_QUEUE_LIMITERS_PER_KEY_LIMITER_H_

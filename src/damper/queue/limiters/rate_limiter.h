@@ -1,5 +1,4 @@
-#ifndef DAMPER_QUEUE_LIMITERS_RATE_LIMITER_H_
-#define DAMPER_QUEUE_LIMITERS_RATE_LIMITER_H_
+#pragma once
 
 #include <algorithm>
 #include <cstddef>
@@ -81,5 +80,3 @@ class RateLimiter {
 }
 
 }  // namespace damper::queue
-
-#endif  // DAMPER_QUEUE_LIMITERS_RATE_LIMITER_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_QUEUE_WORK_QUEUE_ASYNC_WORK_QUEUE_H_
-#define DAMPER_QUEUE_WORK_QUEUE_ASYNC_WORK_QUEUE_H_
+#pragma once
 
 #include <boost/asio/any_completion_executor.hpp>
 #include <boost/asio/any_completion_handler.hpp>
@@ -244,5 +243,3 @@ class AsyncWorkQueue : public WorkQueueBase<Key, Payload, AsyncWorkQueue<Key, Pa
 };
 
 }  // namespace damper::queue
-
-#endif  // DAMPER_QUEUE_WORK_QUEUE_ASYNC_WORK_QUEUE_H_

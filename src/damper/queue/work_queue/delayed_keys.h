@@ -1,5 +1,4 @@
-#ifndef DAMPER_QUEUE_WORK_QUEUE_DELAYED_KEYS_H_
-#define DAMPER_QUEUE_WORK_QUEUE_DELAYED_KEYS_H_
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -96,5 +95,3 @@ class DelayedKeys {
 };
 
 }  // namespace damper::queue
-
-#endif  // DAMPER_QUEUE_WORK_QUEUE_DELAYED_KEYS_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_QUEUE_WORK_QUEUE_EVENT_BUFFER_H_
-#define DAMPER_QUEUE_WORK_QUEUE_EVENT_BUFFER_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -33,5 +32,3 @@ class EventBuffer final : public engine::EventSink {
 void dispatch(engine::EventSink& sink, std::vector<EventBuffer::Kept> events) noexcept;
 
 }  // namespace damper::queue
-
-#endif  // DAMPER_QUEUE_WORK_QUEUE_EVENT_BUFFER_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_QUEUE_WORK_QUEUE_FINISH_H_
-#define DAMPER_QUEUE_WORK_QUEUE_FINISH_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -41,5 +40,3 @@ inline constexpr EnumNames<Finish::How::terminal> kFinishNames = {"done", "reque
 [[nodiscard]] std::string_view shortened(std::string_view text, std::size_t most) noexcept;
 
 }  // namespace damper::queue
-
-#endif  // DAMPER_QUEUE_WORK_QUEUE_FINISH_H_

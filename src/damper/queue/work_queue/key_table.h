@@ -1,5 +1,4 @@
-#ifndef DAMPER_QUEUE_WORK_QUEUE_KEY_TABLE_H_
-#define DAMPER_QUEUE_WORK_QUEUE_KEY_TABLE_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -163,5 +162,3 @@ class KeyTable {
 };
 
 }  // namespace damper::queue
-
-#endif  // DAMPER_QUEUE_WORK_QUEUE_KEY_TABLE_H_

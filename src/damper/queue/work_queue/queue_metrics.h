@@ -1,5 +1,4 @@
-#ifndef DAMPER_QUEUE_WORK_QUEUE_QUEUE_METRICS_H_
-#define DAMPER_QUEUE_WORK_QUEUE_QUEUE_METRICS_H_
+#pragma once
 
 #include <concepts>
 #include <cstddef>
@@ -101,5 +100,3 @@ class QueueMetrics {
 void write_metrics(std::string_view name, const QueueReading& reading, observe::Exposition& out);
 
 }  // namespace damper::queue
-
-#endif  // DAMPER_QUEUE_WORK_QUEUE_QUEUE_METRICS_H_

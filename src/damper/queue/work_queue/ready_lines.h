@@ -1,5 +1,4 @@
-#ifndef DAMPER_QUEUE_WORK_QUEUE_READY_LINES_H_
-#define DAMPER_QUEUE_WORK_QUEUE_READY_LINES_H_
+#pragma once
 
 #include <algorithm>
 #include <array>
@@ -230,5 +229,3 @@ class ReadyLines {
 };
 
 }  // namespace damper::queue
-
-#endif  // DAMPER_QUEUE_WORK_QUEUE_READY_LINES_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_QUEUE_WORK_QUEUE_WORK_QUEUE_H_
-#define DAMPER_QUEUE_WORK_QUEUE_WORK_QUEUE_H_
+#pragma once
 
 #include <algorithm>
 #include <chrono>
@@ -186,5 +185,3 @@ class WorkQueue : public WorkQueueBase<Key, Payload, WorkQueue<Key, Payload>> {
 };
 
 }  // namespace damper::queue
-
-#endif  // DAMPER_QUEUE_WORK_QUEUE_WORK_QUEUE_H_

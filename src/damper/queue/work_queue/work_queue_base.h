@@ -1,5 +1,4 @@
-#ifndef DAMPER_QUEUE_WORK_QUEUE_WORK_QUEUE_BASE_H_
-#define DAMPER_QUEUE_WORK_QUEUE_WORK_QUEUE_BASE_H_
+#pragma once
 
 #include <algorithm>
 #include <atomic>
@@ -382,5 +381,3 @@ class WorkQueueBase {
 };
 
 }  // namespace damper::queue
-
-#endif  // DAMPER_QUEUE_WORK_QUEUE_WORK_QUEUE_BASE_H_

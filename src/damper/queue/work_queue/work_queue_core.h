@@ -1,5 +1,4 @@
-#ifndef DAMPER_QUEUE_WORK_QUEUE_WORK_QUEUE_CORE_H_
-#define DAMPER_QUEUE_WORK_QUEUE_WORK_QUEUE_CORE_H_
+#pragma once
 
 #include <algorithm>
 #include <cstddef>
@@ -469,5 +468,3 @@ QueueStats WorkQueueCore<Key, Payload>::stats(Instant now) {
 }
 
 }  // namespace damper::queue
-
-#endif  // DAMPER_QUEUE_WORK_QUEUE_WORK_QUEUE_CORE_H_

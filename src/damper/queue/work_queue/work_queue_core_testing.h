@@ -1,5 +1,4 @@
-#ifndef DAMPER_QUEUE_WORK_QUEUE_WORK_QUEUE_CORE_TESTING_H_
-#define DAMPER_QUEUE_WORK_QUEUE_WORK_QUEUE_CORE_TESTING_H_
+#pragma once
 
 #include <map>
 #include <optional>
@@ -83,5 +82,3 @@ class TestQueue {
 };
 
 }  // namespace damper::queue
-
-#endif  // DAMPER_QUEUE_WORK_QUEUE_WORK_QUEUE_CORE_TESTING_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_QUEUE_WORK_QUEUE_WORK_QUEUE_MODEL_TESTING_H_
-#define DAMPER_QUEUE_WORK_QUEUE_WORK_QUEUE_MODEL_TESTING_H_
+#pragma once
 
 #include <gtest/gtest.h>
 
@@ -287,5 +286,3 @@ struct WorkQueueModel {
 };
 
 }  // namespace damper::queue
-
-#endif  // DAMPER_QUEUE_WORK_QUEUE_WORK_QUEUE_MODEL_TESTING_H_

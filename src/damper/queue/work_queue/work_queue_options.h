@@ -1,5 +1,4 @@
-#ifndef DAMPER_QUEUE_WORK_QUEUE_WORK_QUEUE_OPTIONS_H_
-#define DAMPER_QUEUE_WORK_QUEUE_WORK_QUEUE_OPTIONS_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -97,5 +96,3 @@ struct QueueStats {
 };
 
 }  // namespace damper::queue
-
-#endif  // DAMPER_QUEUE_WORK_QUEUE_WORK_QUEUE_OPTIONS_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_RUN_ASYNC_ASIO_ERROR_H_
-#define DAMPER_RUN_ASYNC_ASIO_ERROR_H_
+#pragma once
 
 #include <boost/asio/error.hpp>
 #include <boost/system/error_code.hpp>
@@ -45,5 +44,3 @@ namespace run {
 
 }  // namespace run
 }  // namespace damper
-
-#endif  // DAMPER_RUN_ASYNC_ASIO_ERROR_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_RUN_ASYNC_ASYNC_ATTEMPTS_H_
-#define DAMPER_RUN_ASYNC_ASYNC_ATTEMPTS_H_
+#pragma once
 
 #include <algorithm>
 #include <array>
@@ -211,5 +210,3 @@ class AsyncAttempts : public AsyncDriver {
 };
 
 }  // namespace damper::run
-
-#endif  // DAMPER_RUN_ASYNC_ASYNC_ATTEMPTS_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_RUN_ASYNC_ASYNC_CALL_H_
-#define DAMPER_RUN_ASYNC_ASYNC_CALL_H_
+#pragma once
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/associated_cancellation_slot.hpp>
@@ -164,5 +163,3 @@ auto async_call(const boost::asio::any_io_executor& executor, Dependency& depend
 }
 
 }  // namespace damper
-
-#endif  // DAMPER_RUN_ASYNC_ASYNC_CALL_H_

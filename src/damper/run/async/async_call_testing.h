@@ -1,5 +1,4 @@
-#ifndef DAMPER_RUN_ASYNC_ASYNC_CALL_TESTING_H_
-#define DAMPER_RUN_ASYNC_ASYNC_CALL_TESTING_H_
+#pragma once
 
 #include <gtest/gtest.h>
 
@@ -86,5 +85,3 @@ void run_here(Coroutine coroutine, run::RequestContext inherited = {}) {
 }
 
 }  // namespace damper
-
-#endif  // DAMPER_RUN_ASYNC_ASYNC_CALL_TESTING_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_RUN_ASYNC_ASYNC_DRIVER_H_
-#define DAMPER_RUN_ASYNC_ASYNC_DRIVER_H_
+#pragma once
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/bind_allocator.hpp>
@@ -105,5 +104,3 @@ class AsyncDriver : public CallDriver,
 };
 
 }  // namespace damper::run
-
-#endif  // DAMPER_RUN_ASYNC_ASYNC_DRIVER_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_RUN_ASYNC_ASYNC_UPDATE_H_
-#define DAMPER_RUN_ASYNC_ASYNC_UPDATE_H_
+#pragma once
 
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/awaitable.hpp>
@@ -68,5 +67,3 @@ auto async_update(Dependency& dependency, const Options& options, Read&& read, M
 }
 
 }  // namespace damper
-
-#endif  // DAMPER_RUN_ASYNC_ASYNC_UPDATE_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_RUN_ASYNC_HANDLER_MEMORY_H_
-#define DAMPER_RUN_ASYNC_HANDLER_MEMORY_H_
+#pragma once
 
 #include <array>
 #include <atomic>
@@ -73,5 +72,3 @@ class HandlerMemory {
 };
 
 }  // namespace damper::run
-
-#endif  // DAMPER_RUN_ASYNC_HANDLER_MEMORY_H_

@@ -1,5 +1,4 @@
-#ifndef DAMPER_RUN_ASYNC_SCOPED_EXECUTOR_H_
-#define DAMPER_RUN_ASYNC_SCOPED_EXECUTOR_H_
+#pragma once
 
 #include <atomic>
 #include <boost/asio/any_io_executor.hpp>
@@ -160,5 +159,3 @@ namespace run {
 }
 
 }  // namespace damper
-
-#endif  // DAMPER_RUN_ASYNC_SCOPED_EXECUTOR_H_
