@@ -59,18 +59,13 @@ TEST(QueueAllocation, AWorkQueueThatIsWarmMakesNone) {
       while (const auto taken = queue.get(now)) {
         const Ticket ticket = taken->ticket;
         switch (round < 3 ? runs++ % 4 : 0) {
-          case 0:
-            (void)queue.done(ticket, now);
-            break;
-          case 1:
-            (void)queue.done_until(ticket, now + 200ms, now);
-            break;
+          case 0: (void)queue.done(ticket, now); break;
+          case 1: (void)queue.done_until(ticket, now + 200ms, now); break;
           case 2:
             (void)queue.add(queue.key(ticket), {}, now + 5ms, now);  // Marked.
             (void)queue.done(ticket, now);
             break;
-          default:
-            (void)queue.park(ticket, now);
+          default: (void)queue.park(ticket, now);
         }
       }
       for (const std::string& key : keys) (void)queue.revive(key, now);

@@ -104,14 +104,9 @@ TYPED_TEST(AnyCircuitBreaker, EachTripIsReportedOnceUnderContention) {  // Invar
           }
           Transition transition = Transition::none;
           switch (random.bits() % 4) {
-            case 0:
-              transition = breaker.on_failure(permit, Duration(1), now, random.draw());
-              break;
-            case 1:
-              breaker.on_cancel(permit, now);
-              break;
-            default:
-              transition = breaker.on_success(permit, Duration(1), now, random.draw());
+            case 0: transition = breaker.on_failure(permit, Duration(1), now, random.draw()); break;
+            case 1: breaker.on_cancel(permit, now); break;
+            default: transition = breaker.on_success(permit, Duration(1), now, random.draw());
           }
           opened += transition == Transition::opened ? 1 : 0;
           closed += transition == Transition::closed ? 1 : 0;

@@ -198,14 +198,10 @@ std::string shown(double value) {
 
 std::string shown(const Tree& tree) {
   switch (tree.kind) {
-    case Tree::Kind::null:
-      return "nothing";
-    case Tree::Kind::scalar:
-      return text::in_quotes(tree.text);
-    case Tree::Kind::sequence:
-      return tree.items.empty() ? "an empty list" : "a list";
-    case Tree::Kind::map:
-      return "a map";
+    case Tree::Kind::null: return "nothing";
+    case Tree::Kind::scalar: return text::in_quotes(tree.text);
+    case Tree::Kind::sequence: return tree.items.empty() ? "an empty list" : "a list";
+    case Tree::Kind::map: return "a map";
   }
   return {};
 }
@@ -317,27 +313,19 @@ std::optional<Value> find_value(const Form& form, const Tree& tree) {
   }
   if (!tree.is_scalar()) return std::nullopt;
   switch (form.kind) {
-    case Kind::integer:
-      return from(find_integer(tree.text));
-    case Kind::bytes:
-      return from(find_bytes(tree.text));
-    case Kind::rate:
-      return from(find_decimal(tree.text, 3));
-    case Kind::boolean:
-      return from(find_name(kBooleans, tree.text));
-    case Kind::choice:
-      return from(find_name(form.names, tree.text));
-    case Kind::number:
-      return from(find_number(tree.text));
-    case Kind::share:
-      return from(find_share(tree.text));
+    case Kind::integer: return from(find_integer(tree.text));
+    case Kind::bytes: return from(find_bytes(tree.text));
+    case Kind::rate: return from(find_decimal(tree.text, 3));
+    case Kind::boolean: return from(find_name(kBooleans, tree.text));
+    case Kind::choice: return from(find_name(form.names, tree.text));
+    case Kind::number: return from(find_number(tree.text));
+    case Kind::share: return from(find_share(tree.text));
     case Kind::duration:
       if (const Expected<Duration> duration = parse_duration(tree.text)) {
         return Value(std::int64_t{duration->count()});
       }
       return std::nullopt;
-    default:
-      return std::nullopt;
+    default: return std::nullopt;
   }
 }
 
@@ -347,18 +335,12 @@ std::string write_raw(const Form& form, std::int64_t raw) {
     return known ? std::string(names[static_cast<std::size_t>(raw)]) : std::to_string(raw);
   };
   switch (form.kind) {
-    case Kind::duration:
-      return format_duration(Duration{raw});
-    case Kind::percent:
-      return format_decimal(raw, 2);
-    case Kind::bytes:
-      return format_bytes(raw);
-    case Kind::rate:
-      return format_decimal(raw, 3);
-    case Kind::boolean:
-      return named(kBooleans);
-    case Kind::choice:
-      return named(form.names);
+    case Kind::duration: return format_duration(Duration{raw});
+    case Kind::percent: return format_decimal(raw, 2);
+    case Kind::bytes: return format_bytes(raw);
+    case Kind::rate: return format_decimal(raw, 3);
+    case Kind::boolean: return named(kBooleans);
+    case Kind::choice: return named(form.names);
     case Kind::chance:
       return "{ numerator: " + std::to_string(raw) + ", denominator: TEN_THOUSAND }";
     case Kind::tokens: {
@@ -368,8 +350,7 @@ std::string write_raw(const Form& form, std::int64_t raw) {
       }
       return '"' + text::joined(words) + '"';
     }
-    default:
-      return std::to_string(raw);
+    default: return std::to_string(raw);
   }
 }
 
@@ -427,27 +408,19 @@ std::string accepted(const Form& form) {
   const std::string range = "from " + low + " to " + bound_text(form, form.high);
   const std::string or_off = form.off ? ", or " + std::string(form.off_word) : "";
   switch (form.kind) {
-    case Kind::duration:
-      return "a duration " + range + or_off + ", such as 250ms, 2s or 1.5m";
-    case Kind::percent:
-      return "a percentage " + range + " with at most two decimals";
-    case Kind::integer:
-      return (form.low == form.high ? low : "a whole number " + range) + or_off;
+    case Kind::duration: return "a duration " + range + or_off + ", such as 250ms, 2s or 1.5m";
+    case Kind::percent: return "a percentage " + range + " with at most two decimals";
+    case Kind::integer: return (form.low == form.high ? low : "a whole number " + range) + or_off;
     case Kind::bytes:
       return "a number of bytes " + range + or_off + ", such as 4096, 64KiB or 1MiB";
-    case Kind::rate:
-      return "a number " + range + or_off + ", with at most three decimals";
-    case Kind::boolean:
-      return form.low == form.high ? low : "true or false";
-    case Kind::choice:
-      return "one of " + text::joined(form.names);
+    case Kind::rate: return "a number " + range + or_off + ", with at most three decimals";
+    case Kind::boolean: return form.low == form.high ? low : "true or false";
+    case Kind::choice: return "one of " + text::joined(form.names);
     case Kind::chance:
       return "{numerator: N, denominator: HUNDRED, TEN_THOUSAND or MILLION} from 0 to 100 % in "
              "steps of 0.01 %";
-    case Kind::tokens:
-      return "a list of " + text::joined(form.names);
-    case Kind::number:
-      return "a number " + range;
+    case Kind::tokens: return "a list of " + text::joined(form.names);
+    case Kind::number: return "a number " + range;
     case Kind::share:
       return (form.high > 1 ? "a number " : "a share ") + range + ", such as 0.1 or 10%";
     case Kind::text:
@@ -464,8 +437,7 @@ std::string accepted(const Form& form) {
       if (!form.accepted.empty()) return "a list of " + std::string(form.accepted) + ' ' + range;
       return "a list of at most " + std::to_string(kMostNumbers) + " whole numbers " + range +
              ", such as [0, 2]";
-    case Kind::custom:
-      return std::string(form.accepted);
+    case Kind::custom: return std::string(form.accepted);
   }
   return {};
 }

@@ -38,34 +38,27 @@ std::string plain_schema_of(const Form& form) {
       return R"("type":["string","integer"],)"
              R"("pattern":"^([0-9]+(\\.[0-9]+)?(ns|us|ms|s|m|h)|0)$",)" +
              between(0, 0);
-    case Kind::percent:
-      return "\"anyOf\":[" + percentage(form) + ']';
-    case Kind::integer:
-      return "\"type\":\"integer\"," + between(form.low, form.high);
+    case Kind::percent: return "\"anyOf\":[" + percentage(form) + ']';
+    case Kind::integer: return "\"type\":\"integer\"," + between(form.low, form.high);
     case Kind::bytes:
       return R"("type":["integer","string"],"pattern":"^[0-9]+ ?([KMG]iB)?$",)" +
              between(form.low, form.high);
-    case Kind::rate:
-      return "\"type\":\"number\"," + between(form.low / 1000, form.high / 1000);
+    case Kind::rate: return "\"type\":\"number\"," + between(form.low / 1000, form.high / 1000);
     case Kind::boolean:
       return form.low == form.high ? std::string("\"const\":") + (form.low > 0 ? "true" : "false")
                                    : "\"type\":\"boolean\"";
-    case Kind::choice:
-      return one_of(form.names);
+    case Kind::choice: return one_of(form.names);
     case Kind::chance:
       return "\"anyOf\":[" + percentage(form) +
              R"(,{"type":"object","properties":{"numerator":{"type":"integer","minimum":0},)"
              R"("denominator":{"enum":["HUNDRED","TEN_THOUSAND","MILLION"]}},)"
              R"("required":["numerator"],"additionalProperties":false}])";
-    case Kind::tokens:
-      return R"("type":["string","array"],"items":{)" + one_of(form.names) + '}';
-    case Kind::number:
-      return "\"type\":\"number\"," + between(form.low, form.high);
+    case Kind::tokens: return R"("type":["string","array"],"items":{)" + one_of(form.names) + '}';
+    case Kind::number: return "\"type\":\"number\"," + between(form.low, form.high);
     case Kind::share:
       return R"("type":["number","string"],"pattern":"^[0-9]+(\\.[0-9]+)?%$",)" +
              between(form.low, form.high);
-    case Kind::text:
-      return std::string(kText);
+    case Kind::text: return std::string(kText);
     case Kind::texts:
       return R"("type":["string","array"],"items":{)" + std::string(kText) +
              "},\"minItems\":" + std::to_string(form.fewest) +
@@ -77,8 +70,7 @@ std::string plain_schema_of(const Form& form) {
              R"("step":{"type":"number"}},"additionalProperties":false)";
     case Kind::wholes:
       return R"("type":"array","items":{"type":"integer",)" + between(form.low, form.high) + '}';
-    case Kind::custom:
-      return R"("type":["object","array"])";
+    case Kind::custom: return R"("type":["object","array"])";
   }
   return {};
 }

@@ -16,16 +16,12 @@ namespace damper::config {
   const auto high = static_cast<std::int64_t>(form.high);
   switch (form.kind) {
     case Kind::number:
-    case Kind::share:
-      return standard == Value(form.high) ? form.low : form.high;
-    case Kind::text:
-      return form.parse == nullptr ? Value(std::string("another")) : Value();
+    case Kind::share: return standard == Value(form.high) ? form.low : form.high;
+    case Kind::text: return form.parse == nullptr ? Value(std::string("another")) : Value();
     case Kind::texts:
-    case Kind::custom:
-      return {};
+    case Kind::custom: return {};
     case Kind::numbers:
-    case Kind::wholes:
-      return std::vector<double>{form.low, form.high};
+    case Kind::wholes: return std::vector<double>{form.low, form.high};
     default:
       if (form.low == form.high) return {};
       return standard == Value(high) ? high - 1 : high;

@@ -10,10 +10,8 @@ namespace {
 // The tree on one line, with the line of each scalar.
 std::string shape(const Tree& tree) {
   switch (tree.kind) {
-    case Tree::Kind::null:
-      return "~";
-    case Tree::Kind::scalar:
-      return tree.text + '@' + std::to_string(tree.place.line);
+    case Tree::Kind::null: return "~";
+    case Tree::Kind::scalar: return tree.text + '@' + std::to_string(tree.place.line);
     case Tree::Kind::sequence:
     case Tree::Kind::map: {
       std::string text = tree.is_map() ? "{" : "[";

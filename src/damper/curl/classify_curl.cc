@@ -6,8 +6,7 @@ using decide::Outcome;
 
 Outcome classify_curl(CURLcode code, bool sent) noexcept {
   switch (code) {
-    case CURLE_OK:
-      return Outcome::success;
+    case CURLE_OK: return Outcome::success;
     case CURLE_COULDNT_RESOLVE_PROXY:
     case CURLE_COULDNT_RESOLVE_HOST:
     case CURLE_COULDNT_CONNECT:
@@ -24,16 +23,11 @@ Outcome classify_curl(CURLcode code, bool sent) noexcept {
     case CURLE_HTTP3:
     case CURLE_WEIRD_SERVER_REPLY:
     case CURLE_SSL_SHUTDOWN_FAILED:
-    case CURLE_AGAIN:
-      return sent ? Outcome::transient : Outcome::unavailable;
-    case CURLE_OPERATION_TIMEDOUT:
-      return sent ? Outcome::timeout : Outcome::unavailable;
-    case CURLE_NO_CONNECTION_AVAILABLE:
-      return Outcome::overload;
-    case CURLE_ABORTED_BY_CALLBACK:
-      return Outcome::cancelled;
-    default:
-      return Outcome::permanent;
+    case CURLE_AGAIN: return sent ? Outcome::transient : Outcome::unavailable;
+    case CURLE_OPERATION_TIMEDOUT: return sent ? Outcome::timeout : Outcome::unavailable;
+    case CURLE_NO_CONNECTION_AVAILABLE: return Outcome::overload;
+    case CURLE_ABORTED_BY_CALLBACK: return Outcome::cancelled;
+    default: return Outcome::permanent;
   }
 }
 

@@ -26,26 +26,20 @@ Outcome classify(const std::error_code& error) noexcept {
     case ENETUNREACH:
     case EHOSTDOWN:
     case ENETDOWN:
-    case EADDRNOTAVAIL:
-      return Outcome::unavailable;
-    case ETIMEDOUT:
-      return Outcome::timeout;
+    case EADDRNOTAVAIL: return Outcome::unavailable;
+    case ETIMEDOUT: return Outcome::timeout;
     case ECONNRESET:
     case ECONNABORTED:
     case ENETRESET:
     case EPIPE:
     case EAGAIN:  // Also EWOULDBLOCK, where we run.
-    case EINTR:
-      return Outcome::transient;
+    case EINTR: return Outcome::transient;
     case EMFILE:
     case ENFILE:
     case ENOBUFS:
-    case ENOMEM:
-      return Outcome::overload;
-    case ECANCELED:
-      return Outcome::cancelled;
-    default:
-      return Outcome::permanent;
+    case ENOMEM: return Outcome::overload;
+    case ECANCELED: return Outcome::cancelled;
+    default: return Outcome::permanent;
   }
 }
 

@@ -35,19 +35,13 @@ namespace damper::decide {
 // A policy that wants UNKNOWN or INTERNAL retried (Envoy's retry_on: internal) maps them itself.
 [[nodiscard]] constexpr Outcome classify_grpc(int code) noexcept {
   switch (code) {
-    case 0:
-      return Outcome::success;
-    case 1:
-      return Outcome::cancelled;
+    case 0: return Outcome::success;
+    case 1: return Outcome::cancelled;
     case 4:
-    case 8:
-      return Outcome::overload;
-    case 10:
-      return Outcome::conflict;
-    case 14:
-      return Outcome::transient;
-    default:
-      return Outcome::permanent;
+    case 8: return Outcome::overload;
+    case 10: return Outcome::conflict;
+    case 14: return Outcome::transient;
+    default: return Outcome::permanent;
   }
 }
 

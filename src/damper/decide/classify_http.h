@@ -21,17 +21,12 @@ namespace damper::decide {
   if (status < 400) return Outcome::success;
   switch (status) {
     case 408:
-    case 425:
-      return Outcome::transient;
+    case 425: return Outcome::transient;
     case 409:
-    case 412:
-      return Outcome::conflict;
-    case 429:
-      return Outcome::overload;
-    case 501:
-      return Outcome::permanent;
-    default:
-      return status < 500 ? Outcome::permanent : Outcome::transient;
+    case 412: return Outcome::conflict;
+    case 429: return Outcome::overload;
+    case 501: return Outcome::permanent;
+    default: return status < 500 ? Outcome::permanent : Outcome::transient;
   }
 }
 

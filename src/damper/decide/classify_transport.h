@@ -33,20 +33,16 @@ enum class TransportEvent : std::uint8_t {
     case TransportEvent::connect_timeout:
     case TransportEvent::handshake_failed:
     case TransportEvent::refused_stream:
-    case TransportEvent::goaway_unprocessed:
-      return Outcome::unavailable;
+    case TransportEvent::goaway_unprocessed: return Outcome::unavailable;
     case TransportEvent::reset_before_response:
     case TransportEvent::reset_in_response:
     case TransportEvent::malformed_response:  // What a gateway reports as 502, so the same.
       return Outcome::transient;
-    case TransportEvent::response_timeout:
-      return Outcome::timeout;
+    case TransportEvent::response_timeout: return Outcome::timeout;
     case TransportEvent::pool_exhausted:
     case TransportEvent::queue_full:
-    case TransportEvent::deadline_passed:
-      return Outcome::overload;
-    case TransportEvent::cancelled:
-      return Outcome::cancelled;
+    case TransportEvent::deadline_passed: return Outcome::overload;
+    case TransportEvent::cancelled: return Outcome::cancelled;
   }
   return Outcome::permanent;
 }

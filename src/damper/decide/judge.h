@@ -44,20 +44,16 @@ struct Request {
 // Cost: a few branches; no allocation.
 [[nodiscard]] constexpr Verdict judge(const Report& report, const Request& request) noexcept {
   switch (report.outcome) {
-    case Outcome::success:
-      return Verdict::success;
-    case Outcome::cancelled:
-      return Verdict::cancelled;
-    case Outcome::permanent:
-      return Verdict::permanent;
+    case Outcome::success: return Verdict::success;
+    case Outcome::cancelled: return Verdict::cancelled;
+    case Outcome::permanent: return Verdict::permanent;
     case Outcome::conflict:
       if (!request.rereads) return Verdict::conflict;
       break;
     case Outcome::transient:
     case Outcome::timeout:
     case Outcome::overload:
-    case Outcome::unavailable:
-      break;
+    case Outcome::unavailable: break;
   }
   if (report.do_not_retry) return Verdict::pushed_back;
   if (report.outcome == Outcome::overload) {

@@ -31,12 +31,9 @@ Duration ceiling(const BackoffOptions& options, std::uint32_t retry) noexcept {
 Duration Backoff::next(const BackoffOptions& options, std::uint32_t retry, double draw) noexcept {
   const Duration top = ceiling(options, retry);
   switch (options.jitter) {
-    case Jitter::none:
-      return top;
-    case Jitter::full:
-      return part_of(top, draw);
-    case Jitter::equal:
-      return top / 2 + part_of(top - top / 2, draw);
+    case Jitter::none: return top;
+    case Jitter::full: return part_of(top, draw);
+    case Jitter::equal: return top / 2 + part_of(top - top / 2, draw);
     case Jitter::decorrelated: {
       const Duration previous = std::max(previous_, options.base);
       const Duration end = std::min(options.cap, times(previous, 3));

@@ -294,18 +294,12 @@ class Comparison {
     const Instant now = theirs_.now();
     const auto ahead = [&]() -> std::uint64_t {
       switch (ahead_) {
-        case Ahead::ties:
-          return below(3);
-        case Ahead::dense:
-          return below(2000);
-        case Ahead::one_span:
-          return below(5'000'000'000);
-        case Ahead::every_span:
-          return below(std::uint64_t{1} << below(50));
-        case Ahead::few_instants:
-          return (below(4) + 1) * 1'000'000;
-        case Ahead::far:
-          return below(std::uint64_t{1} << 62);
+        case Ahead::ties: return below(3);
+        case Ahead::dense: return below(2000);
+        case Ahead::one_span: return below(5'000'000'000);
+        case Ahead::every_span: return below(std::uint64_t{1} << below(50));
+        case Ahead::few_instants: return (below(4) + 1) * 1'000'000;
+        case Ahead::far: return below(std::uint64_t{1} << 62);
       }
       return 0;
     }();

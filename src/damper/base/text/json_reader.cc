@@ -56,23 +56,15 @@ class Reader {
     }
     skip_space();
     switch (next()) {
-      case '{':
-        return read_object(out, depth);
-      case '[':
-        return read_array(out, depth);
-      case '"':
-        out.kind = JsonValue::Kind::string;
-        return read_string(out.text);
-      case 't':
-        out.boolean = true;
-        [[fallthrough]];
+      case '{': return read_object(out, depth);
+      case '[': return read_array(out, depth);
+      case '"': out.kind = JsonValue::Kind::string; return read_string(out.text);
+      case 't': out.boolean = true; [[fallthrough]];
       case 'f':
         out.kind = JsonValue::Kind::boolean;
         return take_word(out.boolean ? "true" : "false");
-      case 'n':
-        return take_word("null");
-      default:
-        return read_number(out);
+      case 'n': return take_word("null");
+      default: return read_number(out);
     }
   }
 

@@ -131,23 +131,12 @@ std::string html_text(std::string_view text) {
     const bool last = text.find('\n') == std::string_view::npos;
     for (const char c : printable(take_until(text, '\n'), kUncut)) {
       switch (c) {
-        case '&':
-          out += "&amp;";
-          break;
-        case '<':
-          out += "&lt;";
-          break;
-        case '>':
-          out += "&gt;";
-          break;
-        case '"':
-          out += "&quot;";
-          break;
-        case '\'':
-          out += "&#39;";
-          break;
-        default:
-          out += c;
+        case '&': out += "&amp;"; break;
+        case '<': out += "&lt;"; break;
+        case '>': out += "&gt;"; break;
+        case '"': out += "&quot;"; break;
+        case '\'': out += "&#39;"; break;
+        default: out += c;
       }
     }
     if (last) return out;

@@ -15,14 +15,10 @@ constexpr std::string_view kCut = "...";
 unsigned code_point(std::string_view character) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(character[i]); };
   switch (character.size()) {
-    case 1:
-      return byte(0);
-    case 2:
-      return (byte(0) & 0x1FU) << 6 | (byte(1) & 0x3FU);
-    case 3:
-      return (byte(0) & 0x0FU) << 12 | (byte(1) & 0x3FU) << 6 | (byte(2) & 0x3FU);
-    default:
-      return 0x10000;
+    case 1: return byte(0);
+    case 2: return (byte(0) & 0x1FU) << 6 | (byte(1) & 0x3FU);
+    case 3: return (byte(0) & 0x0FU) << 12 | (byte(1) & 0x3FU) << 6 | (byte(2) & 0x3FU);
+    default: return 0x10000;
   }
 }
 
@@ -41,18 +37,12 @@ struct Escape {
 
 Escape escape_of(unsigned code) {
   switch (code) {
-    case '"':
-      return {{'\\', '"'}, 2};
-    case '\\':
-      return {{'\\', '\\'}, 2};
-    case '\n':
-      return {{'\\', 'n'}, 2};
-    case '\r':
-      return {{'\\', 'r'}, 2};
-    case '\t':
-      return {{'\\', 't'}, 2};
-    default:
-      break;
+    case '"': return {{'\\', '"'}, 2};
+    case '\\': return {{'\\', '\\'}, 2};
+    case '\n': return {{'\\', 'n'}, 2};
+    case '\r': return {{'\\', 'r'}, 2};
+    case '\t': return {{'\\', 't'}, 2};
+    default: break;
   }
   if (!is_unsafe(code)) return {};
   constexpr std::string_view kDigits = "0123456789abcdef";

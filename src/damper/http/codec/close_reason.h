@@ -48,35 +48,25 @@ inline constexpr std::array<std::string_view, 19> kCloseReasonNames = {
                                                                bool answered) noexcept {
   using decide::TransportEvent;
   switch (reason) {
-    case CloseReason::refused:
-      return TransportEvent::refused_stream;
-    case CloseReason::connect_refused:
-      return TransportEvent::connect_refused;
-    case CloseReason::connect_timeout:
-      return TransportEvent::connect_timeout;
-    case CloseReason::name_not_resolved:
-      return TransportEvent::name_not_resolved;
-    case CloseReason::handshake_failed:
-      return TransportEvent::handshake_failed;
-    case CloseReason::too_many:
-      return TransportEvent::pool_exhausted;
+    case CloseReason::refused: return TransportEvent::refused_stream;
+    case CloseReason::connect_refused: return TransportEvent::connect_refused;
+    case CloseReason::connect_timeout: return TransportEvent::connect_timeout;
+    case CloseReason::name_not_resolved: return TransportEvent::name_not_resolved;
+    case CloseReason::handshake_failed: return TransportEvent::handshake_failed;
+    case CloseReason::too_many: return TransportEvent::pool_exhausted;
     case CloseReason::malformed:
     case CloseReason::head_too_large:
     case CloseReason::body_too_large:
-    case CloseReason::flood:
-      return TransportEvent::malformed_response;
+    case CloseReason::flood: return TransportEvent::malformed_response;
     case CloseReason::head_timeout:
     case CloseReason::body_timeout:
-    case CloseReason::write_timeout:
-      return TransportEvent::response_timeout;
-    case CloseReason::cancelled:
-      return TransportEvent::cancelled;
+    case CloseReason::write_timeout: return TransportEvent::response_timeout;
+    case CloseReason::cancelled: return TransportEvent::cancelled;
     case CloseReason::finished:
     case CloseReason::reset:
     case CloseReason::idle_timeout:
     case CloseReason::too_old:
-    case CloseReason::draining:
-      break;
+    case CloseReason::draining: break;
   }
   return answered ? TransportEvent::reset_in_response : TransportEvent::reset_before_response;
 }

@@ -42,19 +42,14 @@ bool H1Chunked::take_framing(char c) noexcept {
       }
       state_ = State::size_lf;
       return c == '\r' && digits_ > 0;
-    case State::size_lf:
-      state_ = left_ == 0 ? State::trailers : State::data;
-      return c == '\n';
-    case State::data_cr:
-      state_ = State::data_lf;
-      return c == '\r';
+    case State::size_lf: state_ = left_ == 0 ? State::trailers : State::data; return c == '\n';
+    case State::data_cr: state_ = State::data_lf; return c == '\r';
     case State::data_lf:
       state_ = State::size;
       digits_ = 0;
       return c == '\n';
     case State::data:
-    case State::trailers:
-      break;
+    case State::trailers: break;
   }
   return false;
 }

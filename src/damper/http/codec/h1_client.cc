@@ -56,14 +56,9 @@ std::size_t H1Client::read_head(std::string_view bytes) {
   if (!has_whole_head(bytes)) return 0;
   H1Head scanned;
   switch (scanned.scan_response(bytes, bounds())) {
-    case H1Head::Result::need_more:
-      on_partial_head(bytes);
-      return 0;
-    case H1Head::Result::refused:
-      fail(scanned.reason());
-      return 0;
-    case H1Head::Result::complete:
-      break;
+    case H1Head::Result::need_more: on_partial_head(bytes); return 0;
+    case H1Head::Result::refused: fail(scanned.reason()); return 0;
+    case H1Head::Result::complete: break;
   }
   on_whole_head();
   const Head& head = scanned.head();

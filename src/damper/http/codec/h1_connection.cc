@@ -70,12 +70,10 @@ std::size_t H1Connection::step(std::string_view bytes) {
     case Reading::nothing:
       fail(CloseReason::malformed);  // No request is in flight.
       return 0;
-    case Reading::head:
-      return may_read_head() ? read_head(bytes) : 0;
+    case Reading::head: return may_read_head() ? read_head(bytes) : 0;
     case Reading::body:
       return framing_in_ == H1Framing::chunked ? read_chunks(bytes) : read_body(bytes);
-    case Reading::ended:
-      break;
+    case Reading::ended: break;
   }
   return 0;
 }
@@ -99,21 +97,11 @@ std::size_t H1Connection::read_body(std::string_view bytes) {
 std::size_t H1Connection::read_chunks(std::string_view bytes) {
   const H1Chunked::Fed fed = chunked_->feed(bytes);
   switch (fed.result) {
-    case H1Chunked::Result::more:
-      body_.begin(clock_);
-      break;
-    case H1Chunked::Result::data:
-      static_cast<void>(hand_on(fed.data));
-      break;
-    case H1Chunked::Result::end:
-      end_body(chunked_->trailers());
-      break;
-    case H1Chunked::Result::malformed:
-      refuse(400, CloseReason::malformed);
-      break;
-    case H1Chunked::Result::too_large:
-      refuse(431, CloseReason::head_too_large);
-      break;
+    case H1Chunked::Result::more: body_.begin(clock_); break;
+    case H1Chunked::Result::data: static_cast<void>(hand_on(fed.data)); break;
+    case H1Chunked::Result::end: end_body(chunked_->trailers()); break;
+    case H1Chunked::Result::malformed: refuse(400, CloseReason::malformed); break;
+    case H1Chunked::Result::too_large: refuse(431, CloseReason::head_too_large); break;
   }
   return fed.used;
 }
@@ -396,14 +384,10 @@ bool H1Connection::is_body_due() const noexcept {
 bool H1Connection::wants_input() const noexcept {
   if (over_) return false;
   switch (reading_) {
-    case Reading::nothing:
-      return true;
-    case Reading::head:
-      return may_read_head();
-    case Reading::body:
-      return has_window();
-    case Reading::ended:
-      break;
+    case Reading::nothing: return true;
+    case Reading::head: return may_read_head();
+    case Reading::body: return has_window();
+    case Reading::ended: break;
   }
   return input_.size() - input_begin_ < kLookaheadBytes;  // Also to detect a disconnect.
 }

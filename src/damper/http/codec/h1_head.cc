@@ -219,8 +219,7 @@ bool H1Head::take_hop_field(std::string_view name, std::string_view value) noexc
       if (chunked_) status_ = 400;
       chunked_ = true;
       return true;
-    default:
-      return is_hop_field(name);
+    default: return is_hop_field(name);
   }
 }
 

@@ -24,12 +24,9 @@ std::string describe(const H1Head& head) {
 int status_of(std::string_view bytes, H1Head::Bounds bounds = {}) {
   H1Head head;
   switch (head.scan_request(bytes, bounds)) {
-    case Result::complete:
-      return 0;
-    case Result::need_more:
-      return -1;
-    case Result::refused:
-      break;
+    case Result::complete: return 0;
+    case Result::need_more: return -1;
+    case Result::refused: break;
   }
   return head.status();
 }

@@ -48,14 +48,9 @@ std::size_t H1Server::read_head(std::string_view bytes) {
   if (!has_whole_head(bytes)) return 0;
   H1Head scanned;
   switch (scanned.scan_request(bytes, bounds())) {
-    case H1Head::Result::need_more:
-      on_partial_head(bytes);
-      return 0;
-    case H1Head::Result::refused:
-      refuse(scanned.status(), scanned.reason());
-      return 0;
-    case H1Head::Result::complete:
-      break;
+    case H1Head::Result::need_more: on_partial_head(bytes); return 0;
+    case H1Head::Result::refused: refuse(scanned.status(), scanned.reason()); return 0;
+    case H1Head::Result::complete: break;
   }
   on_whole_head();
   const Head& head = scanned.head();

@@ -34,8 +34,7 @@ struct H2Session::Callbacks {
       case NGHTTP2_HEADERS:
       case NGHTTP2_CONTINUATION:  // nghttp2 bounds these.
       case NGHTTP2_DATA:          // Empty ones are counted when they are over.
-      case NGHTTP2_GOAWAY:
-        return 0;
+      case NGHTTP2_GOAWAY: return 0;
       case NGHTTP2_WINDOW_UPDATE:
         if (session.earned_updates_ > 0) {
           --session.earned_updates_;
@@ -45,8 +44,7 @@ struct H2Session::Callbacks {
       case NGHTTP2_RST_STREAM:
         if (!session.is_server()) return 0;  // Of a stream that we began.
         break;
-      default:
-        break;
+      default: break;
     }
     return session.count_idle_frame() ? 0 : NGHTTP2_ERR_CALLBACK_FAILURE;
   }
@@ -97,11 +95,8 @@ struct H2Session::Callbacks {
       case NGHTTP2_RST_STREAM:
         if (stream != nullptr) stream->peer_reset_ = true;
         break;
-      case NGHTTP2_GOAWAY:
-        session.retiring_ = true;
-        break;
-      default:
-        break;
+      case NGHTTP2_GOAWAY: session.retiring_ = true; break;
+      default: break;
     }
     return 0;
   }
@@ -260,10 +255,8 @@ void H2Session::on_request_head(H2Stream& stream, bool end) {
   switch (reader_->read_request(head)) {
     case H2FieldReader::State::malformed:
       return reset_stream(stream, CloseReason::malformed, NGHTTP2_PROTOCOL_ERROR);
-    case H2FieldReader::State::too_large:
-      return refuse(stream, 431, end);
-    case H2FieldReader::State::good:
-      break;
+    case H2FieldReader::State::too_large: return refuse(stream, 431, end);
+    case H2FieldReader::State::good: break;
   }
   if (limits_.max_body_bytes != 0 && head.content_length.value_or(0) > limits_.max_body_bytes) {
     return refuse(stream, 413, end);
@@ -298,8 +291,7 @@ void H2Session::on_response_head(H2Stream& stream, bool end) {
       return reset_stream(stream, CloseReason::malformed, NGHTTP2_PROTOCOL_ERROR);
     case H2FieldReader::State::too_large:
       return reset_stream(stream, CloseReason::head_too_large, NGHTTP2_CANCEL);
-    case H2FieldReader::State::good:
-      break;
+    case H2FieldReader::State::good: break;
   }
   if (head.status < 200) {
     if (++stream.interim_ > kMostInterim) {

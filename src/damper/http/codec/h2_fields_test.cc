@@ -18,12 +18,9 @@ std::string read(const std::vector<Field>& fields, std::size_t max_bytes = 4096,
   Head head;
   const bool request = !fields.empty() && fields.front().name != ":status";
   switch (request ? reader.read_request(head) : reader.read_response(head)) {
-    case State::malformed:
-      return "malformed";
-    case State::too_large:
-      return "too_large";
-    case State::good:
-      break;
+    case State::malformed: return "malformed";
+    case State::too_large: return "too_large";
+    case State::good: break;
   }
   std::string text = request ? std::string(head.method) + " " + std::string(head.scheme) + " " +
                                    std::string(head.authority) + " " + std::string(head.target)

@@ -44,14 +44,12 @@ void H2Session::receive(std::string_view bytes, Instant now) {
       session_, reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
   if (used >= 0) return;
   switch (used) {
-    case NGHTTP2_ERR_FLOODED:
-      return fail(CloseReason::flood, NGHTTP2_ENHANCE_YOUR_CALM);
+    case NGHTTP2_ERR_FLOODED: return fail(CloseReason::flood, NGHTTP2_ENHANCE_YOUR_CALM);
     case NGHTTP2_ERR_TOO_MANY_CONTINUATIONS:
       return fail(CloseReason::head_too_large, NGHTTP2_ENHANCE_YOUR_CALM);
     case NGHTTP2_ERR_CALLBACK_FAILURE:
       return fail(failure_.value_or(CloseReason::flood), NGHTTP2_ENHANCE_YOUR_CALM);
-    default:
-      return fail(CloseReason::malformed, NGHTTP2_PROTOCOL_ERROR);
+    default: return fail(CloseReason::malformed, NGHTTP2_PROTOCOL_ERROR);
   }
 }
 

@@ -185,11 +185,9 @@ class Race final : public std::enable_shared_from_this<Race>, private Transport:
     switch (transport_->try_handshake()) {
       case Transport::Status::ok:
         return finish({.transport = std::move(transport_), .reason = CloseReason::finished});
-      case Transport::Status::again:
-        return transport_->wait_readable(*this);
+      case Transport::Status::again: return transport_->wait_readable(*this);
       case Transport::Status::end:
-      case Transport::Status::failed:
-        return fail(CloseReason::handshake_failed);
+      case Transport::Status::failed: return fail(CloseReason::handshake_failed);
     }
   }
   void on_readable() override {

@@ -17,10 +17,8 @@ bool is_abrupt(CloseReason reason) {
     case CloseReason::reset:
     case CloseReason::write_timeout:
     case CloseReason::flood:
-    case CloseReason::cancelled:
-      return true;
-    default:
-      return false;
+    case CloseReason::cancelled: return true;
+    default: return false;
   }
 }
 
@@ -85,14 +83,11 @@ void SocketConnection::on_readable() {
       last_received_ = loop().now();
       codec_->receive({scratch.data(), moved.bytes}, last_received_);
       break;
-    case Transport::Status::again:
-      break;
+    case Transport::Status::again: break;
     case Transport::Status::end:
       if (!std::exchange(input_ended_, true)) codec_->on_end_of_input(loop().now());
       break;
-    case Transport::Status::failed:
-      abort(CloseReason::reset);
-      break;
+    case Transport::Status::failed: abort(CloseReason::reset); break;
   }
 }
 
@@ -153,12 +148,9 @@ void SocketConnection::flush() {
         codec_->sent(moved.bytes, loop().now());
         if (state_ != State::open) return;
         break;
-      case Transport::Status::again:
-        writing_ = true;
-        return transport_->wait_writable(*this);
+      case Transport::Status::again: writing_ = true; return transport_->wait_writable(*this);
       case Transport::Status::end:
-      case Transport::Status::failed:
-        return on_send_failed();
+      case Transport::Status::failed: return on_send_failed();
     }
   }
 }

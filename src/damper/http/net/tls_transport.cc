@@ -20,15 +20,10 @@ ReadySocket& socket_of(BIO* bio) { return *static_cast<ReadySocket*>(BIO_get_dat
 int moved(BIO* bio, const Transport::Moved& moved, int retry, int what) {
   BIO_clear_retry_flags(bio);
   switch (moved.status) {
-    case Transport::Status::ok:
-      return static_cast<int>(moved.bytes);
-    case Transport::Status::again:
-      BIO_set_flags(bio, retry | what);
-      return -1;
-    case Transport::Status::end:
-      return 0;
-    case Transport::Status::failed:
-      return -1;
+    case Transport::Status::ok: return static_cast<int>(moved.bytes);
+    case Transport::Status::again: BIO_set_flags(bio, retry | what); return -1;
+    case Transport::Status::end: return 0;
+    case Transport::Status::failed: return -1;
   }
   return -1;
 }
@@ -104,13 +99,9 @@ Transport::Status TlsTransport::status_of(int result, Direction& waits_for) {
       is_starved_ = true;
       waits_for = Direction::read;
       return Status::again;
-    case SSL_ERROR_WANT_WRITE:
-      waits_for = Direction::write;
-      return Status::again;
-    case SSL_ERROR_ZERO_RETURN:
-      return Status::end;
-    default:
-      break;
+    case SSL_ERROR_WANT_WRITE: waits_for = Direction::write; return Status::again;
+    case SSL_ERROR_ZERO_RETURN: return Status::end;
+    default: break;
   }
   usable_ = false;
   const long verified = SSL_get_verify_result(tls_.get());

@@ -137,8 +137,7 @@ void Guard::handle(const ExchangePtr& exchange, std::shared_ptr<const Handler> i
       visit->listen_for_the_caller();
       set_alarm();
       break;
-    case Admission::Answer::refused:
-      break;
+    case Admission::Answer::refused: break;
   }
   tell(refusals);
 }

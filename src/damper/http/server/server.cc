@@ -88,14 +88,11 @@ class Server::PendingConnection final : public Hook,
     std::memcpy(scratch.data(), first_.data(), size_);
     const Transport::Moved moved = transport_->recv(scratch.subspan(size_));
     switch (moved.status) {
-      case Transport::Status::ok:
-        return detect({scratch.data(), size_ + moved.bytes});
-      case Transport::Status::again:
-        return transport_->wait_readable(*this);
+      case Transport::Status::ok: return detect({scratch.data(), size_ + moved.bytes});
+      case Transport::Status::again: return transport_->wait_readable(*this);
       case Transport::Status::end:
         return end(size_ == 0 ? CloseReason::finished : CloseReason::reset);
-      case Transport::Status::failed:
-        return end(CloseReason::reset);
+      case Transport::Status::failed: return end(CloseReason::reset);
     }
   }
   void detect(std::string_view bytes) {

@@ -20,13 +20,10 @@ std::optional<double> rate_of(const ClientsSpec& clients) {
   if (clients.loop != Loop::open) return std::nullopt;
   switch (clients.arrivals) {
     case Pattern::poisson:
-    case Pattern::metered:
-      return clients.rate;
+    case Pattern::metered: return clients.rate;
     case Pattern::constant:
-    case Pattern::spread:
-      return clients.count / seconds(clients.every);
-    case Pattern::bursts:
-      return clients.burst / seconds(clients.every);
+    case Pattern::spread: return clients.count / seconds(clients.every);
+    case Pattern::bursts: return clients.burst / seconds(clients.every);
   }
   return std::nullopt;
 }

@@ -90,22 +90,16 @@ Distribution Distribution::mix(Duration fast, Duration slow, Percent slow_share)
 
 Duration Distribution::sample(double draw) const noexcept {
   switch (kind_) {
-    case Kind::constant:
-      return first_;
-    case Kind::uniform:
-      return rounded(ns(first_) + draw * ns(second_ - first_), second_);
-    case Kind::exponential:
-      return rounded(-ns(first_) * math::ln(1 - draw));
+    case Kind::constant: return first_;
+    case Kind::uniform: return rounded(ns(first_) + draw * ns(second_ - first_), second_);
+    case Kind::exponential: return rounded(-ns(first_) * math::ln(1 - draw));
     case Kind::normal: {
       const double x = ns(first_) + ns(second_) * normal_at(draw);
       return rounded(x < 0 ? -x : x);
     }
-    case Kind::lognormal:
-      return rounded(ns(first_) * math::exp(shape_ * normal_at(draw)));
-    case Kind::pareto:
-      return rounded(ns(first_) * math::pow(1 - draw, -1 / shape_), second_);
-    case Kind::mix:
-      return draw < 1 - share_.ratio() ? first_ : second_;
+    case Kind::lognormal: return rounded(ns(first_) * math::exp(shape_ * normal_at(draw)));
+    case Kind::pareto: return rounded(ns(first_) * math::pow(1 - draw, -1 / shape_), second_);
+    case Kind::mix: return draw < 1 - share_.ratio() ? first_ : second_;
   }
   check_failed("a kind of distribution", __FILE__, __LINE__);
 }
@@ -113,18 +107,12 @@ Duration Distribution::sample(double draw) const noexcept {
 Duration Distribution::mean() const noexcept {
   switch (kind_) {
     case Kind::constant:
-    case Kind::exponential:
-      return first_;
-    case Kind::uniform:
-      return rounded((ns(first_) + ns(second_)) / 2);
-    case Kind::normal:
-      return rounded(folded_mean(ns(first_), ns(second_)));
-    case Kind::lognormal:
-      return rounded(ns(first_) * math::exp(0.5 * shape_ * shape_));
-    case Kind::pareto:
-      return rounded(pareto_mean(ns(first_), shape_, ns(second_)));
-    case Kind::mix:
-      return rounded(ns(first_) + ns(second_ - first_) * share_.ratio());
+    case Kind::exponential: return first_;
+    case Kind::uniform: return rounded((ns(first_) + ns(second_)) / 2);
+    case Kind::normal: return rounded(folded_mean(ns(first_), ns(second_)));
+    case Kind::lognormal: return rounded(ns(first_) * math::exp(0.5 * shape_ * shape_));
+    case Kind::pareto: return rounded(pareto_mean(ns(first_), shape_, ns(second_)));
+    case Kind::mix: return rounded(ns(first_) + ns(second_ - first_) * share_.ratio());
   }
   check_failed("a kind of distribution", __FILE__, __LINE__);
 }
@@ -149,8 +137,7 @@ std::optional<std::string> find_error(const Distribution& distribution) {
   const double shape = distribution.shape_;
   switch (distribution.kind_) {
     case Kind::constant:
-    case Kind::normal:
-      return std::nullopt;
+    case Kind::normal: return std::nullopt;
     case Kind::uniform:
       if (first <= second) return std::nullopt;
       return out_of_bounds("LOW", first, "at most HIGH");

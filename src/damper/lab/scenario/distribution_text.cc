@@ -133,16 +133,12 @@ Expected<Distribution> make(Kind kind, const Values& values) {
 bool takes(Kind kind, std::size_t values) {
   switch (kind) {
     case Kind::constant:
-    case Kind::exponential:
-      return values == 1;
+    case Kind::exponential: return values == 1;
     case Kind::uniform:
     case Kind::normal:
-    case Kind::lognormal:
-      return values == 2;
-    case Kind::pareto:
-      return values == 2 || values == 3;
-    case Kind::mix:
-      return values == 3;
+    case Kind::lognormal: return values == 2;
+    case Kind::pareto: return values == 2 || values == 3;
+    case Kind::mix: return values == 3;
   }
   return false;
 }
@@ -194,15 +190,11 @@ std::string to_text(const Distribution& distribution) {
   const std::string second = format_duration(distribution.second_);
   const std::string name(kNames[static_cast<std::size_t>(distribution.kind_)]);
   switch (distribution.kind_) {
-    case Kind::constant:
-      return first;
-    case Kind::exponential:
-      return name + '(' + first + ')';
+    case Kind::constant: return first;
+    case Kind::exponential: return name + '(' + first + ')';
     case Kind::uniform:
-    case Kind::normal:
-      return name + '(' + first + ", " + second + ')';
-    case Kind::lognormal:
-      return name + '(' + first + ", " + number_text(distribution.shape_) + ')';
+    case Kind::normal: return name + '(' + first + ", " + second + ')';
+    case Kind::lognormal: return name + '(' + first + ", " + number_text(distribution.shape_) + ')';
     case Kind::pareto:
       return name + '(' + first + ", " + number_text(distribution.shape_) +
              (distribution.second_ == kLongest ? "" : ", " + second) + ')';

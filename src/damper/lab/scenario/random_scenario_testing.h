@@ -66,17 +66,13 @@ class RandomScenario {
 
   [[nodiscard]] Distribution make_time(std::int32_t most) {
     switch (whole(0, 4)) {
-      case 0:
-        return {};
-      case 1:
-        return Distribution::constant(milliseconds(0, most));
-      case 2:
-        return Distribution::uniform(Duration{0}, milliseconds(1, most));
+      case 0: return {};
+      case 1: return Distribution::constant(milliseconds(0, most));
+      case 2: return Distribution::uniform(Duration{0}, milliseconds(1, most));
       case 3:
         return Distribution::pareto(milliseconds(1, most), 1.5,
                                     std::chrono::milliseconds(20 * most));
-      default:
-        return Distribution::exponential(milliseconds(1, most));
+      default: return Distribution::exponential(milliseconds(1, most));
     }
   }
 

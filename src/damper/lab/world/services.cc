@@ -75,14 +75,12 @@ void Services::on_deliver(Handle handle) {
       sim_.streams.draw(Purpose::patience, ~message.number, message.attempt));
   refuse_dropped(message.server);
   switch (admission.entry) {
-    case Replica::Entry::works:
-      return work(handle, message);
+    case Replica::Entry::works: return work(handle, message);
     case Replica::Entry::waits:
       message.stage = Message::Stage::waits;
       message.in_line = admission.slot;
       return;
-    case Replica::Entry::refused:
-      return refuse(handle, message, admission.retry_after);
+    case Replica::Entry::refused: return refuse(handle, message, admission.retry_after);
   }
 }
 

@@ -84,28 +84,17 @@ Record World::play() {
 void World::dispatch(const timer::TimedEvent& event) {
   const auto controller = static_cast<std::uint32_t>(event.detail);
   switch (static_cast<EventKind::Word>(event.kind)) {
-    case EventKind::begin:
-      return clients_.on_begin(event.subject, event.detail);
-    case EventKind::wake:
-      return sim_.calls.on_wake(event);
-    case EventKind::deliver:
-      return services_.on_deliver(Handle::of(event.detail));
-    case EventKind::done:
-      return services_.on_done(Handle::of(event.detail));
-    case EventKind::take:
-      return services_.on_take(event.subject);
-    case EventKind::answer:
-      return on_answer(Handle::of(event.detail));
-    case EventKind::fault_on:
-      return turn_fault(event.subject, true);
-    case EventKind::fault_off:
-      return turn_fault(event.subject, false);
-    case EventKind::event:
-      return controllers_.on_event(event.subject, controller);
-    case EventKind::resync:
-      return controllers_.on_resync(event.subject, controller);
-    case EventKind::queue:
-      return controllers_.on_queue(event.subject, controller);
+    case EventKind::begin: return clients_.on_begin(event.subject, event.detail);
+    case EventKind::wake: return sim_.calls.on_wake(event);
+    case EventKind::deliver: return services_.on_deliver(Handle::of(event.detail));
+    case EventKind::done: return services_.on_done(Handle::of(event.detail));
+    case EventKind::take: return services_.on_take(event.subject);
+    case EventKind::answer: return on_answer(Handle::of(event.detail));
+    case EventKind::fault_on: return turn_fault(event.subject, true);
+    case EventKind::fault_off: return turn_fault(event.subject, false);
+    case EventKind::event: return controllers_.on_event(event.subject, controller);
+    case EventKind::resync: return controllers_.on_resync(event.subject, controller);
+    case EventKind::queue: return controllers_.on_queue(event.subject, controller);
   }
 }
 
@@ -153,12 +142,9 @@ void World::on_answer(Handle handle) {
 
 void World::on_over(const Calls::Operation& call, Verdict verdict) {
   switch (call.data.sender) {
-    case Sender::client:
-      return clients_.on_over(call, verdict);
-    case Sender::service:
-      return services_.on_call_over(call, verdict);
-    case Sender::controller:
-      return controllers_.on_over(call, verdict);
+    case Sender::client: return clients_.on_over(call, verdict);
+    case Sender::service: return services_.on_call_over(call, verdict);
+    case Sender::controller: return controllers_.on_over(call, verdict);
   }
 }
 

@@ -198,12 +198,9 @@ class Loader {
 
 std::optional<std::string> comment(Origin origin) {
   switch (origin) {
-    case Origin::built_in:
-      return "default";
-    case Origin::defaults:
-      return "from defaults";
-    case Origin::route:
-      return "";
+    case Origin::built_in: return "default";
+    case Origin::defaults: return "from defaults";
+    case Origin::route: return "";
   }
   return {};
 }

@@ -24,34 +24,21 @@ struct Meaning {
 // gateway-error and as reset: source/common/router/retry_state_impl.cc, wouldRetryFromReset.
 constexpr Meaning meaning(Token token) {
   switch (token) {
-    case Token::default_:
-      return {kAll};
-    case Token::any_5xx:
-      return {kAll, 500, 599};
-    case Token::gateway_error:
-      return {kAll, 502, 504};
-    case Token::reset:
-      return {kAll};
+    case Token::default_: return {kAll};
+    case Token::any_5xx: return {kAll, 500, 599};
+    case Token::gateway_error: return {kAll, 502, 504};
+    case Token::reset: return {kAll};
     case Token::reset_before_request:
     case Token::connect_failure:
-    case Token::refused_stream:
-      return {{Outcome::unavailable}};
-    case Token::retriable_4xx:
-      return {{}, 409, 409};
-    case Token::retriable_status_codes:
-      return {{Outcome::transient}};
-    case Token::envoy_ratelimited:
-      return {{}, 429, 429};
-    case Token::cancelled:
-      return {{}, 0, -1, 1};
-    case Token::deadline_exceeded:
-      return {{}, 0, -1, 4};
-    case Token::internal:
-      return {{Outcome::transient}, 0, -1, 13};
-    case Token::resource_exhausted:
-      return {{}, 0, -1, 8};
-    case Token::unavailable:
-      return {{Outcome::transient, Outcome::unavailable}, 0, -1, 14};
+    case Token::refused_stream: return {{Outcome::unavailable}};
+    case Token::retriable_4xx: return {{}, 409, 409};
+    case Token::retriable_status_codes: return {{Outcome::transient}};
+    case Token::envoy_ratelimited: return {{}, 429, 429};
+    case Token::cancelled: return {{}, 0, -1, 1};
+    case Token::deadline_exceeded: return {{}, 0, -1, 4};
+    case Token::internal: return {{Outcome::transient}, 0, -1, 13};
+    case Token::resource_exhausted: return {{}, 0, -1, 8};
+    case Token::unavailable: return {{Outcome::transient, Outcome::unavailable}, 0, -1, 14};
   }
   return {};
 }
@@ -116,25 +103,20 @@ std::string_view refusal(Token token) {
     case Token::resource_exhausted:
       return "it says that the dependency is overloaded; it is retried only when the server says "
              "when to come back";
-    case Token::cancelled:
-      return "a cancelled call is not wanted any more; it is not retried";
+    case Token::cancelled: return "a cancelled call is not wanted any more; it is not retried";
     case Token::deadline_exceeded:
       return "the call's own time is over when its deadline is; it is not retried";
-    default:
-      return {};
+    default: return {};
   }
 }
 
 std::string_view refusal_of_status(int status) {
   switch (decide::classify_http(status)) {
-    case Outcome::overload:
-      return refusal(Token::envoy_ratelimited);
-    case Outcome::conflict:
-      return refusal(Token::retriable_4xx);
+    case Outcome::overload: return refusal(Token::envoy_ratelimited);
+    case Outcome::conflict: return refusal(Token::retriable_4xx);
     case Outcome::permanent:
       return "the answer is permanent and will not change; it is not retried";
-    default:
-      return {};
+    default: return {};
   }
 }
 

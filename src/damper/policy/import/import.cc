@@ -56,18 +56,10 @@ Expected<Imported, config::Error> import_policy(From from, std::string_view text
   ImportNotes notes(file);
   Drafts drafts(notes);
   switch (from) {
-    case From::envoy:
-      import_envoy(*documents, drafts, notes);
-      break;
-    case From::grpc:
-      import_grpc(*documents, drafts, notes);
-      break;
-    case From::istio:
-      import_istio(*documents, drafts, notes);
-      break;
-    case From::linkerd:
-      import_linkerd(*documents, drafts, notes);
-      break;
+    case From::envoy: import_envoy(*documents, drafts, notes); break;
+    case From::grpc: import_grpc(*documents, drafts, notes); break;
+    case From::istio: import_istio(*documents, drafts, notes); break;
+    case From::linkerd: import_linkerd(*documents, drafts, notes); break;
   }
   if (notes.error()) return unexpected(*notes.error());
   if (drafts.size() == 0) {

@@ -125,21 +125,11 @@ void set_grpc_codes(Draft& draft, std::span<const config::Tree> codes, config::S
     }
     const std::string_view as = kGrpcCodes[static_cast<std::size_t>(*number)];
     switch (*number) {
-      case 1:
-        found.add_token(Token::cancelled, as, code.place);
-        break;
-      case 4:
-        found.add_token(Token::deadline_exceeded, as, code.place);
-        break;
-      case 8:
-        found.add_token(Token::resource_exhausted, as, code.place);
-        break;
-      case 13:
-        found.add_token(Token::internal, as, code.place);
-        break;
-      case 14:
-        found.add_token(Token::unavailable, as, code.place);
-        break;
+      case 1: found.add_token(Token::cancelled, as, code.place); break;
+      case 4: found.add_token(Token::deadline_exceeded, as, code.place); break;
+      case 8: found.add_token(Token::resource_exhausted, as, code.place); break;
+      case 13: found.add_token(Token::internal, as, code.place); break;
+      case 14: found.add_token(Token::unavailable, as, code.place); break;
       default:
         notes.note(code.place, std::string(as) +
                                    " has no equivalent in retry_on and is left out: it is not "

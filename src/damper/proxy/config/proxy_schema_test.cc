@@ -98,14 +98,10 @@ enum class Thing : std::uint8_t { proxy, listener, cluster, route };
 // The error, or "ok".
 std::string read_as(Thing thing, std::string_view yaml) {
   switch (thing) {
-    case Thing::proxy:
-      return read_with(proxy_schema(), yaml);
-    case Thing::listener:
-      return read_with(listener_schema(), yaml);
-    case Thing::cluster:
-      return read_with(cluster_schema(), yaml);
-    case Thing::route:
-      return read_with(route_schema(), yaml);
+    case Thing::proxy: return read_with(proxy_schema(), yaml);
+    case Thing::listener: return read_with(listener_schema(), yaml);
+    case Thing::cluster: return read_with(cluster_schema(), yaml);
+    case Thing::route: return read_with(route_schema(), yaml);
   }
   return {};
 }

@@ -118,12 +118,9 @@ void append_access_line(std::string& out, const AccessRecord& record, UnixTime n
 
 bool is_logged(AccessLog mode, const AccessRecord& record) noexcept {
   switch (mode) {
-    case AccessLog::off:
-      return false;
-    case AccessLog::all:
-      return true;
-    case AccessLog::failures:
-      break;
+    case AccessLog::off: return false;
+    case AccessLog::all: return true;
+    case AccessLog::failures: break;
   }
   const bool good = record.verdict == Verdict::success || record.verdict == Verdict::permanent ||
                     record.verdict == Verdict::conflict;

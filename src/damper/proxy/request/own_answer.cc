@@ -17,32 +17,19 @@ constexpr int kUnimplemented = 12;
 
 std::string_view sentence(Verdict verdict) noexcept {
   switch (verdict) {
-    case Verdict::deadline_passed:
-      return "the deadline has passed";
-    case Verdict::deadline_too_close:
-      return "too little time is left before the deadline";
-    case Verdict::switched_off:
-      return "the attempt failed, and retries are switched off";
-    case Verdict::breaker_open:
-      return "the circuit breaker is open";
-    case Verdict::throttled:
-      return "the service rejects too much to be asked now";
-    case Verdict::limited:
-      return "too many requests are under way";
-    case Verdict::budget_spent:
-      return "the attempt failed, and the retry budget is spent";
-    case Verdict::shed:
-      return "too many requests wait";
-    case Verdict::overload:
-      return "the service has too much to do";
-    case Verdict::attempts_spent:
-      return "the last of the allowed attempts failed";
-    case Verdict::not_idempotent:
-      return "the attempt failed, and repeating it is not safe";
-    case Verdict::unrepeatable:
-      return "the attempt failed, and its body is not kept";
-    default:
-      return "the attempt failed";
+    case Verdict::deadline_passed: return "the deadline has passed";
+    case Verdict::deadline_too_close: return "too little time is left before the deadline";
+    case Verdict::switched_off: return "the attempt failed, and retries are switched off";
+    case Verdict::breaker_open: return "the circuit breaker is open";
+    case Verdict::throttled: return "the service rejects too much to be asked now";
+    case Verdict::limited: return "too many requests are under way";
+    case Verdict::budget_spent: return "the attempt failed, and the retry budget is spent";
+    case Verdict::shed: return "too many requests wait";
+    case Verdict::overload: return "the service has too much to do";
+    case Verdict::attempts_spent: return "the last of the allowed attempts failed";
+    case Verdict::not_idempotent: return "the attempt failed, and repeating it is not safe";
+    case Verdict::unrepeatable: return "the attempt failed, and its body is not kept";
+    default: return "the attempt failed";
   }
 }
 
@@ -59,13 +46,10 @@ OwnAnswer own_answer(Verdict verdict, Outcome last) noexcept {
     case Verdict::limited:
     case Verdict::shed:
     case Verdict::throttled:
-    case Verdict::overload:
-      answer.grpc_status = kResourceExhausted;
-      break;
+    case Verdict::overload: answer.grpc_status = kResourceExhausted; break;
     case Verdict::breaker_open:
     case Verdict::budget_spent:
-    case Verdict::switched_off:
-      break;
+    case Verdict::switched_off: break;
     default:
       answer.status = last == Outcome::timeout ? 504 : last == Outcome::overload ? 503 : 502;
       break;

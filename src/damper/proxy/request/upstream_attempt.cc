@@ -142,11 +142,9 @@ void UpstreamAttempt::on_data(std::string_view bytes) {
       keep(bytes, true);
       if (gathered().size() > request_.config().response_buffer) succeed(head());
       return;
-    case State::failed:
-      return keep(bytes, gathered().size() + bytes.size() <= kKept);
+    case State::failed: return keep(bytes, gathered().size() + bytes.size() <= kKept);
     case State::in_flight:
-    case State::free:
-      return;
+    case State::free: return;
   }
 }
 
@@ -201,10 +199,8 @@ void UpstreamAttempt::on_done(CloseReason reason) {
     case State::failed:
       if (!is_whole()) request_.drop_fallback(*this);
       break;
-    case State::responding:
-      return request_.on_responder_over(*this, reason);
-    case State::free:
-      break;
+    case State::responding: return request_.on_responder_over(*this, reason);
+    case State::free: break;
   }
   request_.check_end();
 }

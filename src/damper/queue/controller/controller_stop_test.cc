@@ -198,17 +198,11 @@ TEST(ControllerStop, LosesNothing) {
         options, [&](const std::size_t& key, const RunContext& context) -> Reconcile {
           const int saw = wanted[key];
           switch ((static_cast<std::size_t>(saw) * 31 + key + context.attempt()) % 7) {
-            case 0:
-              return failed(Outcome::transient);
-            case 1:
-              return terminal("no");
-            case 2:
-              return requeue_after(context.attempt() % 2 == 0 ? 1us : 1h);
-            case 3:
-              throw std::runtime_error("bug");
-            default:
-              done_for[key] = saw;
-              return done();
+            case 0: return failed(Outcome::transient);
+            case 1: return terminal("no");
+            case 2: return requeue_after(context.attempt() % 2 == 0 ? 1us : 1h);
+            case 3: throw std::runtime_error("bug");
+            default: done_for[key] = saw; return done();
           }
         });
     std::array<int, kKeys> taken{};  // The number of the last add that was taken.

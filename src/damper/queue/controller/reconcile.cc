@@ -32,23 +32,17 @@ std::string text_of(const Failure& failure) {
 // The outcome for a call that made no attempt.
 Outcome outcome_of(Verdict verdict) {
   switch (verdict) {
-    case Verdict::permanent:
-      return Outcome::permanent;
-    case Verdict::conflict:
-      return Outcome::conflict;
+    case Verdict::permanent: return Outcome::permanent;
+    case Verdict::conflict: return Outcome::conflict;
     case Verdict::deadline_too_close:
-    case Verdict::deadline_passed:
-      return Outcome::timeout;
+    case Verdict::deadline_passed: return Outcome::timeout;
     case Verdict::overload:
     case Verdict::breaker_open:
     case Verdict::throttled:
     case Verdict::limited:
-    case Verdict::shed:
-      return Outcome::overload;
-    case Verdict::cancelled:
-      return Outcome::cancelled;
-    default:
-      return Outcome::transient;
+    case Verdict::shed: return Outcome::overload;
+    case Verdict::cancelled: return Outcome::cancelled;
+    default: return Outcome::transient;
   }
 }
 

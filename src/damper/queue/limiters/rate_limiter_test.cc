@@ -54,19 +54,15 @@ Limiter<int> compose(Random& random, int depth) {
       auto second = compose(random, depth - 1);
       return max_of<int>(std::move(first), std::move(second), compose(random, depth - 1));
     }
-    default:
-      return with_max_wait<int>(compose(random, depth - 1), up_to(random, kLongest), jitter);
+    default: return with_max_wait<int>(compose(random, depth - 1), up_to(random, kLongest), jitter);
   }
 }
 
 decide::Report random_report(Random& random) {
   switch (random.bits() % 4) {
-    case 0:
-      return told(up_to(random, hours(24 * 30)));
-    case 1:
-      return told(random.draw() < 0.5 ? Duration(0) : kForever - Duration(random.bits() % 5));
-    default:
-      return kFailed;
+    case 0: return told(up_to(random, hours(24 * 30)));
+    case 1: return told(random.draw() < 0.5 ? Duration(0) : kForever - Duration(random.bits() % 5));
+    default: return kFailed;
   }
 }
 

@@ -7,12 +7,9 @@ using decide::Outcome;
 decide::Report report_of(const Finish& finish, bool stopping) noexcept {
   switch (finish.how) {
     case Finish::How::done:
-    case Finish::How::requeue:
-      return {};
-    case Finish::How::terminal:
-      return {.outcome = Outcome::permanent};
-    case Finish::How::failed:
-      break;
+    case Finish::How::requeue: return {};
+    case Finish::How::terminal: return {.outcome = Outcome::permanent};
+    case Finish::How::failed: break;
   }
   decide::Report report = finish.report;
   if (report.outcome == Outcome::success) report.outcome = Outcome::permanent;

@@ -188,18 +188,13 @@ constexpr Hashing kHashings[] = {Hashing::identity, Hashing::high_bits, Hashing:
 
 Clashing make(Hashing hashing, std::uint64_t number) {
   switch (hashing) {
-    case Hashing::identity:
-      return {number, number};
-    case Hashing::high_bits:
-      return {number, number << 48};
+    case Hashing::identity: return {number, number};
+    case Hashing::high_bits: return {number, number << 48};
     case Hashing::same_halves:  // Folded, nothing is left of the low half.
       return {number, number << 32 | number};
-    case Hashing::all_one:
-      return {number, 42};
-    case Hashing::few:
-      return {number, number % 5};
-    case Hashing::mixed:
-      return {number, Random(number).bits()};
+    case Hashing::all_one: return {number, 42};
+    case Hashing::few: return {number, number % 5};
+    case Hashing::mixed: return {number, Random(number).bits()};
   }
   return {};
 }

@@ -276,12 +276,9 @@ class WorkQueueCore {
   }
   void stop_waiting(Index index) noexcept {
     switch (table_.value(index).state) {
-      case State::ready:
-        return lines_.remove(table_, index);
-      case State::delayed:
-        return delayed_.remove(table_, index);
-      default:
-        return parked_.remove(table_, index);
+      case State::ready: return lines_.remove(table_, index);
+      case State::delayed: return delayed_.remove(table_, index);
+      default: return parked_.remove(table_, index);
     }
   }
   // Makes every delayed key whose time has come ready.

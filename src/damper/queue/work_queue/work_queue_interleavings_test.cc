@@ -68,12 +68,8 @@ class World {
   bool apply(Step step) {
     Ledger& ledger = ledgers_[static_cast<std::size_t>(step.key < 0 ? 0 : step.key)];
     switch (step.op) {
-      case Op::add:
-        add(step.key, now_);
-        return true;
-      case Op::add_later:
-        add(step.key, now_ + Duration{1});
-        return true;
+      case Op::add: add(step.key, now_); return true;
+      case Op::add_later: add(step.key, now_ + Duration{1}); return true;
       case Op::get:
         if (under_way() == kWorkers) return false;
         get();
@@ -101,9 +97,7 @@ class World {
         ++ticks_;
         now_ += Duration{1};
         return true;
-      case Op::hand_back:
-        hand_back();
-        return true;
+      case Op::hand_back: hand_back(); return true;
       case Op::close:
         if (core_->is_closed()) return false;
         core_->close();

@@ -60,25 +60,19 @@ class Comparison {
     switch (below(16)) {
       case 0:
       case 1:
-      case 2:
-        return add(now_);
+      case 2: return add(now_);
       case 3:
       case 4:
-      case 5:
-        return add(std::max(soon(), Instant{}));
+      case 5: return add(std::max(soon(), Instant{}));
       case 6:
       case 7:
       case 8:
-      case 9:
-        return get();
+      case 9: return get();
       case 10:
       case 11:
-      case 12:
-        return finish();
-      case 13:
-        return spurious();
-      case 14:
-        return revive();
+      case 12: return finish();
+      case 13: return spurious();
+      case 14: return revive();
       default:
         if (below(30) == 0) hand_back(below(2) == 0 ? HandBack::all : HandBack::all_but_ready);
         if (closes_ && below(40) == 0) {
@@ -129,8 +123,7 @@ class Comparison {
       case 1:
         ASSERT_EQ(core_.park(ticket, now_), model_.finish(key, std::nullopt, true, now_));
         break;
-      default:
-        ASSERT_EQ(core_.done(ticket, now_), model_.finish(key, std::nullopt, false, now_));
+      default: ASSERT_EQ(core_.done(ticket, now_), model_.finish(key, std::nullopt, false, now_));
     }
   }
   void spurious() {

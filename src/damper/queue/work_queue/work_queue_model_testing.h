@@ -171,8 +171,7 @@ struct WorkQueueModel {
         entry.priority = priority;
         ++counts.adds;
         return wait(entry, due, now) == AfterRun::ready ? Added::queued : Added::delayed;
-      default:
-        break;
+      default: break;
     }
     ++counts.merged;
     const bool sooner = entry.state == State::delayed && due < entry.due;
