@@ -6,6 +6,7 @@
 #include <fstream>
 #include <iostream>
 #include <latch>
+#include <thread>
 
 #include "damper/controller.h"
 
@@ -38,7 +39,7 @@ damper::Reconcile reconcile(const fs::path& root, const std::string& name) {
 
 struct Log final : damper::engine::EventSink {
   void on_event(const damper::engine::Event& event) noexcept override {
-    std::cout << name(event.kind) << ' ' << event.key << " after " << event.count << '\n';
+    std::cout << name(event.kind) << ' ' << event.key << '\n';
     if (event.kind == damper::engine::EventKind::parked) parked.count_down();
   }
   std::latch parked{1};
@@ -54,7 +55,7 @@ int main() {
   write(root / "actual" / "old.txt", "replicas: 9\n");
   // [controller]
   damper::ControllerOptions options{.name = "folder", .workers = 4, .sink = &log_lines};
-  options.retries.max_attempts = 4;  // then it is parked
+  options.retries.max_attempts = 4;  // then it is parked, if others succeed
   options.retries.backoff = {.base = 1ms, .cap = 1s};
   damper::Controller<std::string> controller(
       options, [&](const std::string& name) { return reconcile(root, name); });
@@ -64,9 +65,11 @@ int main() {
         controller.add(file.path().filename().string());
     }
   };
-  scan();
+  while (!log_lines.parked.try_wait()) {
+    scan();
+    std::this_thread::sleep_for(10ms);
+  }
   // [/controller]
-  log_lines.parked.wait();
   for (const auto& key : controller.parked()) std::cout << key.key << ": " << key.why << '\n';
   write(root / "desired" / "broken.txt", "replicas: 1\n");  // The file is corrected:
   scan();                                                   // the next scan runs the key again.

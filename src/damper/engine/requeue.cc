@@ -58,11 +58,15 @@ Requeue::Admission Requeue::start(KeyRecord& key, Instant now, double draw) noex
       return {Verdict::pushed_back, std::min(until, std::max(key.retry_at, key.not_before))};
     }
     if (switches_.retries_off(now)) return hold(key, Verdict::switched_off, now, draw);
+    const bool is_early = now < key.retry_at;
+    if (is_early && now < early_from_) return hold(key, Verdict::budget_spent, now, draw);
     key.grant = budget_.try_withdraw(now, under_way_);
+    if (!key.grant && !is_early) early_from_ = add(now, kHold.cap);
     if (!key.grant) return hold(key, Verdict::budget_spent, now, draw);
     ++counts_.retries[static_cast<std::size_t>(key.outcome)];
   } else {
     budget_.on_request(now);
+    key.successes = successes_;
   }
   if (rate_) DAMPER_CHECK(rate_->try_take(now));
   ++counts_.runs;
@@ -91,6 +95,7 @@ Requeue::Next Requeue::on_outcome(KeyRecord& key, const decide::Report& report, 
   if (report.outcome == Outcome::success) {
     if (key.grant) budget_.refund(key.grant);  // It was work, not waste.
     budget_.on_success(now);
+    ++successes_;
     Next next{.what = What::forget, .failures = key.failures};
     if (key.failures >= kGrowing) next.event = EventKind::recovered;
     key = {};
@@ -100,6 +105,9 @@ Requeue::Next Requeue::on_outcome(KeyRecord& key, const decide::Report& report, 
   key.grant = {};
 
   if (key.failures < UINT32_MAX) ++key.failures;
+  // Its own success would have forgotten the failures: so it was another key's.
+  if (key.successes != successes_) ++key.singled_out;
+  key.successes = successes_;
   key.outcome = report.outcome;
   if (report.server_said_when()) {  // Also of one that is parked: it may have to wait after all.
     key.not_before = std::max(key.not_before, add(now, report.retry_after));
@@ -112,8 +120,7 @@ Requeue::Next Requeue::on_outcome(KeyRecord& key, const decide::Report& report, 
                                                  .retryable = policy_.retryable});
   if (verdict != Verdict::none && verdict != Verdict::overload) {
     next.verdict = verdict;
-  } else if (policy_.max_attempts > 0 &&
-             key.failures >= static_cast<std::uint32_t>(policy_.max_attempts)) {
+  } else if (is_spent(key)) {
     next.verdict = Verdict::attempts_spent;
   }
   if (next.verdict != Verdict::none) {
@@ -124,6 +131,12 @@ Requeue::Next Requeue::on_outcome(KeyRecord& key, const decide::Report& report, 
   key.retry_at = add(std::max(now, key.not_before), delay(key, report, draw));
   next.due = key.retry_at;
   return next;
+}
+
+// Whether max_attempts parks the key: it has failed that often, and others succeed.
+bool Requeue::is_spent(const KeyRecord& key) const noexcept {
+  const auto most = static_cast<std::uint32_t>(policy_.max_attempts);
+  return most > 0 && key.failures >= most && key.singled_out >= (most + 1) / 2;
 }
 
 // An overload without a retry time waits longer: an early retry adds to the overload.

@@ -25,7 +25,8 @@ struct RequeuePolicy {
   static constexpr Range<std::int32_t> kMaxAttempts{0, 1'000'000};
 
   Duration timeout = std::chrono::seconds(30);  // of one run
-  std::int32_t max_attempts = 20;  // a key is parked after this many failed runs in a row; 0: never
+  // A key that has failed this often in a row while others succeeded is parked; 0: never.
+  std::int32_t max_attempts = 20;
   decide::OutcomeSet retryable = decide::kRetryableByDefault;  // beside conflict and overload
   schedule::BackoffOptions backoff{.jitter = schedule::Jitter::full,
                                    .base = std::chrono::milliseconds(5),
@@ -46,11 +47,13 @@ struct RequeuePolicy {
 // The state of one key while it fails. A plain value; {} is a healthy key.
 struct KeyRecord {
   schedule::Backoff backoff;
-  Instant retry_at = Instant::min();                   // when its backoff is over
-  Instant not_before = Instant::min();                 // the server's retry time
-  admit::RetryBudget::Grant grant;                     // of the current run, if it is a retry
-  std::uint32_t failures = 0;                          // in a row
-  std::uint8_t holds = 0;                              // in a row
+  Instant retry_at = Instant::min();    // when its backoff is over
+  Instant not_before = Instant::min();  // the server's retry time
+  admit::RetryBudget::Grant grant;      // of the current run, if it is a retry
+  std::uint32_t failures = 0;           // in a row
+  std::uint32_t singled_out = 0;        // of these, beside successes of other keys
+  std::uint32_t successes = 0;  // of all keys, at its last failure or the start of its first run
+  std::uint8_t holds = 0;       // in a row
   decide::Outcome outcome = decide::Outcome::success;  // of its last run
 };
 
@@ -66,16 +69,30 @@ struct KeyRecord {
 // for the rest of the backoff; before the server's retry time it waits until then, and for a
 // jittered moment. on_outcome() ends a run: a success forgets the failures; a failure is judged as
 // any attempt is (decide::judge; a reconcile rereads and may be repeated), and then waits for its
-// backoff, or is parked: its answer is final, or max_attempts runs have failed.
+// backoff, or is parked: its answer is final, or max_attempts runs have failed while others
+// succeeded.
+//   Whether it is the key that fails or what is behind it, only the other keys can show. A failure
+// singles the key out if a run of another key has succeeded since the failure before it (for the
+// first: since its start). A key is parked by max_attempts if half as many failures have singled it
+// out; one is not enough, since keys fail beside others that succeed while a dependency recovers.
+// In an outage nothing succeeds, so no key is parked: it is retried, at the cap of its backoff in
+// the end, and succeeds by itself. The same holds for a key that is alone, or whose neighbours do
+// not run: nothing shows that it is the key, a run at the cap costs next to nothing, and to give up
+// a key that only an outage made fail costs the object.
+//   The budget is for keys whose backoff is over, first of all: an early retry is refused while one
+// of those has been refused by the budget within the longest hold. Otherwise a key with many events
+// would take each withdrawal as soon as it is there.
 // Invariants:
 //   (1) In every window of the budget, the retries that fail or are in flight keep its bound. One
 //       that succeeds is refunded: it was work, not waste, and after an outage the work continues
 //       as fast as it succeeds.
 //   (2) No run but a first one starts before the server's retry time, or while retries are off.
-//   (3) A key is parked after exactly max_attempts failed runs in a row, or after the first whose
-//       answer is final.
+//   (3) A key is parked after the first run whose answer is final; or after max_attempts failed
+//       runs in a row, as soon as (max_attempts + 1) / 2 of the row have singled it out. So without
+//       a success of another key it never is.
 //   (4) A key that is held loses nothing: neither an attempt nor its place in the backoff.
 //   (5) No more runs than `rate` allows.
+//   (6) While a key whose backoff is over is held by the budget, no early retry starts.
 // Thread safety: none, but for budget() and switches(), which may be used by all.
 // Cost: no allocation; a few branches, and what the budget and the bucket cost.
 class Requeue {
@@ -130,6 +147,7 @@ class Requeue {
 
  private:
   Admission hold(KeyRecord& key, Verdict why, Instant now, double draw) noexcept;
+  [[nodiscard]] bool is_spent(const KeyRecord& key) const noexcept;
   [[nodiscard]] Duration delay(KeyRecord& key, const decide::Report& report,
                                double draw) const noexcept;
 
@@ -138,6 +156,8 @@ class Requeue {
   admit::RetryBudget budget_;
   std::optional<admit::TokenBucket> rate_;
   std::int64_t under_way_ = 0;
+  std::uint32_t successes_ = 0;          // of all keys; it may wrap around
+  Instant early_from_ = Instant::min();  // no early retry before: due ones are held by the budget
   Counts counts_;
 };
 

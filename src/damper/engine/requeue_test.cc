@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "damper/base/random.h"
+#include "damper/engine/requeue_testing.h"
 
 namespace damper::engine {
 namespace {
@@ -17,27 +18,6 @@ using namespace std::chrono_literals;
 using decide::Outcome;
 using decide::Report;
 using What = Requeue::What;
-
-constexpr Instant kStart{1000s};
-
-// No jitter, and a budget that allows everything.
-RequeuePolicy plain() {
-  RequeuePolicy policy;
-  policy.backoff = {.jitter = schedule::Jitter::none, .base = 10ms, .cap = 1s};
-  policy.overload_base = 100ms;
-  policy.budget = {.percent = Percent(1000), .reserve = 1000, .min_per_second = 10'000};
-  return policy;
-}
-
-// A run that starts now, and ends like this now.
-Requeue::Next run(Requeue& requeue, KeyRecord& key, const Report& report, Instant now = kStart,
-                  double draw = 0.5) {
-  EXPECT_TRUE(requeue.start(key, now, draw).goes());
-  return requeue.on_outcome(key, report, now, draw);
-}
-Requeue::Next run(Requeue& requeue, KeyRecord& key, Outcome outcome, Instant now = kStart) {
-  return run(requeue, key, Report{.outcome = outcome}, now);
-}
 
 TEST(Requeue, AFailureWaitsForItsBackoffAndASuccessForgetsIt) {
   Requeue requeue(plain());
@@ -70,70 +50,6 @@ TEST(Requeue, TheBackoffIsJitteredByTheDraw) {  // Trap Q7.
 }
 
 // Invariant (3).
-TEST(Requeue, TrapQ11_AKeyIsParkedAfterExactlySoManyFailedRuns) {
-  for (const std::int32_t most : {1, 2, 20}) {
-    RequeuePolicy policy = plain();
-    policy.max_attempts = most;
-    Requeue requeue(policy);
-    KeyRecord key;
-    Instant now = kStart;
-    for (std::int32_t attempt = 1; attempt < most; ++attempt) {
-      const auto next = run(requeue, key, Outcome::timeout, now);
-      ASSERT_EQ(next.what, What::wait) << attempt;
-      now = next.due;
-    }
-    const auto last = run(requeue, key, Outcome::timeout, now);
-    EXPECT_EQ(last.what, What::park);
-    EXPECT_EQ(last.verdict, Verdict::attempts_spent);
-    EXPECT_EQ(last.event, EventKind::parked);
-    EXPECT_EQ(last.failures, most);
-  }
-}
-
-TEST(Requeue, TrapQ11_ASuccessInBetweenStartsTheCountAnew) {
-  RequeuePolicy policy = plain();
-  policy.max_attempts = 3;
-  Requeue requeue(policy);
-  KeyRecord key;
-  for (int round = 0; round < 10; ++round) {
-    EXPECT_EQ(run(requeue, key, Outcome::transient).what, What::wait);
-    EXPECT_EQ(run(requeue, key, Outcome::transient).what, What::wait);
-    EXPECT_EQ(run(requeue, key, Outcome::success).what, What::forget);
-  }
-}
-
-TEST(Requeue, WithoutACapAKeyIsNeverGivenUp) {
-  RequeuePolicy policy = plain();
-  policy.max_attempts = 0;
-  Requeue requeue(policy);
-  KeyRecord key;
-  for (int i = 0; i < 10'000; ++i) {
-    ASSERT_EQ(run(requeue, key, Outcome::transient, kStart + i * 1s).what, What::wait);
-  }
-  key.failures = std::numeric_limits<std::uint32_t>::max();  // It stays there: 0 would be healthy.
-  EXPECT_EQ(run(requeue, key, Outcome::transient, kStart + 20'000s).what, What::wait);
-  EXPECT_EQ(key.failures, std::numeric_limits<std::uint32_t>::max());
-}
-
-TEST(Requeue, WhatIsFinalIsParkedAtOnceAndAConflictIsNot) {
-  Requeue requeue(plain());
-  const auto first = [&](const Report& report) {
-    KeyRecord key;
-    return run(requeue, key, report);
-  };
-  EXPECT_EQ(first({.outcome = Outcome::permanent}).verdict, Verdict::permanent);
-  EXPECT_EQ(first({.outcome = Outcome::permanent}).what, What::park);
-  EXPECT_EQ(first({.outcome = Outcome::transient, .do_not_retry = true}).verdict,
-            Verdict::pushed_back);
-  EXPECT_EQ(first({.outcome = Outcome::transient, .retry_on_excluded = true}).verdict,
-            Verdict::not_retryable);
-  for (const Outcome outcome : {Outcome::transient, Outcome::timeout, Outcome::unavailable,
-                                Outcome::conflict, Outcome::overload}) {
-    EXPECT_EQ(first({.outcome = outcome}).what, What::wait) << decide::name(outcome);
-    EXPECT_EQ(first({.outcome = outcome}).verdict, Verdict::none) << decide::name(outcome);
-  }
-}
-
 TEST(Requeue, ThePolicySaysWhatIsRetryable) {
   RequeuePolicy policy = plain();
   policy.retryable = {Outcome::timeout};
@@ -227,6 +143,7 @@ TEST(Requeue, AKeyThatIsHeldLosesNothing) {
   EXPECT_EQ(requeue.counts().runs, 1u);
 
   requeue.budget().reload({.percent = Percent(0), .reserve = 0, .min_per_second = 1}, now);
+  another_succeeds(requeue, now);
   const auto last = run(requeue, key, Outcome::transient, now);
   EXPECT_EQ(last.verdict, Verdict::attempts_spent);  // The second failure, and no more.
   EXPECT_EQ(last.failures, 2);

@@ -48,6 +48,11 @@ Core::Run next(Core& core, Instant now = kStart) {
 AfterRun run(Core& core, const Finish& how, Instant now = kStart) {
   return core.finish(next(core, now).ticket, how, now, 0.5);
 }
+// Runs another key, which succeeds: so it is not all of them that fail.
+void another_succeeds(Core& core, Instant now = kStart) {
+  (void)add(core, "well", now);
+  EXPECT_EQ(run(core, kDone, now), AfterRun::removed);
+}
 // When to call next() again, as there is nothing to run now.
 Instant wake(Core& core, Instant now = kStart) {
   const auto found = core.next(now, 0.5);
@@ -129,7 +134,9 @@ TEST(ControllerCore, TrapQ11_ABrokenKeyIsParkedAndCountedAndListedTheLongestFirs
   for (const char* key : {"a", "b"}) {
     (void)add(core, key, now);
     EXPECT_EQ(run(core, kFailed, now), AfterRun::delayed);
+    another_succeeds(core, now);
     EXPECT_EQ(run(core, kFailed, now + 10ms), AfterRun::delayed);
+    another_succeeds(core, now + 10ms);
     EXPECT_EQ(run(core, kFailed, now + 30ms), AfterRun::parked);
     now += 1s;
   }
@@ -237,7 +244,10 @@ TEST(ControllerCore, AKeyThatCouldNotBeParkedStillObeysTheServer) {
   (void)add(core, "a");
   Finish told = kFailed;
   told.report.retry_after = 1h;
-  EXPECT_EQ(run(core, told), AfterRun::delayed);
+  const Core::Run failing = next(core);
+  another_succeeds(core);
+  EXPECT_EQ(core.finish(failing.ticket, told, kStart, 0.5), AfterRun::delayed);
+  EXPECT_EQ(core.counts().not_parked, 1u);
   EXPECT_EQ(wake(core), kStart + 1h);
   (void)add(core, "a", kStart + 1s);
   EXPECT_EQ(wake(core, kStart + 1s), kStart + 1h);
@@ -372,6 +382,7 @@ TEST(ControllerCore, TheLogHearsOfAKeysTransitions) {
   Instant now = kStart;
   for (int i = 0; i < 11; ++i) {
     (void)run(core, kFailed, now);
+    another_succeeds(core, now);
     now = wake(core, now);
   }
   EXPECT_EQ(heard.text,

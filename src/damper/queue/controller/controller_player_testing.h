@@ -36,18 +36,20 @@ class ControllerPlayer {
   Duration work{0};
   std::function<Finish(const Key&, std::uint32_t attempt)> reconcile;
   std::vector<Started> started;
+  Instant now{};  // of the play: for `reconcile`
 
   ControllerPlayer(Core& core, std::uint64_t seed) : core_(core), random_(seed) {}
 
   // Until nothing is left to happen before `end`. The events are by time.
-  void play(const std::vector<Event>& events, Instant now, Instant end) {
+  void play(const std::vector<Event>& events, Instant begin, Instant end) {
+    now = begin;
     std::size_t next_event = 0;
     for (;;) {
       while (next_event < events.size() && events[next_event].at <= now) {
         (void)core_.add(events[next_event++].key, {}, now, now);
       }
-      finish_due(now);
-      const Instant wake = start(now);
+      finish_due();
+      const Instant wake = start();
       Instant next = wake;
       if (next_event < events.size()) next = std::min(next, events[next_event].at);
       for (const Busy& busy : busy_) next = std::min(next, busy.until);
@@ -62,7 +64,7 @@ class ControllerPlayer {
     typename Core::Run run;
   };
 
-  void finish_due(Instant now) {
+  void finish_due() {
     for (std::size_t i = 0; i < busy_.size();) {
       if (busy_[i].until > now) {
         ++i;
@@ -74,7 +76,7 @@ class ControllerPlayer {
       (void)core_.finish(over.run.ticket, how, now, random_.draw());
     }
   }
-  Instant start(Instant now) {
+  Instant start() {
     while (busy_.size() < workers) {
       const typename Core::Next next = core_.next(now, random_.draw());
       if (!next.run) {

@@ -124,13 +124,14 @@ TEST(Controller, NeverTwoWorkersOnAKeyAndNoAddIsLost) {  // Invariant (1).
 TEST(Controller, AnExceptionIsAFailureAndTheWorkerGoesOn) {  // Invariant (3).
   ControllerOptions options = quick();
   options.retries.max_attempts = 2;
+  std::atomic<bool> seen = false;
   Controller<std::string> controller(options, [&](const std::string& key) -> Reconcile {
     if (key == "bug") throw std::runtime_error("no such invoice");
     if (key == "denied") {
       throw std::system_error(std::make_error_code(std::errc::permission_denied), "config");
     }
-    if (key == "odd") throw 42;  // NOLINT(hicpp-exception-baseclass)
-    return done();
+    if (key == "odd") throw 42;                // NOLINT(hicpp-exception-baseclass)
+    return seen ? done() : requeue_after(0s);  // Between any two runs of another.
   });
   for (const char* key : {"bug", "denied", "odd", "well"}) controller.add(key);
   EXPECT_TRUE(eventually([&] { return controller.stats().queue.parked == 3; }));
@@ -143,6 +144,7 @@ TEST(Controller, AnExceptionIsAFailureAndTheWorkerGoesOn) {  // Invariant (3).
   EXPECT_EQ(parked.at("denied").why, "config: Permission denied");
   EXPECT_EQ(parked.at("odd").verdict, Verdict::attempts_spent);
   EXPECT_EQ(controller.stats().exceptions, 5u);  // Twice, once, twice.
+  seen = true;
   EXPECT_TRUE(
       eventually([&] { return count_of(controller.stats(), queue::Finish::How::done) == 1; }));
 }
@@ -171,14 +173,18 @@ TEST(Controller, AParkedKeyIsListedAndRunsAnewWhenRevivedOrAdded) {  // Trap Q11
 }
 
 TEST(Controller, ItsDeadlineAsksARunToStopAndAnOverrunIsCounted) {
-  ControllerOptions options = quick();
+  ControllerOptions options = quick(2);
   options.retries.timeout = 20ms;
   options.retries.max_attempts = 2;
-  Controller<std::string> controller(options, [&](const std::string&, const RunContext& context) {
-    wait_for(context.stop());
-    EXPECT_GE(run::now(), context.deadline());
-    return Reconcile(failed(Outcome::cancelled));
-  });
+  Controller<std::string> controller(options,
+                                     [&](const std::string& key, const RunContext& context) {
+                                       if (key == "well")
+                                         return requeue_after(1ms);  // So it is not all that fail.
+                                       wait_for(context.stop());
+                                       EXPECT_GE(run::now(), context.deadline());
+                                       return Reconcile(failed(Outcome::cancelled));
+                                     });
+  controller.add("well");
   controller.add("slow");
   EXPECT_TRUE(eventually([&] { return controller.stats().queue.parked == 1; }));
   EXPECT_EQ(controller.parked()[0].failures, 2u);  // As timeouts: not at once, for ever.
@@ -192,7 +198,7 @@ TEST(Controller, AGuardedCallInsideInheritsTheDeadlineAndLeavesRetryingToTheCont
   const auto attempts_of = [&](bool owns_retries) {
     ControllerOptions options = quick();
     options.owns_retries = owns_retries;
-    options.retries.max_attempts = 1;
+    options.retries.retryable = {};  // It is parked after its first run.
     std::optional<std::uint32_t> attempts;
     std::string why;
     Controller<std::string> controller(options, [&](const std::string&, const RunContext& context) {
