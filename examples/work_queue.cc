@@ -34,10 +34,11 @@ int main() {
     while (auto item = keys.get()) {  // empty after the shutdown, when no key is left
       if (reconcile(item.key(), keys.failures(item.key()))) {
         keys.forget(item.key());
+        item.done();
       } else {
         (void)item.done_rate_limited();  // or with a Report: Retry-After is obeyed
       }
-    }  // done, at the latest when the item is destroyed
+    }  // destroyed without done, as by an exception: the key runs again, rate-limited
   };
   // [/queue]
   std::vector<std::jthread> workers;

@@ -25,8 +25,7 @@ TEST(WorkQueueBaseAllocation, AnItemMakesNone) {
                 queue.add(item.key());  // Marked.
                 item.done();
               }
-              while (queue.try_get()) {
-              }
+              while (auto item = queue.try_get()) item.done();
             }),
             0u);
 }
@@ -42,8 +41,7 @@ TEST(WorkQueueBaseAllocation, ADelayedItemMakesNone) {
   };
   for (const std::string& key : keys) queue.add_after(key, 1h);  // As many as can be at once.
   for (const std::string& key : keys) queue.add(key);
-  while (queue.try_get()) {
-  }
+  while (auto item = queue.try_get()) item.done();
   EXPECT_EQ(count(round), 0u);
 }
 

@@ -33,7 +33,10 @@ namespace damper::queue {
 
 // An AsyncWorkQueue is a WorkQueueCore for Boost.Asio: get is an asynchronous operation.
 //
-//   while (auto item = co_await queue.async_get(asio::use_awaitable)) co_await work_on(item.key());
+//   while (auto item = co_await queue.async_get(asio::use_awaitable)) {
+//     co_await work_on(item.key());
+//     item.done();
+//   }
 //
 // Why: see WorkQueueCore. Keys, leases, delays, limiter and shut_down are as in WorkQueue, without
 // blocking. Needs only Boost's headers besides damper::damper.

@@ -87,7 +87,10 @@ TEST(AsyncWorkQueue, ACoroutineWorksOffTheKeysUntilShutDown) {
   asio::co_spawn(
       context,
       [&]() -> asio::awaitable<void> {
-        while (auto item = co_await queue.async_get(asio::use_awaitable)) seen += item.key();
+        while (auto item = co_await queue.async_get(asio::use_awaitable)) {
+          seen += item.key();
+          item.done();
+        }
         seen += '.';
       },
       asio::detached);
@@ -279,6 +282,7 @@ TEST(AsyncWorkQueue, TwoThreadsRunManyWorkersAndNoKeyRunsTwiceAtOnce) {
             ++runs;
             co_await asio::post(context, asio::use_awaitable);
             workers[item.key()].fetch_sub(1);
+            item.done();
           }
           ++ended;
         },

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -39,8 +40,9 @@ using KeyView = typename KeyTraits<Key>::View;
 // that erase() does not hash the key.
 // Invariants:
 //   (1) An Index and the references to its key and value are valid from insert to erase.
-//   (2) The entry freed last is reused first and keeps its key's memory: no allocation below the
-//       largest size so far (for strings: below the longest key of the entry).
+//   (2) The entry freed last is reused first. Erasing a key destroys it, which may own more than
+//       memory; but a string's memory is kept: no allocation below the largest size so far and the
+//       longest key of the entry.
 // Thread safety: none.
 // Cost: find, insert, erase: a few cells and one comparison of keys; all keys with an equal
 // std::hash are compared. The insert that doubles the index visits all cells. Memory: 16 to 32
@@ -90,6 +92,7 @@ class KeyTable {
   // REQUIRES: the entry is in use.
   void erase(Index index) noexcept {
     Entry& erased = entry(index);
+    if constexpr (!kKeepsKey) erased.key = Key{};
     std::size_t hole = home(erased.hash);
     while (cells_[hole].index != index) hole = next(hole);
     for (std::size_t at = next(hole); cells_[at].index != kNone; at = next(at)) {
@@ -124,6 +127,8 @@ class KeyTable {
     Value value{};
     std::uint32_t hash = 0;  // of a free entry: the next free entry
   };
+  static constexpr bool kKeepsKey =
+      std::is_same_v<Key, std::string> || std::is_trivially_destructible_v<Key>;
   static constexpr std::size_t kChunk = 256;
   static constexpr std::size_t kFewest = 64;
 

@@ -73,6 +73,8 @@ void write_queue(Page page, const QueueReading& reading) {
   page.counter("damper_queue_closed_total", "Adds after the queue was closed.", stats.closed);
   page.counter("damper_queue_spurious_done_total", "Done calls for keys that were not running.",
                stats.spurious_done);
+  page.counter("damper_queue_dropped_total", "Leases that were destroyed without done.",
+               stats.dropped);
   page.histogram("damper_queue_wait_seconds", "Time that ready keys waited for a worker.",
                  reading.waits);
   page.histogram("damper_queue_work_seconds", "Duration of runs.", reading.works);

@@ -48,6 +48,7 @@ TEST(QueueMetrics, AQueueIsShownUnderBothNames) {
                    .shed = 11,
                    .closed = 12,
                    .spurious_done = 13,
+                   .dropped = 15,
                    .oldest_ready = 1500ms,
                    .unfinished = 2s,
                    .longest_running = 500ms};
@@ -67,6 +68,7 @@ TEST(QueueMetrics, AQueueIsShownUnderBothNames) {
                                                                   {"shed_total", "11"},
                                                                   {"closed_total", "12"},
                                                                   {"spurious_done_total", "13"},
+                                                                  {"dropped_total", "15"},
                                                                   {"age_seconds", "1.5"}}) {
     EXPECT_EQ(value(registry, "damper_queue_" + series + "{queue=\"q\"}"), expected) << series;
   }
@@ -85,20 +87,34 @@ TEST(QueueMetrics, AQueueIsShownUnderBothNames) {
 
 TEST(QueueMetrics, AControllerIsShownWithWhatItCounted) {
   observe::Registry registry;
-  ControllerOptions options = quick(2);
+  ControllerOptions options = quick(4);
   options.name = "deployments";
   options.retries.max_attempts = 2;
-  Controller<std::string> controller(options, [&](const std::string& key) -> Reconcile {
+  const auto successes = [](auto& of) { return of.stats().runs.finished[0]; };
+  const auto run = [&](Controller<std::string>& all, const std::string& key,
+                       const RunContext& context) -> Reconcile {
+    if (context.attempt() == 2) {  // Parked: another key has succeeded.
+      EXPECT_TRUE(eventually([&] { return successes(all) > 0; }));
+    }
     if (key == "broken") return failed(Outcome::timeout);
     if (key == "hopeless") return terminal("no");
     if (key == "bug") throw std::runtime_error("bug");
     return done();
-  });
+  };
+  Controller<std::string>* self = nullptr;
+  Controller<std::string> controller(
+      options, [&](const std::string& key, const RunContext& context) -> Reconcile {
+        return run(*self, key, context);
+      });
+  self = &controller;
   QueueMetrics metrics(registry);
   const auto shown = metrics.add(controller);
-  for (const char* key : {"a", "b", "broken", "hopeless", "bug"}) controller.add(key);
+  const auto failures = [&] { return controller.stats().runs.finished[2]; };
+  for (const char* key : {"broken", "bug"}) controller.add(key);
+  EXPECT_TRUE(eventually([&] { return failures() == 2; }));
+  for (const char* key : {"a", "b", "hopeless"}) controller.add(key);
   EXPECT_TRUE(eventually([&] { return controller.stats().queue.parked == 3; }));
-  EXPECT_TRUE(eventually([&] { return controller.stats().runs.finished[0] == 2; }));
+  EXPECT_TRUE(eventually([&] { return successes(controller) == 2; }));
   const auto of = [&](const std::string& series, const std::string& labels = {}) {
     return value(registry, "damper_" + series + "{queue=\"deployments\"" + labels + "}");
   };
@@ -120,7 +136,7 @@ TEST(QueueMetrics, AControllerIsShownWithWhatItCounted) {
   EXPECT_EQ(of("retries_total", ",reason=\"conflict\""), "0");
   EXPECT_EQ(of("queue_exceptions_total"), "2");
   EXPECT_EQ(of("queue_overruns_total"), "0");
-  EXPECT_EQ(of("workers"), "2");
+  EXPECT_EQ(of("workers"), "4");
   EXPECT_EQ(of("worker_utilization"), "0");
   EXPECT_EQ(of("switch_off", ",switch=\"retries\""), "0");
   EXPECT_EQ(of("queue_wait_seconds_count"), "7");
@@ -197,6 +213,7 @@ TEST(QueueMetrics, TheTransitionLogHasALineForEachTransitionOfAKey) {
   Controller<std::string> controller(options,
                                      [&](const std::string& key, const RunContext& context) {
                                        if (key == "bad template") return terminal("no such field");
+                                       if (key == "well") return requeue_after(0s);
                                        if (static_cast<int>(context.attempt()) > failing)
                                          return done();
                                        return Reconcile(failed(Outcome::transient));
@@ -206,6 +223,7 @@ TEST(QueueMetrics, TheTransitionLogHasALineForEachTransitionOfAKey) {
   controller.add("bad template");
   EXPECT_TRUE(eventually([&] { return controller.stats().queue.parked == 1; }));
   failing = 100;
+  controller.add("well");  // Between any two runs of the one that fails.
   controller.add("deployments/api");
   EXPECT_TRUE(eventually([&] { return controller.stats().queue.parked == 2; }));
   (void)controller.stop();

@@ -26,9 +26,12 @@ namespace damper::queue {
 //
 //   damper::queue::WorkQueue<std::string> queue;
 //   queue.add("deployments/web");
-//   while (auto item = queue.get()) work_on(item.key());  // in each worker
+//   while (auto item = queue.get()) {  // in each worker
+//     work_on(item.key());
+//     item.done();
+//   }
 //
-// The key is done when its lease is destroyed.
+// If work_on() throws, the key is handed back, and runs again after the limiter's delay.
 // Why: see WorkQueueCore. This class adds blocking: for a key, for a key's time, for a drain.
 // Model: a worker that finds no ready key sleeps. One sleeper, the watcher, sleeps until the next
 // delayed key is due, the others until they are notified. At most as many sleepers are notified as
@@ -38,7 +41,8 @@ namespace damper::queue {
 //   (2) While a thread sleeps and a key is delayed, a watcher wakes at the key's time.
 //   (3) get() returns once the queue is shut down and no key is ready or will be. A running key
 //       that was added again will be: a thread that holds its lease in get() may wait for itself.
-//   (4) Every drain() returns when no key is ready or running (traps Q1, Q3).
+//   (4) Every drain() returns when no key is ready or running (traps Q1, Q3), at its timeout, or
+//       when shut_down() is called after it.
 // Thread safety and cost: see WorkQueueBase.
 template <class Key, class Payload = Nothing>
 class WorkQueue : public WorkQueueBase<Key, Payload, WorkQueue<Key, Payload>> {
@@ -87,18 +91,30 @@ class WorkQueue : public WorkQueueBase<Key, Payload, WorkQueue<Key, Payload>> {
     return drainers_;
   }
 
+  // See WorkQueueBase. Also ends the waiting drains: the second signal of an impatient operator.
+  std::vector<Unfinished> shut_down() {
+    {
+      const std::unique_lock lock = this->hold();
+      ++shut_downs_;
+    }
+    return Base::shut_down();  // Wakes them.
+  }
+
   struct Drained {
     bool empty = false;                  // no key is ready or running
     std::vector<Unfinished> unfinished;  // see shut_down
   };
   // Shuts down and blocks until the workers have finished all ready and running keys, including
-  // those that are added again, or until `timeout`.
+  // those that are added again, or until `timeout` or shut_down().
   Drained drain(Duration timeout = kForever) {
-    Drained drained{.empty = false, .unfinished = this->shut_down()};
     const Instant deadline = in(timeout);
     std::unique_lock lock = this->hold();
+    const std::uint64_t shut_downs = shut_downs_;
+    lock.unlock();
+    Drained drained{.empty = false, .unfinished = Base::shut_down()};
+    lock.lock();
     ++drainers_;
-    while (!core().is_idle() && sleep(drained_, lock, deadline)) {
+    while (!core().is_idle() && shut_downs == shut_downs_ && sleep(drained_, lock, deadline)) {
     }
     --drainers_;
     drained.empty = core().is_idle();
@@ -179,6 +195,7 @@ class WorkQueue : public WorkQueueBase<Key, Payload, WorkQueue<Key, Payload>> {
   std::size_t sleepers_ = 0;
   std::size_t notified_ = 0;  // sleepers that have not woken up yet
   std::size_t drainers_ = 0;
+  std::uint64_t shut_downs_ = 0;
   Instant watched_ = kNever;  // the watcher sleeps until then
   std::condition_variable workers_;
   std::condition_variable drained_;

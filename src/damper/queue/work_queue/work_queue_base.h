@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <iterator>
 #include <memory>
@@ -43,6 +44,8 @@ enum class Times : std::uint8_t {
 //       of shut_down, drain or hand_back (trap Q4).
 //   (3) A second done() is harmless and counted (trap Q2).
 //   (4) No lease is outstanding in the destructor: a failed DAMPER_CHECK otherwise.
+//   (5) The key of a lease that is destroyed without done() runs again, after the limiter's delay,
+//       or kDroppedDelay if the limiter refuses; after shut_down it is handed back.
 // Thread safety: all methods may be called concurrently, except the destructor: join the workers
 // first, since a drain ends when the last key is done, not when the worker has left done().
 // Cost: add, get and done: an uncontended lock, a coarse clock read and the core's cost each; no
@@ -55,8 +58,9 @@ class WorkQueueBase {
   using AddResult = typename Core::AddResult;
   using Unfinished = typename Core::Unfinished;
 
-  // A Lease is the exclusive use of a key, until done() or the lease's destruction. An empty lease
-  // has no key.
+  // A Lease is the exclusive use of a key, until done(). An empty lease has no key. A lease that is
+  // destroyed without done() hands its key back as done_rate_limited() does: its worker has thrown
+  // or returned early, and nobody knows whether the key is done.
   // Thread safety: none; a lease may be moved to another thread.
   class Lease {
    public:
@@ -69,7 +73,7 @@ class WorkQueueBase {
       return *this;
     }
     ~Lease() {
-      if (key_ != nullptr) done();
+      if (key_ != nullptr) queue_->on_dropped(*this);
     }
 
     // Whether the lease has a key that is not done.
@@ -227,6 +231,7 @@ class WorkQueueBase {
     const std::unique_lock lock = hold();
     QueueStats stats = core_.stats(run::now());
     stats.refused += refused_;
+    stats.dropped = dropped_;
     return stats;
   }
   // The time of keys in state ready, and the duration of runs.
@@ -331,6 +336,17 @@ class WorkQueueBase {
     finish_after(lease, *wait);
     return true;
   }
+  void on_dropped(Lease& lease) noexcept {
+    {
+      const std::unique_lock lock = hold();
+      ++dropped_;
+    }
+    try {
+      if (finish_rate_limited(lease, {.outcome = decide::Outcome::transient})) return;
+    } catch (...) {  // The limiter found no memory for the key.
+    }
+    finish_after(lease, kDroppedDelay);
+  }
   AddResult note_delay(AddResult result) {
     if (result.added == Added::delayed || result.added == Added::merged) require_exact_time();
     return result;
@@ -366,6 +382,7 @@ class WorkQueueBase {
   // The due time for "now": before every clock reading, since another thread may take the lock with
   // a later one first.
   static constexpr Instant kAtOnce{};
+  static constexpr Duration kDroppedDelay = std::chrono::seconds(1);
   static constexpr Ticket kNoTicket{.index = ~std::uint32_t{0}, .generation = 0};
 
   // Read by all threads, rarely written.
@@ -376,6 +393,7 @@ class WorkQueueBase {
 
   alignas(64) mutable std::mutex mutex_;  // guards all members below
   std::uint64_t refused_ = 0;             // by the limiter
+  std::uint64_t dropped_ = 0;             // leases
   std::vector<Unfinished> unfinished_;    // for the next shut_down, drain or hand_back
   mutable Core core_;
 };

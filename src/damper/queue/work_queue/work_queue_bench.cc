@@ -86,6 +86,7 @@ void BM_QueueAddGetDone(benchmark::State& state) {
     if (++next == keys.size()) next = 0;
     auto item = queue.get();
     benchmark::DoNotOptimize(item.key().data());
+    item.done();
   }
   state.SetItemsProcessed(state.iterations());
 }
@@ -128,8 +129,7 @@ void BM_QueueAddAfter(benchmark::State& state) {
     for (const std::string& key : keys) queue.add_after(key, delay());
     state.PauseTiming();
     for (const std::string& key : keys) queue.add(key);
-    while (queue.try_get()) {
-    }
+    while (auto item = queue.try_get()) item.done();
     state.ResumeTiming();
   }
   state.counters["waiting"] = static_cast<double>(queue.stats().delayed);
@@ -159,7 +159,7 @@ void BM_QueueDelayedItem(benchmark::State& state) {
     ++in_queue;
   };
   const auto take = [&] {
-    if (const auto item = queue.try_get()) ++left, --in_queue;
+    if (auto item = queue.try_get()) ++left, --in_queue, item.done();
   };
   double waiting = 0;
   double looks = 0;
@@ -201,6 +201,7 @@ void BM_QueueTwoThreads(benchmark::State& state) {
     if (++next == first + 500) next = first;
     auto item = queue.get();
     benchmark::DoNotOptimize(item.key().data());
+    item.done();
   }
   state.SetItemsProcessed(state.iterations());
   if (state.thread_index() == 0) {

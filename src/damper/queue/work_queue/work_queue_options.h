@@ -90,6 +90,7 @@ struct QueueStats {
   std::uint64_t shed = 0;           // keys removed to make room
   std::uint64_t closed = 0;         // adds after close()
   std::uint64_t spurious_done = 0;  // done with a ticket that was not outstanding
+  std::uint64_t dropped = 0;        // leases that were destroyed without done()
   Duration oldest_ready{0};         // see ReadyLines::oldest()
   Duration unfinished{0};           // sum of the current runs' times
   Duration longest_running{0};

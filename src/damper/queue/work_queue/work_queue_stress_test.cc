@@ -62,6 +62,8 @@ TEST(WorkQueueStress, NoKeyRunsTwiceAtOnceAndNoAddIsLost) {
         const std::size_t again = item.key();
         item.done_after(Duration{static_cast<std::int64_t>(random.bits() % 100'000)});
         if (!queue.is_closed()) on_add(again, before);
+      } else {
+        item.done();
       }
     }
   };
@@ -121,12 +123,12 @@ TEST(WorkQueueStress, TenMillionItemsLeaveNothingBehind) {
       queue.add(key);
     }
     if (i % 512 == 511) {
-      while (const auto item = queue.try_get()) ++done;
+      while (auto item = queue.try_get()) ++done, item.done();
     }
     if (i == kItems / 10) warm = allocated();
   }
   while (done < kItems) {
-    if (const auto item = queue.get()) ++done;
+    if (auto item = queue.get()) ++done, item.done();
   }
   if (!kSanitized) {
     EXPECT_EQ(allocated(), warm);

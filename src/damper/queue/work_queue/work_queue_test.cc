@@ -38,7 +38,7 @@ TEST(WorkQueue, EachKeyWakesOneWorker) {
     std::vector<std::jthread> workers;
     for (int i = 0; i < 4; ++i) {
       workers.emplace_back([&] {
-        if (const auto item = queue.get()) ++woken;
+        if (auto item = queue.get()) ++woken, item.done();
       });
     }
     await_waiting(queue, 4);
@@ -130,7 +130,7 @@ TEST(WorkQueue, WhoeverTakesADueKeyLeavesSomebodyToWatchForTheNext) {
     std::vector<std::jthread> workers;
     for (int i = 0; i < 3; ++i) {
       workers.emplace_back([&] {
-        if (const auto item = queue.get()) ++woken;
+        if (auto item = queue.get()) ++woken, item.done();
       });
     }
     await_waiting(queue, 3);
@@ -170,7 +170,7 @@ TEST(WorkQueue, ShutDownSendsTheWorkersHome) {
   Queue queue;
   std::jthread worker([&] {
     int count = 0;
-    while (const auto item = queue.get()) ++count;
+    while (auto item = queue.get()) ++count, item.done();
     EXPECT_EQ(count, 2);
   });
   queue.add("a");
@@ -211,7 +211,7 @@ TEST(WorkQueue, TrapQ1_DrainMeansEmpty) {
   auto first = queue.get();
   queue.add("key0");  // While it is running: it runs again, in the drain.
   std::jthread worker([&] {
-    while (const auto item = queue.get()) ++runs;
+    while (auto item = queue.get()) ++runs, item.done();
   });
   std::jthread holder([&] {
     while (!queue.is_closed()) std::this_thread::yield();
