@@ -12,7 +12,7 @@
 
 #include "damper/http/idempotency/idempotency_memory.h"
 #include "damper/http/idempotency/idempotent.h"
-#include "damper/http/server/guard_loop.h"
+#include "damper/http/server/guard.h"
 #include "damper/http/server/handler_service.h"
 #include "damper/http/server/server.h"
 

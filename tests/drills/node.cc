@@ -21,7 +21,7 @@
 #include "damper/http/idempotency/idempotency_sqlite.h"
 #include "damper/http/idempotency/idempotent.h"
 #include "damper/http/server/coroutine_handler.h"
-#include "damper/http/server/guard_loop.h"
+#include "damper/http/server/guard.h"
 #include "damper/http/server/handler_service.h"
 #include "damper/http/server/server.h"
 #include "damper/run/clock.h"

@@ -195,7 +195,7 @@ int reload(proxy::AdminClient& client, const Options& options, const text::Stdio
   return kOk;
 }
 
-int policy(proxy::AdminClient& client, const text::Stdio& streams) {
+int policy(proxy::AdminClient& client, const Options& /*options*/, const text::Stdio& streams) {
   return print_page(client, "/policy", streams);
 }
 
@@ -300,14 +300,9 @@ void add_ctl(CLI::App& app, const text::Stdio& streams, int& status) {
     add_switch(*ctl, options, static_cast<admit::Switch>(i), streams, status);
   }
   ctl->add_subcommand("reload", "Reload the configuration; an invalid one changes nothing.")
-      ->callback(with_client(options, streams, status,
-                             [](proxy::AdminClient& client, const Options& given,
-                                const text::Stdio& to) { return reload(client, given, to); }));
+      ->callback(with_client(options, streams, status, reload));
   ctl->add_subcommand("policy", "Print the policy in force as YAML, with all defaults.")
-      ->callback(with_client(options, streams, status,
-                             [](proxy::AdminClient& client, const Options&, const text::Stdio& to) {
-                               return policy(client, to);
-                             }));
+      ->callback(with_client(options, streams, status, policy));
   ctl->footer(kExamples);
 }
 

@@ -26,7 +26,6 @@ Exit status: 0 after a drain, 2 the proxy could not start.
 Keys of the file: docs/guide/proxy-reference.md. To control a running proxy: damper ctl --help.
 )";
 
-constexpr std::array<std::string_view, 3> kAccessLogs = {"off", "failures", "all"};
 constexpr std::array<std::string_view, 2> kLogFormats = {"logfmt", "json"};
 
 struct Options {
@@ -70,11 +69,9 @@ int start(Options& options, const text::Stdio& streams) {
     streams.err << "damper: " << sentence << '\n';
     return kTrouble;
   };
-  settings.admin_off = options.admin == "off";
-  if (!settings.admin_off) settings.flags.admin = options.admin;
-  if (options.access_log == "off") settings.access_log = proxy::AccessLog::off;
-  if (options.access_log == "failures") settings.access_log = proxy::AccessLog::failures;
-  if (options.access_log == "all") settings.access_log = proxy::AccessLog::all;
+  settings.flags.admin_off = options.admin == "off";
+  if (!settings.flags.admin_off) settings.flags.admin = options.admin;
+  settings.access_log = proxy::kAccessLogNames.find(options.access_log);
   if (options.log_format == "json") settings.log_format = observe::LogFormat::json;
   if (!options.drain_time.empty()) {
     const auto length = parse_duration(options.drain_time);
@@ -143,7 +140,7 @@ void add_proxy(CLI::App& app, const text::Stdio& streams, int& status) {
       ->type_name("ADDRESS:PORT|off")
       ->group(admin);
   proxy
-      ->add_option("--token-file", settings.token_file,
+      ->add_option("--token-file", settings.flags.token_file,
                    "File with the bearer token that requests to change something must carry.")
       ->type_name("FILE")
       ->group(admin);
@@ -154,7 +151,7 @@ void add_proxy(CLI::App& app, const text::Stdio& streams, int& status) {
                    "Which requests to log on standard output (default: failures).")
       ->type_name("off|failures|all")
       ->group(logs)
-      ->check(one_of(kAccessLogs));
+      ->check(one_of(proxy::kAccessLogNames));
   proxy
       ->add_option("--log-format", options->log_format,
                    "Format of the event log on standard error (default: logfmt).")

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "damper/base/text/find_number.h"
 #include "damper/base/text/utf8.h"
 
 namespace damper::text {
@@ -220,10 +221,7 @@ std::optional<std::string_view> JsonValue::as_string() const noexcept {
 
 std::optional<std::int64_t> JsonValue::as_integer() const noexcept {
   if (kind != Kind::number && kind != Kind::string) return std::nullopt;
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return number;
+  return find_number<std::int64_t>(text);
 }
 
 std::optional<double> JsonValue::as_number() const noexcept {

@@ -25,8 +25,6 @@ class BlockingClient {
  public:
   // REQUIRES: !find_error(options). The dependency outlives it.
   BlockingClient(Dependency& dependency, const GuardedClientOptions& options);
-  BlockingClient(const BlockingClient&) = delete;
-  BlockingClient& operator=(const BlockingClient&) = delete;
   ~BlockingClient();
 
   [[nodiscard]] HttpResult request(Request request, const RequestOptions& options = {});

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "damper/base/check.h"
-#include "damper/http/client/failure.h"
+#include "damper/http/client/http_result.h"
 #include "damper/http/client/round_trip.h"
 #include "damper/http/client/url.h"
 
@@ -18,7 +18,7 @@ class Fetch final : public RoundTrip, public Cancellable {
       : client_(client),
         request_(std::move(request)),
         completion_(std::move(completion)),
-        clock_(*this) {
+        clock_(client.loop(), *this, &Fetch::on_timeout) {
     client_.fetches_.push_back(*this);
   }
 
@@ -30,28 +30,19 @@ class Fetch final : public RoundTrip, public Cancellable {
     fetch->start(pool, fetch->request_, client.options_.max_response_body);
   }
 
-  void cancel() override { end_with(CloseReason::cancelled); }
+  void cancel() override {
+    RoundTrip::cancel();
+    on_round_trip(CloseReason::cancelled);
+  }
 
  private:
-  class Clock final : public Loop::Timer {
-   public:
-    explicit Clock(Fetch& fetch) : Loop::Timer(fetch.client_.loop()), fetch_(fetch) {}
-
-   private:
-    void on_timer(Instant /*now*/) override {
-      fetch_.RoundTrip::cancel(true);
-      fetch_.on_round_trip(CloseReason::head_timeout);
-    }
-    Fetch& fetch_;
-  };
-
   std::span<const Field> fields(const Request& request, Instant /*now*/) override {
     return request.fields.view();
   }
 
-  void end_with(CloseReason reason) {
-    RoundTrip::cancel();
-    on_round_trip(reason);
+  void on_timeout(Instant /*now*/) {
+    RoundTrip::cancel(true);
+    on_round_trip(CloseReason::head_timeout);
   }
 
   void on_round_trip(CloseReason reason) override {
@@ -66,7 +57,7 @@ class Fetch final : public RoundTrip, public Cancellable {
   Client& client_;
   const Request request_;
   std::unique_ptr<Told> completion_;
-  Clock clock_;
+  Loop::MemberTimer<Fetch> clock_;
 };
 
 Client::Client(Loop& loop, const ClientOptions& options)

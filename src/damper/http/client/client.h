@@ -44,8 +44,6 @@ class Client {
   // REQUIRES: !find_error(options). The loop outlives it, and it outlives its requests: those that
   // are under way when it goes end as `cancelled`.
   explicit Client(Loop& loop, const ClientOptions& options = {});
-  Client(const Client&) = delete;
-  Client& operator=(const Client&) = delete;
   ~Client();
 
   // The request has a scheme and an authority: where it goes. A completion token: co_await by

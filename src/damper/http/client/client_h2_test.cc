@@ -6,7 +6,7 @@
 
 #include "damper/http/client/client.h"
 #include "damper/http/client/client_testing.h"
-#include "damper/http/client/failure.h"
+#include "damper/http/client/http_result.h"
 #include "damper/run/clock.h"
 
 namespace damper::http {

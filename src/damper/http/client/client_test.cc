@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "damper/http/client/client_testing.h"
-#include "damper/http/client/failure.h"
 #include "damper/http/client/fetch_testing.h"
+#include "damper/http/client/http_result.h"
 #include "damper/run/clock.h"
 
 namespace damper::http {

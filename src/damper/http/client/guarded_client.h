@@ -11,14 +11,23 @@
 #include <utility>
 #include <vector>
 
+#include "damper/http/client/attempt_driver.h"
+#include "damper/http/client/client_metrics.h"
 #include "damper/http/client/client_options.h"
 #include "damper/http/client/completion.h"
-#include "damper/http/client/guarded_service.h"
 #include "damper/http/client/http_result.h"
+#include "damper/http/client/pool.h"
+#include "damper/http/client/replicas.h"
 #include "damper/http/net/loop.h"
 #include "damper/run/dependency.h"
+#include "damper/run/outgoing_fields.h"
 
 namespace damper::http {
+
+class GuardedCall;
+
+// Returns the new body from the response that was read.
+using Modify = std::function<std::string(const Response&)>;
 
 // A GuardedClient sends requests to one service under its dependency's policy: retries, hedges,
 // deadlines, budget, breaker.
@@ -44,8 +53,8 @@ class GuardedClient {
  public:
   // REQUIRES: !find_error(options). The loop and the dependency outlive it, and it outlives its
   // calls: those under way when it is destroyed end as `cancelled`.
-  GuardedClient(Loop& loop, Dependency& dependency, const GuardedClientOptions& options)
-      : service_(loop, dependency, options) {}
+  GuardedClient(Loop& loop, Dependency& dependency, const GuardedClientOptions& options);
+  ~GuardedClient();
 
   // A request for a target of the service.
   [[nodiscard]] static Request make(std::string method, std::string target, std::string body = {}) {
@@ -95,21 +104,41 @@ class GuardedClient {
     return start(make("GET", std::move(target)), options, std::move(modify), std::move(token));
   }
 
-  [[nodiscard]] GuardedService& service() noexcept { return service_; }
+  [[nodiscard]] Replicas& replicas() noexcept { return replicas_; }
+  [[nodiscard]] const ClientMetrics& metrics() const noexcept { return metrics_; }
+  [[nodiscard]] std::size_t calls() const noexcept { return calls_.size(); }  // under way
 
  private:
+  friend class GuardedCall;
+
   template <class CompletionToken>
   auto start(Request&& request, const RequestOptions& options, Modify&& modify,
              CompletionToken&& token) {
     return boost::asio::async_initiate<std::decay_t<CompletionToken>, void(HttpResult)>(
         [this](auto handler, Request&& wanted, const RequestOptions& words, Modify&& change) {
-          service_.start(std::move(wanted), words, std::move(change),
-                         make_completion<HttpResult>(std::move(handler), service_.loop()));
+          begin(std::move(wanted), words, std::move(change),
+                make_completion<HttpResult>(std::move(handler), loop_));
         },
         token, std::move(request), options, std::move(modify));
   }
 
-  GuardedService service_;
+  // With `modify` the request is a GET whose response is modified and written back.
+  void begin(Request&& request, const RequestOptions& options, Modify&& modify,
+             std::unique_ptr<Completion<HttpResult>> completion);
+
+  Loop& loop_;
+  Dependency& dependency_;
+  const GuardedClientOptions options_;
+  ClientMetrics metrics_;
+  Dialer dialer_;
+  std::optional<TlsSettings> tls_;
+  Replicas replicas_;
+  std::vector<std::unique_ptr<Pool>> pools_;  // by replica
+  std::string owner_;                         // the dependency's name, if it can be a header
+  std::vector<Field> scratch_;                // the fields of the head that is being written
+  run::OutgoingFields outgoing_;
+  WaitingLine waiting_;    // calls in a backoff
+  CancellableList calls_;  // under way; cancelled before the rest is destroyed
 };
 
 }  // namespace damper::http

@@ -1,4 +1,4 @@
-// GuardedClient, and with it GuardedService and GuardedCall, against servers on real sockets.
+// GuardedClient, and with it GuardedCall, against servers on real sockets.
 #include "damper/http/client/guarded_client.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "damper/http/client/client_testing.h"
-#include "damper/http/client/failure.h"
+#include "damper/http/client/http_result.h"
 #include "damper/run/clock.h"
 #include "damper/run/scope.h"
 
@@ -87,7 +87,7 @@ TEST(GuardedClient, TrapH4_ARetryGoesToTheBusierReplicaRatherThanToTheSameOne) {
   TestServer second(loop, [](Exchange& exchange) { exchange.respond(200); });
   Dependency dependency("billing", policy());
   GuardedClient client(loop, dependency, {.endpoints = {first.url(), second.url()}});
-  Replicas& replicas = client.service().replicas();
+  Replicas& replicas = client.replicas();
   std::vector<Replicas::Lease> busy;
   for (int i = 0; i < 5; ++i) busy.push_back(replicas.pick(ReplicaSet(0b01), loop.now(), 0));
   EXPECT_TRUE(call(loop, client, GuardedClient::make("GET", "/")));
@@ -380,8 +380,7 @@ TEST(GuardedClient, AReplicaThatIsDownCostsFewAttempts) {
   GuardedClient client(loop, dependency, {.endpoints = {dead, server.url()}});
   for (int i = 0; i < 60; ++i) ASSERT_TRUE(call(loop, client, GuardedClient::make("GET", "/")));
   EXPECT_EQ(server.requests, 60);
-  EXPECT_LE(
-      ClientMetrics::of(client.service().metrics().failed_dials, CloseReason::connect_refused), 5U);
+  EXPECT_LE(ClientMetrics::of(client.metrics().failed_dials, CloseReason::connect_refused), 5U);
 }
 
 TEST(GuardedClient, ARefusedStreamIsRetriedThoughItIsAPost) {
@@ -469,7 +468,7 @@ TEST(GuardedClient, AFlipEndsEveryCallThatWaitsAlsoThoseThatBeginMeanwhile) {
   for (int i = 0; i < kCalls; ++i) begin(true);
   loop.run();
   EXPECT_EQ(over, 2 * kCalls);
-  EXPECT_EQ(client.service().calls(), 0U);
+  EXPECT_EQ(client.calls(), 0U);
 }
 
 }  // namespace

@@ -44,10 +44,6 @@ class Pool::Link final : public SocketConnection::Owner {
   bool draining_ = false;
 };
 
-struct Pool::Dial {
-  std::unique_ptr<Dialer::Dial> dial;
-};
-
 std::optional<std::string> find_error(const PoolOptions& options) {
   if (options.max_connections < 1 || options.max_connections > 10'000) {
     return "max_connections is 1 to 10,000";
@@ -210,19 +206,18 @@ std::size_t Pool::streams_a_dial() const noexcept {
 void Pool::dial_if_needed() {
   while (!closing_ && dials_.size() * streams_a_dial() < queue_.size() &&
          connections_.size() + dials_.size() < options_.max_connections) {
-    dials_.push_back(std::make_unique<Dial>());
-    Dial& dial = *dials_.back();
-    dial.dial = dialer_.dial(
+    const auto dial = dials_.emplace(dials_.end());
+    *dial = dialer_.dial(
         endpoint_.host, endpoint_.port, tls_,
-        [this, &dial](Dialer::Result result) { on_dialed(dial, std::move(result)); },
+        [this, dial](Dialer::Result result) { on_dialed(dial, std::move(result)); },
         endpoint_.address);
   }
 }
 
-void Pool::on_dialed(Dial& dial, Dialer::Result result) {
+void Pool::on_dialed(Dials::iterator dial, Dialer::Result result) {
   reporting_ = true;
   const std::size_t served = streams_a_dial();
-  std::erase_if(dials_, [&](const auto& held) { return held.get() == &dial; });
+  dials_.erase(dial);
   if (result.transport == nullptr) {
     ClientMetrics::add(metrics_.failed_dials, result.reason);
     fail_waiting(served, result.reason);

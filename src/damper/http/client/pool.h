@@ -1,22 +1,69 @@
 #pragma once
 
 #include <boost/intrusive/list.hpp>
+#include <boost/intrusive/list_hook.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <list>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "damper/http/client/client_metrics.h"
-#include "damper/http/client/pool_user.h"
 #include "damper/http/client/url.h"
 #include "damper/http/codec/connection.h"
+#include "damper/http/codec/stream.h"
 #include "damper/http/net/dialer.h"
 #include "damper/http/net/loop.h"
 #include "damper/http/net/tls_settings.h"
 
 namespace damper::http {
+
+class Pool;
+
+// A PoolUser requests a stream of a pool, then uses it.
+//
+// Model: Pool::open(user), then on_open() when there is a stream, perhaps at once; then the calls
+// of a StreamUser. If no stream can be opened, on_over() has the reason, without on_open().
+// Lifetime: it outlives its stream and its wait: cancel() ends both, and so does the destructor.
+// Thread safety: none; all on the loop's thread.
+class PoolUser : private StreamUser {
+ public:
+  PoolUser() = default;
+  PoolUser(const PoolUser&) = delete;
+  PoolUser& operator=(const PoolUser&) = delete;
+  virtual ~PoolUser() { cancel(); }
+
+  // Ends the wait or resets the stream; the user is not called any more. Not from within on_over().
+  void cancel();
+  // The same, because its time is over: a connection on which nothing was received since the stream
+  // began is not reused. Otherwise a black-holed path would be used for ever.
+  void cancel_late();
+  [[nodiscard]] bool is_under_way() const noexcept { return pool_ != nullptr; }
+
+ protected:
+  // The stream is valid until on_over() or cancel().
+  virtual void on_open(Stream& stream) = 0;
+  void on_head(const Head& head, bool end) override = 0;
+  void on_data(std::string_view bytes) override = 0;
+  void on_end(std::span<const Field> trailers) override = 0;
+  void on_interim(const Head& /*head*/) override {}
+  void on_writable() override {}
+  // The last call: the user may destroy itself. `unsent`: no byte of the request can have reached
+  // the peer.
+  virtual void on_over(CloseReason reason, bool unsent) = 0;
+
+ private:
+  friend class Pool;
+  void on_close(CloseReason reason) final;
+
+  Pool* pool_ = nullptr;                       // where it waits or has its stream
+  Stream* stream_ = nullptr;                   // nullptr: it waits
+  void* link_ = nullptr;                       // the stream's connection
+  boost::intrusive::list_member_hook<> hook_;  // in the pool's queue
+};
 
 struct PoolOptions {
   std::size_t max_connections = 64;  // 1 to 10,000: those that are being made included
@@ -49,8 +96,6 @@ class Pool {
   // REQUIRES: !find_error(options). What is referred to outlives the pool. `tls`: for https.
   Pool(Dialer& dialer, const Endpoint& endpoint, const PoolOptions& options, const TlsSettings* tls,
        ClientMetrics& metrics);
-  Pool(const Pool&) = delete;
-  Pool& operator=(const Pool&) = delete;
   // Cancels everything: on_over(cancelled) is called for users, which must not open again.
   ~Pool();
 
@@ -81,7 +126,7 @@ class Pool {
  private:
   friend class PoolUser;
   class Link;  // one connection
-  struct Dial;
+  using Dials = std::list<Dialer::Dial>;
   using Queue = boost::intrusive::list<
       PoolUser, boost::intrusive::member_hook<PoolUser, boost::intrusive::list_member_hook<>,
                                               &PoolUser::hook_>>;
@@ -91,7 +136,7 @@ class Pool {
   void on_stream_over(Link& link);
   void on_turned(Link& link);
   void on_link_over(Link& link, CloseReason reason);
-  void on_dialed(Dial& dial, Dialer::Result result);
+  void on_dialed(Dials::iterator dial, Dialer::Result result);
   void fail_waiting(std::size_t count, CloseReason reason);
   void serve();
   void dial_if_needed();
@@ -113,9 +158,74 @@ class Pool {
   Instant last_used_{};
   std::vector<std::unique_ptr<Link>> connections_;
   std::vector<Link*> free_;  // may have room for a stream; the last one is used first
-  std::vector<std::unique_ptr<Dial>> dials_;
+  Dials dials_;
   Queue queue_;  // requests that wait for a connection
   std::uint32_t leases_ = 0;
+};
+
+// A PoolRequest is one request on a stream of a pool, with the stream replaced if need be.
+//
+// Model: open() gets a stream, perhaps later; on_stream() writes the request. A stream that ended
+// before a byte of the request was written (the server had closed an idle connection) is replaced,
+// up to kReopenings times: no server can have seen it.
+// Invariants:
+//   (1) on_done() is called once for each open(), unless it is cancelled.
+//   (2) A peer that closes before its response is complete is `reset`, never `finished`.
+// Thread safety: none. Cost: no allocation.
+class PoolRequest : public PoolUser {
+ public:
+  // Resets the stream, or leaves the pool's queue; on_done() is not called. Not from on_done().
+  // `late`: its time was over, see PoolUser::cancel_late().
+  void cancel(bool late = false) {
+    late ? PoolUser::cancel_late() : PoolUser::cancel();
+    stream_ = nullptr;
+  }
+  [[nodiscard]] bool has_stream() const noexcept { return stream_ != nullptr; }
+  [[nodiscard]] bool is_answered() const noexcept { return response_ != Received::nothing; }
+  [[nodiscard]] bool is_whole() const noexcept { return response_ == Received::whole; }
+
+ protected:
+  // REQUIRES: it is not under way. The pool outlives it. on_done() may be called from within.
+  void open(Pool& pool) {
+    pool_ = &pool;
+    stream_ = nullptr;
+    response_ = Received::nothing;
+    reopenings_ = 0;
+    pool.open(*this);
+  }
+  [[nodiscard]] Pool& pool() const noexcept { return *pool_; }
+  // REQUIRES: has_stream().
+  [[nodiscard]] Stream& stream() const noexcept { return *stream_; }
+  void on_received(bool whole) noexcept { response_ = whole ? Received::whole : Received::head; }
+
+  virtual void on_stream() = 0;  // writes the request from its start
+  [[nodiscard]] virtual bool may_reopen() const noexcept { return true; }
+  // The last call: it may destroy this, or open it again.
+  virtual void on_done(CloseReason reason) = 0;
+
+ private:
+  enum class Received : std::uint8_t { nothing, head, whole };
+  static constexpr std::uint8_t kReopenings = 3;
+
+  void on_open(Stream& stream) final {
+    stream_ = &stream;
+    on_stream();
+  }
+  void on_over(CloseReason reason, bool unsent) final {
+    const bool had_stream = std::exchange(stream_, nullptr) != nullptr;
+    if (unsent && had_stream && reason == CloseReason::refused && reopenings_ < kReopenings &&
+        may_reopen()) {
+      ++reopenings_;
+      return pool_->open(*this);
+    }
+    if (!is_whole() && reason == CloseReason::finished) reason = CloseReason::reset;
+    on_done(reason);
+  }
+
+  Pool* pool_ = nullptr;
+  Stream* stream_ = nullptr;
+  Received response_ = Received::nothing;
+  std::uint8_t reopenings_ = 0;
 };
 
 }  // namespace damper::http

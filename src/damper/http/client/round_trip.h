@@ -4,7 +4,7 @@
 #include <span>
 #include <string_view>
 
-#include "damper/http/client/pool_request.h"
+#include "damper/http/client/pool.h"
 #include "damper/http/codec/message.h"
 
 namespace damper::http {

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "damper/http/codec/chars.h"
+
 namespace damper::http {
 namespace {
 
@@ -16,13 +18,6 @@ constexpr bool is_letter(char c) noexcept {
 constexpr bool is_hex(char c) noexcept {
   return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-  return out;
-}
-
 // A decimal number of at most five digits, without leading zeros.
 std::optional<std::uint32_t> find_number(std::string_view text) noexcept {
   if (text.empty() || text.size() > 5 || (text[0] == '0' && text.size() > 1)) return std::nullopt;
@@ -86,7 +81,7 @@ constexpr std::string_view kTargetMarks = "-._~!$&'()*+,;=:@/?";
 std::optional<std::string_view> cut_scheme(std::string_view& text, bool& tls) {
   const std::size_t colon = text.find("://");
   if (colon == std::string_view::npos) return std::nullopt;
-  const std::string scheme = lower(text.substr(0, colon));
+  const std::string scheme = lowered(text.substr(0, colon));
   if (scheme != "http" && scheme != "https") return std::nullopt;
   tls = scheme == "https";
   text.remove_prefix(colon + 3);
@@ -117,7 +112,7 @@ Expected<Endpoint> parse_authority(std::string_view authority, bool tls) {
     }
     authority.remove_prefix(host.size());
   }
-  endpoint.host = lower(host);
+  endpoint.host = lowered(host);
   if (!authority.empty()) {
     const auto port = authority[0] == ':' ? find_number(authority.substr(1)) : std::nullopt;
     if (!port || *port == 0 || *port > 65535) {

@@ -5,7 +5,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <optional>
+#include <string>
 #include <string_view>
+
+#include "damper/http/codec/head.h"
 
 namespace damper::http {
 
@@ -81,6 +85,21 @@ inline constexpr std::array<std::uint8_t, 256> kTable = make_table();
     if (differ(at)) return false;
   }
   return !differ(size - 8);
+}
+
+[[nodiscard]] inline std::string lowered(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = lower(c);
+  return out;
+}
+
+// The number of 1 to `most` digits and nothing else. REQUIRES: most < 20.
+[[nodiscard]] constexpr std::optional<std::uint64_t> find_digits(std::string_view text,
+                                                                 std::size_t most) noexcept {
+  if (text.empty() || text.size() > most || !all(kDigit, text)) return std::nullopt;
+  std::uint64_t number = 0;
+  for (const char c : text) number = number * 10 + static_cast<std::uint64_t>(c - '0');
+  return number;
 }
 
 // Where the first control character is at or after `from`, the tab left out; size() without one.

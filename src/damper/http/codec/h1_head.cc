@@ -46,14 +46,6 @@ constexpr std::uint32_t kLengths = find_lengths();
   return static_cast<std::size_t>(byte - bytes.data());
 }
 
-// Digits alone, and no number that a signed 64-bit counter could not hold.
-std::optional<std::uint64_t> find_length(std::string_view value) noexcept {
-  if (value.empty() || value.size() > 18 || !all(kDigit, value)) return std::nullopt;
-  std::uint64_t length = 0;
-  for (const char c : value) length = length * 10 + static_cast<std::uint64_t>(c - '0');
-  return length;
-}
-
 constexpr std::string_view kHttp = "HTTP/1.";
 
 }  // namespace
@@ -207,7 +199,8 @@ bool H1Head::take_hop_field(std::string_view name, std::string_view value) noexc
     case 14:
       if (is_name(name, "http2-settings")) return true;
       if (!is_name(name, "content-length")) return false;
-      if (const auto length = find_length(value); length && !head_.content_length) {
+      // No number that a signed 64-bit counter could not hold.
+      if (const auto length = find_digits(value, 18); length && !head_.content_length) {
         head_.content_length = length;
       } else {
         status_ = 400;

@@ -10,13 +10,6 @@ namespace {
 
 constexpr std::size_t kFieldOverhead = 32;  // RFC 9113, 6.5.2
 
-std::optional<std::uint64_t> find_number(std::string_view text, std::size_t most_digits) noexcept {
-  if (text.empty() || text.size() > most_digits || !all(kDigit, text)) return std::nullopt;
-  std::uint64_t number = 0;
-  for (const char c : text) number = number * 10 + static_cast<std::uint64_t>(c - '0');
-  return number;
-}
-
 }  // namespace
 
 void H2FieldReader::add(std::string_view name, std::string_view value) {
@@ -48,7 +41,7 @@ void H2FieldReader::add_pseudo(std::string_view name, std::string_view value) {
   if (name == ":scheme") return set(scheme_);
   if (name == ":authority") return set(authority_);
   if (name == ":path") return set(path_);
-  const auto status = find_number(value, 3);
+  const auto status = find_digits(value, 3);
   if (name != ":status" || status_ != 0 || !status || *status < 100 || *status > 599) {
     state_ = State::malformed;
     return;
@@ -62,7 +55,7 @@ void H2FieldReader::add_hop_field(std::string_view name, std::string_view value)
     host_ = value;
     return;
   }
-  const auto length = find_number(value, 18);
+  const auto length = find_digits(value, 18);
   if (name != "content-length" || content_length_ || !length) {
     state_ = State::malformed;
     return;
@@ -115,8 +108,7 @@ H2FieldReader::State H2FieldReader::read_trailers(Head& head) {
 
 void H2FieldWriter::add(std::string_view name, std::string_view value) {
   spans_.push_back({text_.size(), name.size(), value.size()});
-  std::transform(name.begin(), name.end(), std::back_inserter(text_),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  std::transform(name.begin(), name.end(), std::back_inserter(text_), lower);
   text_ += value;
 }
 

@@ -1,5 +1,7 @@
 #include "damper/http/codec/message.h"
 
+#include <utility>
+
 #include "damper/http/codec/chars.h"
 
 namespace damper::http {
@@ -82,6 +84,12 @@ Request Request::from(const Head& head) {
           .target = std::string(head.target),
           .fields = FieldList(head.fields),
           .body = {}};
+}
+
+Response Response::plain(int status, std::string body) {
+  Response response{.status = status, .fields = {}, .body = std::move(body), .trailers = {}};
+  response.fields.add("content-type", "text/plain");
+  return response;
 }
 
 Head Response::head() const {

@@ -74,6 +74,9 @@ struct Response {
   std::string body{};
   FieldList trailers{};
 
+  // A text/plain answer.
+  [[nodiscard]] static Response plain(int status, std::string body);
+
   [[nodiscard]] Head head() const;
   [[nodiscard]] static Response from(const Head& head);
 };

@@ -1,4 +1,4 @@
-#include "damper/http/idempotency/idempotency_fingerprint.h"
+#include "damper/http/idempotency/idempotency_store.h"
 
 #include <gtest/gtest.h>
 

@@ -56,8 +56,6 @@ class SqliteStore final : public IdempotencyStore {
   // A sentence on what is wrong with the options or the file.
   [[nodiscard]] static Expected<std::unique_ptr<SqliteStore>> open(
       const SqliteStoreOptions& options);
-  SqliteStore(const SqliteStore&) = delete;
-  SqliteStore& operator=(const SqliteStore&) = delete;
   ~SqliteStore() override;
 
   [[nodiscard]] Claim claim(std::string_view key, const Fingerprint& request,

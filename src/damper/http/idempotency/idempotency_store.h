@@ -5,14 +5,22 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "damper/base/instant.h"
 #include "damper/base/unix_time.h"
 #include "damper/http/codec/message.h"
-#include "damper/http/idempotency/idempotency_fingerprint.h"
+#include "damper/observe/registry.h"
 
 namespace damper::http {
+
+// A Fingerprint tells one request from another: SHA-256.
+using Fingerprint = std::array<std::uint8_t, 32>;
+
+// Of method, authority, target and body. Not of the other fields: a second attempt has another
+// deadline and another attempt number, and is the same request.
+[[nodiscard]] Fingerprint fingerprint(const Request& request);
 
 // What a request finds under its key.
 enum class KeyState : std::uint8_t {
@@ -89,5 +97,18 @@ class IdempotencyStore {
   }
   IdempotencyTally tally_;
 };
+
+// Shows a store in the registry, with the label `store`, for as long as the Collection lives:
+//   damper_idempotency_requests_total{result}   first, replayed, under_way, mismatch, full, broken
+//   damper_idempotency_evictions_total          answers that went before their time
+//   damper_idempotency_expirations_total        answers that went in time
+//   damper_idempotency_recovered_total          keys whose first owner had died
+//   damper_idempotency_lost_total               answers that came after the lease was over
+//   damper_idempotency_unkept_total             answers without room: a 409 is replayed instead
+//   damper_idempotency_errors_total             of the database
+//   damper_idempotency_entries, _bytes
+// REQUIRES: the store and the registry outlive the Collection. Cost: nothing but at a scrape.
+[[nodiscard]] observe::Registry::Collection show(const IdempotencyStore& store, std::string name,
+                                                 observe::Registry& registry);
 
 }  // namespace damper::http

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "damper/base/check.h"
+#include "damper/run/clock.h"
 
 namespace damper::http {
 namespace {
@@ -17,31 +18,19 @@ struct Settings {
 };
 using SettingsPtr = std::shared_ptr<const Settings>;
 
-Response text(int status, std::string body) {
-  Response response;
-  response.status = status;
-  response.fields.add("content-type", "text/plain");
-  response.body = std::move(body);
-  return response;
-}
-
 // Carries out one request: the exchange that the handler sees.
-class FirstTime final : public Exchange {
+class FirstTime final : public WrappedExchange {
  public:
-  FirstTime(SettingsPtr settings, ExchangePtr outer, std::string key, std::uint64_t token)
-      : settings_(std::move(settings)),
-        outer_(std::move(outer)),
+  FirstTime(SettingsPtr settings, const ExchangePtr& outer, std::string key, std::uint64_t token)
+      : WrappedExchange(outer, outer->inherited()),
+        settings_(std::move(settings)),
         key_(std::move(key)),
-        token_(token) {
-    request_ = std::move(outer_->request());
-    outer_->request().method = request_.method;  // A server answers HEAD without a body.
-    arrived_ = outer_->arrived();
-    inherited_ = outer_->inherited();
-  }
+        token_(token) {}
   FirstTime(const FirstTime&) = delete;
   FirstTime& operator=(const FirstTime&) = delete;
   ~FirstTime() override {
-    if (!answered_) finish(text(500, "The request was begun, and nobody answered it.\n"));
+    if (!answered_)
+      finish(Response::plain(500, "The request was begun, and nobody answered it.\n"));
   }
 
   void respond(Response response) override {
@@ -49,8 +38,6 @@ class FirstTime final : public Exchange {
   }
   [[nodiscard]] bool is_over() const noexcept override { return answered_; }
   void on_cancel(std::function<void()>) override {}  // The work goes on: see the header.
-  [[nodiscard]] bool is_here() const noexcept override { return outer_->is_here(); }
-  void post(std::function<void()> work) override { outer_->post(std::move(work)); }
 
  private:
   void finish(Response response) {
@@ -60,7 +47,8 @@ class FirstTime final : public Exchange {
     if (not_done) {
       settings_->store.release(key_, token_);
     } else if (response.body.size() > options.longest_answer) {
-      complete(text(409, "The request was carried out, and its answer was too long to be kept.\n"));
+      complete(Response::plain(
+          409, "The request was carried out, and its answer was too long to be kept.\n"));
     } else {
       complete(response);
     }
@@ -71,7 +59,6 @@ class FirstTime final : public Exchange {
   }
 
   const SettingsPtr settings_;
-  const ExchangePtr outer_;
   const std::string key_;
   const std::uint64_t token_;
   bool answered_ = false;
@@ -93,18 +80,18 @@ void run(const SettingsPtr& settings, const ExchangePtr& exchange, std::string k
   try {
     settings->inner(first);
   } catch (...) {
-    first->respond(text(500, "The request was begun, and failed.\n"));
+    first->respond(Response::plain(500, "The request was begun, and failed.\n"));
   }
 }
 
 Response refused(KeyState state, std::chrono::seconds retry_after) {
   Response response;
   if (state == KeyState::mismatch) {
-    response = text(422, "The Idempotency-Key was used for another request.\n");
+    response = Response::plain(422, "The Idempotency-Key was used for another request.\n");
   } else if (state == KeyState::under_way) {
-    response = text(409, "The request with this Idempotency-Key is under way.\n");
+    response = Response::plain(409, "The request with this Idempotency-Key is under way.\n");
   } else {
-    response = text(503, "The Idempotency-Key cannot be remembered now.\n");
+    response = Response::plain(503, "The Idempotency-Key cannot be remembered now.\n");
   }
   response.fields.add(kIdempotencyHeader, name(state));
   if (state != KeyState::mismatch) {
@@ -122,12 +109,12 @@ void handle(const SettingsPtr& settings, const ExchangePtr& exchange) {
     return same_name(field.name, kIdempotencyKeyHeader);
   });
   if (keys == 0 && !options.required) return settings->inner(exchange);
-  if (keys == 0) return exchange->respond(text(400, "This needs an Idempotency-Key.\n"));
+  if (keys == 0) return exchange->respond(Response::plain(400, "This needs an Idempotency-Key.\n"));
   const std::string_view key = *request.fields.find(kIdempotencyKeyHeader);
   if (keys > 1 || !valid_key(key, options.longest_key)) {
-    return exchange->respond(text(400, "Send one Idempotency-Key of at most " +
-                                           std::to_string(options.longest_key) +
-                                           " visible ASCII characters.\n"));
+    return exchange->respond(Response::plain(400, "Send one Idempotency-Key of at most " +
+                                                      std::to_string(options.longest_key) +
+                                                      " visible ASCII characters.\n"));
   }
   std::string stored = stored_key(options, request, key);
   IdempotencyStore::Claim claim =
@@ -162,11 +149,7 @@ bool valid_key(std::string_view key, std::size_t longest) noexcept {
 
 Handler idempotent(Handler inner, IdempotencyStore& store, IdempotentOptions options) {
   DAMPER_CHECK(!find_error(options));
-  if (!options.now) {
-    options.now = [] {
-      return std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now());
-    };
-  }
+  if (!options.now) options.now = [] { return run::wall_time(); };
   auto settings =
       std::make_shared<const Settings>(Settings{std::move(inner), store, std::move(options)});
   return

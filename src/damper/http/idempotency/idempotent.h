@@ -8,12 +8,12 @@
 
 #include "damper/base/bounds.h"
 #include "damper/base/unix_time.h"
+#include "damper/http/headers/idempotency_key.h"
 #include "damper/http/idempotency/idempotency_store.h"
 #include "damper/http/server/handler.h"
 
 namespace damper::http {
 
-inline constexpr std::string_view kIdempotencyKeyHeader = "idempotency-key";
 // `true` on an answer from the store.
 inline constexpr std::string_view kReplayedHeader = "idempotency-replayed";
 // On a refusal: under_way, mismatch, full, broken. It separates the 409 of a request in progress

@@ -57,7 +57,7 @@ class Race final : public std::enable_shared_from_this<Race>, private Transport:
         tls_(tls),
         done_(std::move(done)),
         timeout_(loop, *this, &Race::on_too_late),
-        stagger_(loop, *this, &Race::try_next) {}
+        stagger_(loop, *this, &Race::on_stagger) {}
 
   // `address` is used without a resolver.
   void start(Resolver* resolver, const std::string& address) {
@@ -83,8 +83,6 @@ class Race final : public std::enable_shared_from_this<Race>, private Transport:
   class Attempt final : private Loop::Registration {
    public:
     explicit Attempt(Race& race) noexcept : race_(race) {}
-    Attempt(const Attempt&) = delete;
-    Attempt& operator=(const Attempt&) = delete;
     ~Attempt() override { close(); }
 
     [[nodiscard]] bool try_start(const tcp::endpoint& to) noexcept {
@@ -113,20 +111,6 @@ class Race final : public std::enable_shared_from_this<Race>, private Transport:
 
     Race& race_;
     int fd_ = -1;
-  };
-
-  class Clock final : public Loop::Timer {
-   public:
-    Clock(Loop& loop, Race& race, void (Race::*then)())
-        : Loop::Timer(loop), race_(race), then_(then) {}
-
-   private:
-    void on_timer(Instant /*now*/) override {
-      const std::shared_ptr<Race> keep = race_.shared_from_this();
-      (race_.*then_)();
-    }
-    Race& race_;
-    void (Race::*then_)();
   };
 
   void on_resolved(const std::vector<std::string>& addresses) {
@@ -196,7 +180,11 @@ class Race final : public std::enable_shared_from_this<Race>, private Transport:
   }
   void on_writable() override { on_readable(); }
 
-  void on_too_late() { fail(CloseReason::connect_timeout); }
+  void on_too_late(Instant /*now*/) {
+    const std::shared_ptr<Race> keep = shared_from_this();
+    fail(CloseReason::connect_timeout);
+  }
+  void on_stagger(Instant /*now*/) { try_next(); }
   void fail(CloseReason reason) { finish({.transport = nullptr, .reason = reason}); }
   void finish(Dialer::Result result) {
     if (over_) return;
@@ -211,22 +199,13 @@ class Race final : public std::enable_shared_from_this<Race>, private Transport:
   const std::uint16_t port_;
   const TlsSettings* const tls_;
   Dialer::Done done_;
-  Clock timeout_;
-  Clock stagger_;
+  Loop::MemberTimer<Race> timeout_;
+  Loop::MemberTimer<Race> stagger_;
   std::vector<std::string> addresses_;
   std::vector<std::unique_ptr<Attempt>> attempts_;  // one for each address so far
   std::size_t in_flight_ = 0;                       // attempts
   std::unique_ptr<Transport> transport_;            // during its handshake
   bool over_ = false;
-};
-
-class RaceDial final : public Dialer::Dial {
- public:
-  explicit RaceDial(std::shared_ptr<Race> race) : race_(std::move(race)) {}
-  ~RaceDial() override { race_->cancel(); }
-
- private:
-  std::shared_ptr<Race> race_;
 };
 
 }  // namespace
@@ -269,9 +248,8 @@ Dialer::Dialer(Loop& loop, const DialerOptions& options, Resolver* resolver)
 
 Dialer::~Dialer() = default;
 
-std::unique_ptr<Dialer::Dial> Dialer::dial(const std::string& host, std::uint16_t port,
-                                           const TlsSettings* tls, Done done,
-                                           const std::string& address) {
+Dialer::Dial Dialer::dial(const std::string& host, std::uint16_t port, const TlsSettings* tls,
+                          Done done, const std::string& address) {
   auto race = std::make_shared<Race>(loop_, options_, host, port, tls, std::move(done));
   error_code error;
   if (address.empty()) (void)asio::ip::make_address(host, error);
@@ -284,7 +262,8 @@ std::unique_ptr<Dialer::Dial> Dialer::dial(const std::string& host, std::uint16_
     resolver = resolver_;
   }
   race->start(resolver, address.empty() ? host : address);
-  return std::make_unique<RaceDial>(std::move(race));
+  Race* const running = race.get();
+  return Dial(running, [race = std::move(race)](void*) { race->cancel(); });
 }
 
 }  // namespace damper::http

@@ -69,11 +69,8 @@ class Dialer {
     CloseReason reason = CloseReason::finished;  // of a failure
   };
   using Done = std::function<void(Result)>;
-  // A dial in progress. Its destructor cancels it.
-  class Dial {
-   public:
-    virtual ~Dial() = default;
-  };
+  // A dial in progress. Cancelled when the last copy is destroyed.
+  using Dial = std::shared_ptr<void>;
 
   // REQUIRES: !find_error(options). Loop and resolver outlive the dialer; nullptr: the system's
   // resolver.
@@ -85,9 +82,8 @@ class Dialer {
   // `done` is called later, never from within dial(). `tls`: nullptr for plain TCP; it outlives the
   // dial. `address`: of the host, if known; then it is not resolved, and TLS still verifies the
   // host's name.
-  [[nodiscard]] std::unique_ptr<Dial> dial(const std::string& host, std::uint16_t port,
-                                           const TlsSettings* tls, Done done,
-                                           const std::string& address = {});
+  [[nodiscard]] Dial dial(const std::string& host, std::uint16_t port, const TlsSettings* tls,
+                          Done done, const std::string& address = {});
 
   [[nodiscard]] Loop& loop() const noexcept { return loop_; }
 

@@ -74,6 +74,20 @@ class Loop {
     timer::EventQueue::Timer event_{};
   };
 
+  // A Timer that calls a member function of its owner, which outlives it.
+  template <class Owner>
+  class MemberTimer final : public Timer {
+   public:
+    using Method = void (Owner::*)(Instant now);
+    MemberTimer(Loop& loop, Owner& owner, Method method) noexcept
+        : Timer(loop), owner_(owner), method_(method) {}
+
+   private:
+    void on_timer(Instant now) override { (owner_.*method_)(now); }
+    Owner& owner_;
+    const Method method_;
+  };
+
   // Work for the end of a turn. Its owner may destroy it any time, also from within on_turn_end().
   class TurnEnd : public boost::intrusive::list_base_hook<
                       boost::intrusive::link_mode<boost::intrusive::auto_unlink>> {
@@ -130,8 +144,6 @@ class Loop {
   };
 
   Loop();
-  Loop(const Loop&) = delete;
-  Loop& operator=(const Loop&) = delete;
   ~Loop();
 
   // Runs until stop(), or until there is no timer, wait or Work left. May be called again then, and

@@ -1,4 +1,4 @@
-// Also the test of ready_socket and tcp_transport: real sockets, one loop, a codec that echoes.
+// Also the test of tcp_transport: real sockets, one loop, a codec that echoes.
 #include "damper/http/net/socket_connection.h"
 
 #include <gtest/gtest.h>
@@ -297,24 +297,24 @@ TEST_F(SocketConnectionTest, ItMayGoWithWaitsUnderWay) {
   EXPECT_EQ(error_, boost::asio::error::eof);
 }
 
-TEST(ReadySocketTest, WhatIsSentIsNotWaitedForForEver) {
+TEST(TcpTransportTest, WhatIsSentIsNotWaitedForForEver) {
   Loop loop;
   SocketPair pair = connect_pair(loop);
-  ReadySocket socket(loop, release(std::move(pair.client)));
+  TcpTransport socket(loop, release(std::move(pair.client)));
   const auto patience = [&] {
     unsigned ms = 0;
     socklen_t size = sizeof(ms);
     EXPECT_EQ(::getsockopt(socket.fd(), IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, &size), 0);
     return std::chrono::milliseconds(ms);
   };
-  EXPECT_EQ(patience(), ReadySocket::kSendTimeout);
+  EXPECT_EQ(patience(), TcpTransport::kSendTimeout);
   socket.set_send_timeout(std::chrono::seconds(7));
   EXPECT_EQ(patience(), std::chrono::seconds(7));
 }
 
 // Reads up to its buffer at each wake-up, and stops the loop at EOF.
 struct Reader final : Transport::Waiter {
-  Reader(Loop& of, ReadySocket& on) : loop(of), socket(on) {}
+  Reader(Loop& of, TcpTransport& on) : loop(of), socket(on) {}
   void on_readable() override {
     ++wakes;
     if (wakes > skips) {
@@ -325,10 +325,10 @@ struct Reader final : Transport::Waiter {
     wait();
   }
   void on_writable() override {}
-  void wait() { socket.wait(ReadySocket::Direction::read, ReadySocket::Direction::read, *this); }
+  void wait() { socket.wait_readable(*this); }
 
   Loop& loop;
-  ReadySocket& socket;
+  TcpTransport& socket;
   std::string bytes = std::string(64, ' ');
   std::size_t most = 64;  // of a read
   int skips = 0;          // times that it reads nothing though it could
@@ -337,11 +337,11 @@ struct Reader final : Transport::Waiter {
 };
 
 // (3) An edge tells of both: who takes a short read for all there is would never hear of the end.
-TEST(ReadySocketTest, AnEndThatCameWithTheLastBytesIsHeard) {
+TEST(TcpTransportTest, AnEndThatCameWithTheLastBytesIsHeard) {
   Loop loop;
   const Watchdog watchdog(loop);
   SocketPair pair = connect_pair(loop);
-  ReadySocket socket(loop, release(std::move(pair.client)));
+  TcpTransport socket(loop, release(std::move(pair.client)));
   Reader reader(loop, socket);
   ASSERT_EQ(::send(pair.server.native_handle(), "hello", 5, 0), 5);
   pair.server.close();
@@ -351,11 +351,11 @@ TEST(ReadySocketTest, AnEndThatCameWithTheLastBytesIsHeard) {
 }
 
 // (3)
-TEST(ReadySocketTest, WhatAReadLeftIsReadNext) {
+TEST(TcpTransportTest, WhatAReadLeftIsReadNext) {
   Loop loop;
   const Watchdog watchdog(loop);
   SocketPair pair = connect_pair(loop);
-  ReadySocket socket(loop, release(std::move(pair.client)));
+  TcpTransport socket(loop, release(std::move(pair.client)));
   Reader reader(loop, socket);
   reader.most = 2;
   reader.skips = 2;
@@ -381,11 +381,11 @@ TEST_F(SocketConnectionTest, AResetThatCameWithTheLastBytesIsNoticed) {
 }
 
 // A wait after a read that left nothing is a wait: it does not turn round and round.
-TEST(ReadySocketTest, AWaitForNothingIsQuiet) {
+TEST(TcpTransportTest, AWaitForNothingIsQuiet) {
   Loop loop;
   const Watchdog watchdog(loop);
   SocketPair pair = connect_pair(loop);
-  ReadySocket socket(loop, release(std::move(pair.client)));
+  TcpTransport socket(loop, release(std::move(pair.client)));
   Reader reader(loop, socket);
   reader.wait();
   struct Later final : Loop::Timer {

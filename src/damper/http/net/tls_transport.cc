@@ -14,8 +14,8 @@
 namespace damper::http {
 namespace {
 
-// OpenSSL's own BIO for sockets raises SIGPIPE: this one is a ReadySocket.
-ReadySocket& socket_of(BIO* bio) { return *static_cast<ReadySocket*>(BIO_get_data(bio)); }
+// OpenSSL's own BIO for sockets raises SIGPIPE: this one is a TcpTransport.
+TcpTransport& socket_of(BIO* bio) { return *static_cast<TcpTransport*>(BIO_get_data(bio)); }
 
 int moved(BIO* bio, const Transport::Moved& moved, int retry, int what) {
   BIO_clear_retry_flags(bio);
@@ -29,12 +29,12 @@ int moved(BIO* bio, const Transport::Moved& moved, int retry, int what) {
 }
 
 int read_bio(BIO* bio, char* into, int size) {
-  return moved(bio, socket_of(bio).recv({into, static_cast<std::size_t>(size)}),
+  return moved(bio, socket_of(bio).TcpTransport::recv({into, static_cast<std::size_t>(size)}),
                BIO_FLAGS_SHOULD_RETRY, BIO_FLAGS_READ);
 }
 
 int write_bio(BIO* bio, const char* from, int size) {
-  return moved(bio, socket_of(bio).send({from, static_cast<std::size_t>(size)}),
+  return moved(bio, socket_of(bio).TcpTransport::send({from, static_cast<std::size_t>(size)}),
                BIO_FLAGS_SHOULD_RETRY, BIO_FLAGS_WRITE);
 }
 
@@ -61,10 +61,10 @@ int bounded(std::size_t size) {
 void TlsTransport::Free::operator()(ssl_st* tls) const noexcept { SSL_free(tls); }
 
 TlsTransport::TlsTransport(Loop& loop, int fd, const TlsSettings& settings)
-    : socket_(loop, fd), tls_(SSL_new(settings.native())) {
+    : TcpTransport(loop, fd), tls_(SSL_new(settings.native())) {
   BIO* const bio = BIO_new(socket_method());
   DAMPER_CHECK(tls_ != nullptr && bio != nullptr);  // No memory.
-  BIO_set_data(bio, &socket_);
+  BIO_set_data(bio, static_cast<TcpTransport*>(this));
   BIO_set_init(bio, 1);
   SSL_set_bio(tls_.get(), bio, bio);
   SSL_set_accept_state(tls_.get());
@@ -155,30 +155,28 @@ Transport::Moved TlsTransport::send(std::string_view bytes) {
 
 void TlsTransport::wait_readable(Waiter& waiter) {
   if (to_read_ == Direction::read && !is_starved_ && SSL_has_pending(tls_.get()) == 1) {
-    socket_.call_soon(waiter);  // OpenSSL has buffered it: the socket may have no more.
+    wait(Direction::read, Direction::read, waiter, true);  // OpenSSL has buffered it.
   } else {
-    socket_.wait(to_read_, Direction::read, waiter);
+    wait(to_read_, Direction::read, waiter);
   }
 }
 
-void TlsTransport::wait_writable(Waiter& waiter) {
-  socket_.wait(to_write_, Direction::write, waiter);
-}
+void TlsTransport::wait_writable(Waiter& waiter) { wait(to_write_, Direction::write, waiter); }
 
 void TlsTransport::shut_down_send() noexcept {
-  if (usable_ && socket_.fd() >= 0 && SSL_is_init_finished(tls_.get()) == 1) {
+  if (usable_ && fd() >= 0 && SSL_is_init_finished(tls_.get()) == 1) {
     ERR_clear_error();
     (void)SSL_shutdown(tls_.get());  // close_notify, if there is room for it.
     ERR_clear_error();
   }
-  socket_.shut_down_send();
+  TcpTransport::shut_down_send();
 }
 
 void TlsTransport::close(bool reset) noexcept {
-  if (socket_.fd() < 0) return;
+  if (fd() < 0) return;
   if (!reset) shut_down_send();
   usable_ = false;
-  socket_.close(reset);
+  TcpTransport::close(reset);
 }
 
 Protocol TlsTransport::protocol() const noexcept {

@@ -6,9 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "damper/http/net/ready_socket.h"
+#include "damper/http/net/tcp_transport.h"
 #include "damper/http/net/tls_settings.h"
-#include "damper/http/net/transport.h"
 
 namespace damper::http {
 
@@ -22,7 +21,7 @@ namespace damper::http {
 //   (2) After a failure every call fails.
 // Thread safety: none.
 // Cost: OpenSSL's state, some KiB; no buffers while the connection is idle.
-class TlsTransport final : public Transport {
+class TlsTransport final : public TcpTransport {
  public:
   // The server's side. Owns `fd`. REQUIRES: it is connected and non-blocking.
   TlsTransport(Loop& loop, int fd, const TlsSettings& settings);
@@ -36,17 +35,14 @@ class TlsTransport final : public Transport {
   Moved send(std::string_view bytes) override;
   void wait_readable(Waiter& waiter) override;
   void wait_writable(Waiter& waiter) override;
-  void set_send_timeout(Duration timeout) noexcept override { socket_.set_send_timeout(timeout); }
   void shut_down_send() noexcept override;
   void close(bool reset) noexcept override;
   [[nodiscard]] Protocol protocol() const noexcept override;
   [[nodiscard]] bool is_secure() const noexcept override { return true; }
-  [[nodiscard]] std::string peer() const override { return socket_.peer(); }
   // OpenSSL's description of the failure; empty without one.
   [[nodiscard]] const std::string& error() const noexcept { return error_; }
 
  private:
-  using Direction = ReadySocket::Direction;
   struct Free {
     void operator()(ssl_st* tls) const noexcept;
   };
@@ -54,7 +50,6 @@ class TlsTransport final : public Transport {
   // The status of an OpenSSL call that returned `result`; sets the direction to wait for.
   [[nodiscard]] Status status_of(int result, Direction& waits_for);
 
-  ReadySocket socket_;
   std::unique_ptr<ssl_st, Free> tls_;
   Direction to_read_ = Direction::read;    // a read waits for it
   Direction to_write_ = Direction::write;  // a write waits for it

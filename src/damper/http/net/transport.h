@@ -40,7 +40,7 @@ class Transport {
   [[nodiscard]] virtual Moved send(std::string_view bytes) = 0;
   virtual void wait_readable(Waiter& waiter) = 0;
   virtual void wait_writable(Waiter& waiter) = 0;
-  // How long sent data may stay unacknowledged: see ReadySocket.
+  // How long sent data may stay unacknowledged: see TcpTransport.
   virtual void set_send_timeout(Duration timeout) noexcept = 0;
   // Half-close: nothing more is sent; input is still received.
   virtual void shut_down_send() noexcept = 0;

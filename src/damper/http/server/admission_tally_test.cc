@@ -1,4 +1,4 @@
-#include "damper/http/server/admission_tally.h"
+#include "damper/http/server/admission.h"
 
 #include <gtest/gtest.h>
 

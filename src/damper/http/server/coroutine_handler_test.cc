@@ -13,7 +13,7 @@
 #include <tuple>
 
 #include "damper/http/server/exchange_testing.h"
-#include "damper/http/server/guard_loop.h"
+#include "damper/http/server/guard.h"
 #include "damper/http/server/guard_testing.h"
 #include "damper/http/server/server_testing.h"
 #include "damper/run/scope.h"

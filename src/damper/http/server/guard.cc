@@ -2,31 +2,29 @@
 
 #include <algorithm>
 #include <bit>
+#include <chrono>
 #include <utility>
 #include <vector>
 
 #include "damper/base/bounds.h"
 #include "damper/base/check.h"
+#include "damper/http/net/loop.h"
 #include "damper/http/server/guard_refusal.h"
+#include "damper/run/clock.h"
 
 namespace damper::http {
 
 // A Visit is a request at the guard: the exchange that the handler sees, around the server's own.
-class Guard::Visit final : public Exchange,
+class Guard::Visit final : public WrappedExchange,
                            public Admission::Item,
                            public std::enable_shared_from_this<Visit> {
  public:
   Visit(Guard& guard, ExchangePtr outer, std::shared_ptr<const Handler> inner,
         run::RequestContext inherited)
-      : Item(inherited.criticality, inherited.deadline.at()),
+      : WrappedExchange(std::move(outer), std::move(inherited)),
+        Item(inherited_.criticality, inherited_.deadline.at()),
         guard_(guard.self_),
-        outer_(std::move(outer)),
-        inner_(std::move(inner)) {
-    request_ = std::move(outer_->request());
-    outer_->request().method = request_.method;  // A server answers HEAD without a body.
-    arrived_ = outer_->arrived();
-    inherited_ = std::move(inherited);
-  }
+        inner_(std::move(inner)) {}
   Visit(const Visit&) = delete;
   Visit& operator=(const Visit&) = delete;
   ~Visit() override { finish(); }  // If nobody has answered, the server will.
@@ -42,8 +40,6 @@ class Guard::Visit final : public Exchange,
     if (gone_ || late_) return give_up();
     if (!is_over()) give_up_.push_back(std::move(give_up));
   }
-  [[nodiscard]] bool is_here() const noexcept override { return outer_->is_here(); }
-  void post(std::function<void()> work) override { outer_->post(std::move(work)); }
 
   // Keeps itself while it waits: nobody else does.
   void wait() { self_ = shared_from_this(); }
@@ -84,7 +80,6 @@ class Guard::Visit final : public Exchange,
   }
 
   const std::shared_ptr<Guard* const> guard_;  // nullptr inside: it is gone
-  const ExchangePtr outer_;
   const std::shared_ptr<const Handler> inner_;
   std::vector<std::function<void()>> give_up_;
   std::shared_ptr<Visit> self_;
@@ -208,5 +203,27 @@ Handler guarded(Handler inner, Guard& guard) {
   return [handler = std::make_shared<const Handler>(std::move(inner)),
           &guard](const ExchangePtr& exchange) { guard.handle(exchange, handler); };
 }
+
+// The time of day, not of the turn: work within a turn takes time too, and is measured.
+class LoopGuard::Clock final : public GuardClock, public Loop::Timer {
+ public:
+  explicit Clock(Loop& loop) : Timer(loop) {}
+  [[nodiscard]] Instant now() noexcept override { return run::now(); }
+  [[nodiscard]] UnixTime wall_now() noexcept override { return run::wall_time(); }
+  [[nodiscard]] double draw() noexcept override { return run::draw(); }
+  void set_alarm(Instant due) override { arm(due); }
+
+  Guard* guard = nullptr;
+
+ private:
+  void on_timer(Instant) override { guard->on_alarm(); }
+};
+
+LoopGuard::LoopGuard(Loop& loop, const GuardOptions& options)
+    : clock_(std::make_unique<Clock>(loop)), guard_(std::make_unique<Guard>(options, *clock_)) {
+  clock_->guard = guard_.get();
+}
+
+LoopGuard::~LoopGuard() = default;
 
 }  // namespace damper::http

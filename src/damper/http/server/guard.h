@@ -55,8 +55,6 @@ class Guard {
  public:
   // REQUIRES: !find_error(options). The clock outlives the guard. Exchanges may outlive it.
   Guard(const GuardOptions& options, GuardClock& clock);
-  Guard(const Guard&) = delete;
-  Guard& operator=(const Guard&) = delete;
   ~Guard();  // Refuses waiting requests.
 
   void handle(const ExchangePtr& exchange, std::shared_ptr<const Handler> inner);
@@ -85,5 +83,25 @@ class Guard {
 
 // The middleware: `server.route(guarded(handler, guard))`. The guard outlives it.
 [[nodiscard]] Handler guarded(Handler inner, Guard& guard);
+
+class Loop;
+
+// A LoopGuard is a Guard with the time and a timer of a loop.
+//   LoopGuard door(loop, options);
+//   Server server(loop, guarded(handler, door.guard()), ...);
+// Thread safety: none; on the loop's thread.
+class LoopGuard {
+ public:
+  // REQUIRES: !find_error(options). The loop outlives it.
+  explicit LoopGuard(Loop& loop, const GuardOptions& options = {});
+  ~LoopGuard();
+
+  [[nodiscard]] Guard& guard() noexcept { return *guard_; }
+
+ private:
+  class Clock;
+  std::unique_ptr<Clock> clock_;
+  std::unique_ptr<Guard> guard_;  // destroyed first: it uses the clock
+};
 
 }  // namespace damper::http

@@ -1,4 +1,4 @@
-#include "damper/http/server/guard_loop.h"
+#include "damper/http/server/guard.h"
 
 #include <gtest/gtest.h>
 

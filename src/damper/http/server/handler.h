@@ -50,6 +50,22 @@ class Exchange {
 };
 using ExchangePtr = std::shared_ptr<Exchange>;
 
+// The exchange that a middleware passes on: it takes the request of the server's own, `outer_`.
+class WrappedExchange : public Exchange {
+ public:
+  [[nodiscard]] bool is_here() const noexcept override { return outer_->is_here(); }
+  void post(std::function<void()> work) override { outer_->post(std::move(work)); }
+
+ protected:
+  WrappedExchange(ExchangePtr outer, run::RequestContext inherited) : outer_(std::move(outer)) {
+    request_ = std::move(outer_->request());
+    outer_->request().method = request_.method;  // A server answers HEAD without a body.
+    arrived_ = outer_->arrived();
+    inherited_ = std::move(inherited);
+  }
+  const ExchangePtr outer_;
+};
+
 // The deleter of an exchange that wraps another one: its destructor runs on the loop's thread, on
 // whichever thread the last pointer is released.
 struct EndsOnTheLoop {

@@ -11,14 +11,6 @@
 namespace damper::http {
 namespace {
 
-Response plain(int status, std::string body) {
-  Response response;
-  response.status = status;
-  response.fields.add("content-type", "text/plain");
-  response.body = std::move(body);
-  return response;
-}
-
 bool has_no_body(int status) { return status == 204 || status == 304; }
 
 }  // namespace
@@ -111,9 +103,9 @@ class HandlerService::Incoming final : public Exchange, public StreamUser {
 
 void HandlerService::Incoming::on_head(const Head& head, bool end) {
   request_ = Request::from(head);
-  if (head.method == "CONNECT") return refuse(plain(501, "no tunnels here\n"));
+  if (head.method == "CONNECT") return refuse(Response::plain(501, "no tunnels here\n"));
   if (head.content_length.value_or(0) > shared_->options.max_request_body) {
-    return refuse(plain(413, "too large\n"));
+    return refuse(Response::plain(413, "too large\n"));
   }
   if (!has_room(head.content_length.value_or(0))) return refuse_for_want_of_room();
   if (end) return dispatch();
@@ -122,7 +114,7 @@ void HandlerService::Incoming::on_head(const Head& head, bool end) {
 void HandlerService::Incoming::on_data(std::string_view bytes) {
   if (!refused_) {
     if (bytes.size() > shared_->options.max_request_body - request_.body.size()) {
-      refuse(plain(413, "too large\n"));
+      refuse(Response::plain(413, "too large\n"));
     } else if (!has_room(bytes.size())) {
       refuse_for_want_of_room();
     } else {
@@ -147,7 +139,7 @@ void HandlerService::Incoming::refuse(Response response) {
 
 void HandlerService::Incoming::refuse_for_want_of_room() {
   if (shared_->metrics != nullptr) shared_->metrics->on_no_room();
-  Response response = plain(503, "no room for the body now\n");
+  Response response = Response::plain(503, "no room for the body now\n");
   response.fields.add("retry-after", "1");
   refuse(std::move(response));
 }
@@ -174,7 +166,7 @@ void HandlerService::Incoming::on_unanswered() {
     return shared_->loop.post([this] { on_unanswered(); });
   }
   give_up_ = {};
-  respond(plain(500, "no answer\n"));
+  respond(Response::plain(500, "no answer\n"));
 }
 
 void HandlerService::Incoming::on_handlers_gone() noexcept {
@@ -191,7 +183,7 @@ void HandlerService::Incoming::respond(Response response) {
   answered_ = true;
   give_up_ = {};
   if (response.status < 200 || response.status > 599) {
-    response = plain(500, "the handler's status is none\n");
+    response = Response::plain(500, "the handler's status is none\n");
   }
   if (shared_->metrics != nullptr) {
     shared_->metrics->on_answered(response.status, between(arrived_, shared_->loop.now()));
@@ -257,7 +249,7 @@ Handler answer_with(std::function<Response(const Request&)> answer) {
     try {
       exchange->respond(answer(exchange->request()));
     } catch (...) {
-      exchange->respond(plain(500, "the handler failed\n"));
+      exchange->respond(Response::plain(500, "the handler failed\n"));
     }
   };
 }
@@ -265,7 +257,7 @@ Handler answer_with(std::function<Response(const Request&)> answer) {
 Handler make_metrics_handler(const observe::Registry& registry) {
   return answer_with([&registry](const Request& request) {
     if (request.method != "GET" && request.method != "HEAD") {
-      Response refused = plain(405, "GET alone\n");
+      Response refused = Response::plain(405, "GET alone\n");
       refused.fields.add("allow", "GET, HEAD");
       return refused;
     }

@@ -140,15 +140,6 @@ class Server::ServerConnection final : public Hook, private SocketConnection::Ow
   SocketConnection connection_;
 };
 
-class Server::WaitTimer final : public Loop::Timer {
- public:
-  explicit WaitTimer(Server& server) : Loop::Timer(server.loop_), server_(server) {}
-
- private:
-  void on_timer(Instant) override { server_.on_wait_over(); }
-  Server& server_;
-};
-
 Server::Server(Loop& loop, ServerOptions options, RequestSink& sink, ServerMetrics* metrics)
     : loop_(loop),
       options_(std::move(options)),
@@ -157,7 +148,7 @@ Server::Server(Loop& loop, ServerOptions options, RequestSink& sink, ServerMetri
       shares_places_(options_.places != nullptr),
       places_(shares_places_ ? options_.places
                              : std::make_shared<admit::Places>(options_.max_connections)),
-      wait_(std::make_unique<WaitTimer>(*this)) {
+      wait_(loop, *this, &Server::on_wait_over) {
   DAMPER_CHECK(!find_error(options_));
 }
 
@@ -240,12 +231,12 @@ void Server::accept_some() {
       continue;
     }
     if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-      return wait_->arm(damper::add(loop_.now(), kPause));
+      return wait_.arm(damper::add(loop_.now(), kPause));
     }
     if (errno == EAGAIN || errno == EWOULDBLOCK) return;
     // Other errors concern a connection that the peer has closed already.
   }
-  wait_->arm(loop_.now());  // Edge-triggered: no event follows for the rest of the queue.
+  wait_.arm(loop_.now());  // Edge-triggered: no event follows for the rest of the queue.
 }
 
 void Server::accept(int fd) {
@@ -301,7 +292,7 @@ void Server::drain(Duration within, std::function<void()> done) {
   }
   close_listener();
   drained_by_ = damper::add(loop_.now(), within);
-  wait_->arm(std::min(drained_by_, damper::add(loop_.now(), kGrace)));
+  wait_.arm(std::min(drained_by_, damper::add(loop_.now(), kGrace)));
   for_each_served([](SocketConnection& connection) { connection.drain(); });
   end_drain();
 }
@@ -319,17 +310,17 @@ void Server::drain_all() {
   for_each_served([](SocketConnection& connection) { connection.drain(); });
 }
 
-void Server::on_wait_over() {
+void Server::on_wait_over(Instant /*now*/) {
   if (!draining_) return accept_some();
   drain_all();
   if (connections() == 0) return;
-  if (loop_.now() < drained_by_) return wait_->arm(drained_by_);
+  if (loop_.now() < drained_by_) return wait_.arm(drained_by_);
   for_each_served([](SocketConnection& connection) { connection.abort(CloseReason::draining); });
 }
 
 void Server::end_drain() {
   if (!draining_ || connections() > 0) return;
-  wait_->cancel();
+  wait_.cancel();
   // Posted: `done` may destroy the server.
   if (drained_) loop_.post(std::exchange(drained_, {}));
 }

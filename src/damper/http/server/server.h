@@ -60,8 +60,6 @@ class Server final : private Loop::Registration {
  public:
   // REQUIRES: !find_error(options).
   Server(Loop& loop, ServerOptions options, RequestSink& sink, ServerMetrics* metrics = nullptr);
-  Server(const Server&) = delete;
-  Server& operator=(const Server&) = delete;
   ~Server() override;
 
   // Starts to accept. Returns one sentence if it cannot.
@@ -84,7 +82,6 @@ class Server final : private Loop::Registration {
  private:
   class PendingConnection;
   class ServerConnection;
-  class WaitTimer;
   // Hook of a connection in the list of its kind.
   struct Hook : boost::intrusive::list_base_hook<> {};
   using Connections = boost::intrusive::list<Hook>;
@@ -96,7 +93,7 @@ class Server final : private Loop::Registration {
   void accept(int fd);
   void serve(std::unique_ptr<Transport> transport, Protocol protocol, std::string_view first);
   void on_removed(CloseReason reason) noexcept;
-  void on_wait_over();
+  void on_wait_over(Instant now);
   void end_drain();
   void drain_all();
   template <class Function>
@@ -116,7 +113,7 @@ class Server final : private Loop::Registration {
   bool draining_ = false;
   Instant drained_by_ = kNever;
   std::function<void()> drained_;
-  std::unique_ptr<WaitTimer> wait_;  // until the next accept, or the next step of a drain
+  Loop::MemberTimer<Server> wait_;  // until the next accept, or the next step of a drain
 };
 
 }  // namespace damper::http

@@ -23,9 +23,7 @@ ThreadGate::ThreadGate(const ThreadGateOptions& options)
 
 ThreadGate::Ticket ThreadGate::try_enter(std::span<const Field> fields, Instant arrived) {
   const Instant now = run::now();
-  const auto wall = std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now() -
-                                                                  between(arrived, now));
-  return try_enter(fields, {arrived, wall}, now, run::draw());
+  return try_enter(fields, {arrived, run::wall_time(between(arrived, now))}, now, run::draw());
 }
 
 ThreadGate::Ticket::Ticket(ThreadGate& gate, std::span<const Field> fields, const ArrivalTime& time,

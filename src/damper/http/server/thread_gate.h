@@ -10,7 +10,7 @@
 #include "damper/base/instant.h"
 #include "damper/base/verdict.h"
 #include "damper/http/headers/arrival.h"
-#include "damper/http/server/admission_tally.h"
+#include "damper/http/server/admission.h"
 #include "damper/run/scope.h"
 
 namespace damper::http {

@@ -4,8 +4,7 @@
 #include <utility>
 
 #include "damper/base/text/words.h"
-#include "damper/http/client/blocking_client.h"
-#include "damper/http/client/failure.h"
+#include "damper/http/client/http_result.h"
 #include "damper/http/client/url.h"
 #include "damper/proxy/admin/admin_access.h"
 #include "damper/run/clock.h"
@@ -51,51 +50,38 @@ std::string no_answer(const http::HttpResult& result, const std::string& where) 
 
 }  // namespace
 
-class AdminClient::Inside {
- public:
-  Inside(const http::Endpoint& endpoint, std::string token)
-      : where_(endpoint.authority()),
-        token_(std::move(token)),
-        client_(dependency_, {.endpoints = {endpoint.text()}}) {}
+AdminClient::AdminClient(const http::Endpoint& endpoint, std::string token)
+    : where_(endpoint.authority()),
+      token_(std::move(token)),
+      dependency_(std::make_unique<Dependency>("admin", once())),
+      client_(std::make_unique<http::BlockingClient>(
+          *dependency_, http::GuardedClientOptions{.endpoints = {endpoint.text()}})) {}
 
-  Expected<std::string, AdminClientError> ask(http::Request request) {
-    if (!token_.empty()) request.fields.add("authorization", "Bearer " + token_);
-    const http::HttpResult result =
-        client_.request(std::move(request), {.deadline = in(kPatience), .idempotent = true});
-    const http::Response* const answer = result.answer();
-    if (answer == nullptr) return unexpected(trouble(no_answer(result, where_)));
-    if (answer->status == 200) return answer->body;
-    return unexpected(refused(*answer));
+Expected<std::string, AdminClientError> AdminClient::ask(http::Request request) {
+  if (!token_.empty()) request.fields.add("authorization", "Bearer " + token_);
+  const http::HttpResult result =
+      client_->request(std::move(request), {.deadline = in(kPatience), .idempotent = true});
+  const http::Response* const answer = result.answer();
+  if (answer == nullptr) return unexpected(trouble(no_answer(result, where_)));
+  if (answer->status == 200) return answer->body;
+  return unexpected(refused(*answer));
+}
+
+AdminClientError AdminClient::refused(const http::Response& answer) const {
+  const bool ours = answer.fields.find("content-type").value_or("").starts_with("text/plain");
+  std::string_view body = answer.body;
+  while (body.ends_with('\n')) body.remove_suffix(1);
+  if (!ours || body.empty()) {
+    return trouble("what answers on " + where_ + " is no damper proxy (status " +
+                   std::to_string(answer.status) + "); --admin says where it is");
   }
-  [[nodiscard]] const std::string& where() const noexcept { return where_; }
-
- private:
-  [[nodiscard]] AdminClientError refused(const http::Response& answer) const {
-    const bool ours = answer.fields.find("content-type").value_or("").starts_with("text/plain");
-    std::string_view body = answer.body;
-    while (body.ends_with('\n')) body.remove_suffix(1);
-    if (!ours || body.empty()) {
-      return trouble("what answers on " + where_ + " is no damper proxy (status " +
-                     std::to_string(answer.status) + "); --admin says where it is");
-    }
-    std::string sentence = text::on_one_line(body);
-    if (answer.status == 401) {
-      sentence += token_.empty() ? "; --token-file says where it is"
-                                 : "; is --token-file the one of this proxy?";
-    }
-    return {.sentence = std::move(sentence), .status = kRefused};
+  std::string sentence = text::on_one_line(body);
+  if (answer.status == 401) {
+    sentence += token_.empty() ? "; --token-file says where it is"
+                               : "; is --token-file the one of this proxy?";
   }
-
-  const std::string where_;
-  const std::string token_;
-  Dependency dependency_{"admin", once()};
-  http::BlockingClient client_;
-};
-
-AdminClient::AdminClient(std::unique_ptr<Inside> inside) : inside_(std::move(inside)) {}
-AdminClient::AdminClient(AdminClient&&) noexcept = default;
-AdminClient& AdminClient::operator=(AdminClient&&) noexcept = default;
-AdminClient::~AdminClient() = default;
+  return {.sentence = std::move(sentence), .status = kRefused};
+}
 
 Expected<AdminClient, AdminClientError> AdminClient::open(const std::string& admin,
                                                           const std::string& token_file) {
@@ -112,7 +98,7 @@ Expected<AdminClient, AdminClientError> AdminClient::open(const std::string& adm
     if (!read) return unexpected(trouble(read.error()));
     token = *std::move(read);
   }
-  return AdminClient(std::make_unique<Inside>(*endpoint, std::move(token)));
+  return AdminClient(*endpoint, std::move(token));
 }
 
 Expected<std::string, AdminClientError> AdminClient::get(const std::string& target,
@@ -120,7 +106,7 @@ Expected<std::string, AdminClientError> AdminClient::get(const std::string& targ
   http::Request request;
   request.target = target;
   if (!last_event.empty()) request.fields.add("last-event-id", last_event);
-  return inside_->ask(std::move(request));
+  return ask(std::move(request));
 }
 
 Expected<std::string, AdminClientError> AdminClient::put(const std::string& target,
@@ -130,16 +116,14 @@ Expected<std::string, AdminClientError> AdminClient::put(const std::string& targ
   request.target = target;
   request.fields.add("content-type", "application/json");
   request.body = std::move(json);
-  return inside_->ask(std::move(request));
+  return ask(std::move(request));
 }
 
 Expected<std::string, AdminClientError> AdminClient::post(const std::string& target) {
   http::Request request;
   request.method = "POST";
   request.target = target;
-  return inside_->ask(std::move(request));
+  return ask(std::move(request));
 }
-
-const std::string& AdminClient::where() const noexcept { return inside_->where(); }
 
 }  // namespace damper::proxy

@@ -5,6 +5,8 @@
 
 #include "damper/base/expected.h"
 #include "damper/base/text/stdio.h"
+#include "damper/http/client/blocking_client.h"
+#include "damper/http/client/url.h"
 
 namespace damper::proxy {
 
@@ -17,7 +19,7 @@ struct AdminClientError {
   int status = 0;  // the exit status: kTrouble, or kRefused when the proxy said no
 };
 
-// A AdminClient asks a proxy's admin pages.
+// An AdminClient asks a proxy's admin pages.
 //
 // Model: one attempt, kPatience long. Every error is a sentence that says what to do next.
 // Thread safety: none.
@@ -26,9 +28,6 @@ class AdminClient {
   // `admin` is "http://127.0.0.1:9901", or without the scheme. The token file may be empty.
   [[nodiscard]] static Expected<AdminClient, AdminClientError> open(const std::string& admin,
                                                                     const std::string& token_file);
-  AdminClient(AdminClient&&) noexcept;
-  AdminClient& operator=(AdminClient&&) noexcept;
-  ~AdminClient();
 
   // The body of a 200. `last_event` is of GET /events: the number that was seen last.
   [[nodiscard]] Expected<std::string, AdminClientError> get(const std::string& target,
@@ -38,13 +37,17 @@ class AdminClient {
   [[nodiscard]] Expected<std::string, AdminClientError> post(const std::string& target);
 
   // "127.0.0.1:9901"
-  [[nodiscard]] const std::string& where() const noexcept;
+  [[nodiscard]] const std::string& where() const noexcept { return where_; }
 
  private:
-  class Inside;
-  explicit AdminClient(std::unique_ptr<Inside> inside);
+  AdminClient(const http::Endpoint& endpoint, std::string token);
+  [[nodiscard]] Expected<std::string, AdminClientError> ask(http::Request request);
+  [[nodiscard]] AdminClientError refused(const http::Response& answer) const;
 
-  std::unique_ptr<Inside> inside_;
+  std::string where_;
+  std::string token_;
+  std::unique_ptr<Dependency> dependency_;  // outlives the client
+  std::unique_ptr<http::BlockingClient> client_;
 };
 
 }  // namespace damper::proxy

@@ -42,7 +42,7 @@ bool fits(const Page& page, std::string_view method) {
 }
 
 const Page* find_page(const Request& request) {
-  const std::string_view path = AdminPages::path_of(request.target);
+  const std::string_view path = path_of(request.target);
   for (const Page& page : kPages) {
     if (page.path == path && fits(page, request.method)) return &page;
   }
@@ -103,7 +103,7 @@ Response not_found(std::string_view path) {
 
 // The path is known by another method, or not at all.
 Response unknown(const Request& request) {
-  const std::string_view path = AdminPages::path_of(request.target);
+  const std::string_view path = path_of(request.target);
   std::string allowed;
   for (const Page& page : kPages) {
     if (page.path != path) continue;

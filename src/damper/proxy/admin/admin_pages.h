@@ -3,20 +3,58 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
+#include "damper/admit/switches.h"
+#include "damper/base/expected.h"
 #include "damper/base/instant.h"
 #include "damper/http/codec/message.h"
+#include "damper/observe/registry.h"
 #include "damper/proxy/admin/admin_access.h"
-#include "damper/proxy/admin/admin_target.h"
+#include "damper/proxy/config/route_matcher.h"
+#include "damper/proxy/data/proxy_state.h"
 
 namespace damper::observe {
 class Counter;
 }
 
 namespace damper::proxy {
+
+// The reason why a reload changed nothing.
+struct ReloadRefusal {
+  std::string sentence;
+  bool conflict = false;  // there is no file to reload, or it is not in force
+};
+
+// An AdminTarget is what an AdminServer shows and controls: a ProxyAdmin (proxy/process), or a fake
+// of a test.
+//
+// Thread safety: called concurrently by threads of the admin server. flip() and switches() do not
+// wait for a loop of the data plane; the other methods may.
+class AdminTarget {
+ public:
+  [[nodiscard]] virtual ProxyState state() = 0;
+  // The policy in force with all defaults, as YAML.
+  [[nodiscard]] virtual std::string policy() = 0;
+  // Outlives the admin server.
+  [[nodiscard]] virtual observe::Registry& registry() = 0;
+  // One sentence: the reason why it accepts no traffic.
+  [[nodiscard]] virtual std::optional<std::string> find_unready() = 0;
+  // One sentence: the scope does not exist.
+  [[nodiscard]] virtual std::optional<std::string> flip(const SwitchScope& scope,
+                                                        admit::Switch which,
+                                                        const admit::SwitchSetting& setting) = 0;
+  [[nodiscard]] virtual std::vector<ScopeState> switches() = 0;
+  // Reloads the configuration and returns its version.
+  [[nodiscard]] virtual Expected<std::uint64_t, ReloadRefusal> reload() = 0;
+
+ protected:
+  ~AdminTarget() = default;
+};
 
 // The thread that answers a request: the admin loop, or the SerialExecutor for reads, reloads or
 // flips. A read that waits for the data plane never delays a flip.
@@ -56,11 +94,6 @@ class AdminPages {
   }
 
   void set_token_file(std::string file) { access_.set_token_file(std::move(file)); }
-
-  // The path of a target, without its query.
-  [[nodiscard]] static std::string_view path_of(std::string_view target) noexcept {
-    return target.substr(0, target.find('?'));
-  }
 
  private:
   [[nodiscard]] http::Response answer_known(const http::Request& request);

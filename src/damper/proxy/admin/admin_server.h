@@ -1,15 +1,23 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "damper/base/expected.h"
 #include "damper/base/instant.h"
-#include "damper/proxy/admin/admin_target.h"
+#include "damper/http/net/loop.h"
+#include "damper/http/server/handler_service.h"
+#include "damper/http/server/server.h"
+#include "damper/proxy/admin/admin_pages.h"
 #include "damper/proxy/admin/event_feed.h"
+#include "damper/proxy/admin/event_streams.h"
+#include "damper/proxy/admin/serial_executor.h"
 
 namespace damper::proxy {
 
@@ -42,7 +50,7 @@ struct AdminOptions {
 //   (2) When the destructor returns, what is target and the feed are used no more.
 // Thread safety: port() and set_token_file() may be called concurrently; whoever made it destroys
 // it.
-class AdminServer {
+class AdminServer final : private http::RequestSink {
  public:
   static constexpr std::size_t kMostBody = std::size_t{64} * 1024;
   static constexpr std::size_t kMostConnections = 256;
@@ -52,19 +60,34 @@ class AdminServer {
   [[nodiscard]] static Expected<std::unique_ptr<AdminServer>> start(const AdminOptions& options,
                                                                     AdminTarget& target,
                                                                     EventFeed& feed);
-  AdminServer(const AdminServer&) = delete;
-  AdminServer& operator=(const AdminServer&) = delete;
   ~AdminServer();
 
-  [[nodiscard]] std::uint16_t port() const noexcept;
+  [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
   // As a reload says: from the next request on; empty: none. One sentence: why it changed nothing.
   [[nodiscard]] std::optional<std::string> set_token_file(const std::string& file);
 
  private:
-  class Inside;
-  explicit AdminServer(std::unique_ptr<Inside> inside);
+  class Visitor;  // a request until its head is received
 
-  std::unique_ptr<Inside> inside_;
+  AdminServer(const AdminOptions& options, AdminTarget& target, EventFeed& feed);
+  [[nodiscard]] std::optional<std::string> listen();
+  [[nodiscard]] http::StreamUser& on_request(http::Stream& stream) override;
+  [[nodiscard]] http::StreamUser& choose(http::Stream& stream, const http::Head& head,
+                                         std::function<void()> on_cut);
+  void answer(const http::ExchangePtr& exchange);
+  [[nodiscard]] http::Response answer_here(const http::Request& request);
+
+  AdminPages pages_;
+  http::ServerMetrics metrics_;
+  observe::Counter& busy_;
+  http::Loop loop_;
+  http::HandlerService service_;
+  EventStreams streams_;
+  http::Loop::Work work_;
+  std::optional<http::Server> server_;  // destroyed on the loop's thread
+  std::uint16_t port_ = 0;
+  std::array<std::optional<SerialExecutor>, kAdminThreads> executors_;  // by AdminThread
+  std::thread thread_;
 };
 
 }  // namespace damper::proxy

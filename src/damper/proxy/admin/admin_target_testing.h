@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "damper/admit/switches.h"
-#include "damper/proxy/admin/admin_target.h"
+#include "damper/proxy/admin/admin_pages.h"
 #include "damper/run/clock.h"
 
 namespace damper::proxy {

@@ -54,8 +54,6 @@ class EventFeed final : public engine::EventSink {
   // The next sink outlives it.
   explicit EventFeed(engine::EventSink* next = nullptr, std::size_t kept = kKept,
                      WallClock wall_clock = std::chrono::system_clock::now);
-  EventFeed(const EventFeed&) = delete;
-  EventFeed& operator=(const EventFeed&) = delete;
   ~EventFeed() = default;
 
   void on_event(const engine::Event& event) noexcept override;

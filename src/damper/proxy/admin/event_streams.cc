@@ -1,11 +1,11 @@
 #include "damper/proxy/admin/event_streams.h"
 
 #include <array>
-#include <charconv>
 #include <string>
 #include <utility>
 
 #include "damper/base/check.h"
+#include "damper/base/text/find_number.h"
 #include "damper/observe/registry.h"
 
 namespace damper::proxy {
@@ -19,11 +19,8 @@ constexpr std::array<http::Field, 4> kFields = {{{"content-type", "text/event-st
 // The number that a subscriber has seen last; 0: none that could be ours.
 std::uint64_t last_seen(const http::Head& request, std::uint64_t next) {
   const auto text = http::find(request.fields, "last-event-id");
-  if (!text) return 0;
-  std::uint64_t id = 0;
-  const auto [end, failed] = std::from_chars(text->data(), text->data() + text->size(), id);
-  const bool whole = failed == std::errc{} && end == text->data() + text->size();
-  return whole && id < next ? id : 0;
+  const auto id = text::find_number<std::uint64_t>(text.value_or(""));
+  return id && *id < next ? *id : 0;
 }
 
 void append(std::string& out, const EventFeed::Item& item) {

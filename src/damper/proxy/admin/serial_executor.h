@@ -21,8 +21,6 @@ namespace damper::proxy {
 class SerialExecutor {
  public:
   explicit SerialExecutor(std::size_t most);
-  SerialExecutor(const SerialExecutor&) = delete;
-  SerialExecutor& operator=(const SerialExecutor&) = delete;
   ~SerialExecutor();  // Waits for the function that runs.
 
   // False: the queue is full. The function must not throw.

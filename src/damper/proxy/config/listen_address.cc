@@ -4,22 +4,12 @@
 #include <netinet/in.h>
 
 #include <array>
-#include <charconv>
-#include <optional>
 
+#include "damper/base/text/find_number.h"
 #include "damper/http/client/url.h"
 
 namespace damper::proxy {
 namespace {
-
-std::optional<std::uint16_t> find_port(std::string_view text) {
-  if (text.empty() || text.size() > 5) return std::nullopt;
-  std::uint16_t port = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, port);
-  if (error != std::errc() || stop != end) return std::nullopt;
-  return port;
-}
 
 // An IPv6 address in its shortest form.
 std::string shortest(const std::string& address) {
@@ -39,8 +29,10 @@ std::string ListenAddress::text() const {
 Expected<ListenAddress> parse_listen_address(std::string_view text) {
   const std::size_t colon = text.rfind(':');
   if (colon == std::string_view::npos) return unexpected(std::string("it has no port"));
-  const std::optional<std::uint16_t> port = find_port(text.substr(colon + 1));
-  if (!port) return unexpected(std::string("a port is a number from 0 to 65535"));
+  const std::string_view digits = text.substr(colon + 1);
+  const auto port = text::find_number<std::uint16_t>(digits);
+  if (!port || digits.size() > 5)
+    return unexpected(std::string("a port is a number from 0 to 65535"));
   std::string_view host = text.substr(0, colon);
   if (host.empty() || host == "localhost") host = "127.0.0.1";
   const bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';

@@ -9,6 +9,7 @@
 
 #include "damper/admit/retry_budget.h"
 #include "damper/admit/token_bucket.h"
+#include "damper/base/enum_names.h"
 #include "damper/base/expected.h"
 #include "damper/base/instant.h"
 #include "damper/http/client/client_options.h"
@@ -99,6 +100,7 @@ struct AdminConfig {
 };
 
 enum class AccessLog : std::uint8_t { off, failures, all };
+inline constexpr EnumNames<AccessLog::all> kAccessLogNames = {"off", "failures", "all"};
 
 // A ProxyConfig is the file of a proxy: read, checked and completed with the defaults.
 //
@@ -141,10 +143,8 @@ struct Flags {
 // has none, and an empty text with flags is a proxy with the safe defaults: one route that takes
 // everything, 3 attempts within a 10 % budget, failing and slow replicas left alone.
 [[nodiscard]] Expected<ProxyConfig, config::Error> load_proxy(std::string_view text,
-                                                              std::string_view file);
-[[nodiscard]] Expected<ProxyConfig, config::Error> load_proxy(std::string_view text,
                                                               std::string_view file,
-                                                              const Flags& flags);
+                                                              const Flags& flags = {});
 
 // The same, with the policies as policy/ has them, places included: what the linter looks at.
 struct ProxyFile {

@@ -301,10 +301,6 @@ Expected<ProxyConfig, Error> load_proxy(std::string_view text, std::string_view 
   return std::move(loaded->config);
 }
 
-Expected<ProxyConfig, Error> load_proxy(std::string_view text, std::string_view file) {
-  return load_proxy(text, file, {});
-}
-
 std::string print_proxy(const ProxyConfig& config) {
   const auto named = [](const std::string& name) { return "  " + config::quoted(name) + ":\n"; };
   std::string out = proxy_schema().print(config, 0) + "listeners:\n";

@@ -25,7 +25,6 @@ using config::form::percent;
 using config::form::rate;
 using namespace std::chrono_literals;
 
-constexpr std::array<std::string_view, 3> kAccessLogNames = {"off", "failures", "all"};
 constexpr std::array<std::string_view, 3> kProtocolNames = {"auto", "http1", "http2"};
 constexpr double kKiB = 1024;
 constexpr double kMiB = 1024 * kKiB;

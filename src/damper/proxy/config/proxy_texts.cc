@@ -1,27 +1,16 @@
 #include "damper/proxy/config/proxy_texts.h"
 
 #include <algorithm>
-#include <array>
 
 #include "damper/http/client/url.h"
 #include "damper/http/codec/chars.h"
+#include "damper/http/codec/h1_head.h"
 #include "damper/proxy/config/proxy_schema.h"
 
 namespace damper::proxy {
 namespace {
 
-constexpr std::array<std::string_view, 10> kNeverFields = {
-    "content-length", "transfer-encoding", "connection", "keep-alive", "proxy-connection", "te",
-    "upgrade",        "http2-settings",    "trailer",    ":authority"};
-
 Unexpected<std::string> refused(std::string why = {}) { return unexpected(std::move(why)); }
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-  return out;
-}
 
 bool is_printable(std::string_view text) {
   return !text.empty() && text.size() <= kLongestText &&
@@ -39,7 +28,7 @@ Expected<std::string> read_host(std::string_view text) {
   const auto endpoint = http::parse_endpoint("http://" + std::string(rest));
   if (!endpoint) return refused(endpoint.error());
   const std::string host = endpoint->authority();
-  if (endpoint->port != 80 || host != lower(rest)) return refused();
+  if (endpoint->port != 80 || host != http::lowered(rest)) return refused();
   if (wild && http::is_address(endpoint->host)) return refused("an address has no subdomains");
   return wild ? "*." + host : host;
 }
@@ -62,9 +51,9 @@ Expected<std::string> read_method(std::string_view text) {
 }
 
 Expected<std::string> read_header_name(std::string_view text) {
-  const std::string name = lower(text);
+  const std::string name = http::lowered(text);
   if (name == "host") return refused("hosts is for that");
-  if (std::find(kNeverFields.begin(), kNeverFields.end(), name) != kNeverFields.end()) {
+  if (http::is_hop_field(name) || name == "trailer" || name == ":authority") {
     return refused("this one is about one hop and never passed on");
   }
   if (name.empty() || name.size() > kLongestText || !http::all(http::kToken, name)) {
@@ -88,7 +77,7 @@ Expected<std::string> read_authority(std::string_view text) {
   const auto endpoint = http::parse_endpoint("http://" + std::string(text));
   if (!endpoint) return refused(endpoint.error());
   if (text.ends_with('/')) return refused();
-  return lower(text);
+  return http::lowered(text);
 }
 
 Expected<std::string> read_file_name(std::string_view text) {

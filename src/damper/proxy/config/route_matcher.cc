@@ -5,14 +5,12 @@
 namespace damper::proxy {
 namespace {
 
-char lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
-
 // Whether the host, in any case, ends with `end`, which is in lower case.
 bool ends_with(std::string_view host, std::string_view end) noexcept {
   if (host.size() < end.size()) return false;
   host.remove_prefix(host.size() - end.size());
   for (std::size_t i = 0; i < end.size(); ++i) {
-    if (lower(host[i]) != end[i]) return false;
+    if (http::lower(host[i]) != end[i]) return false;
   }
   return true;
 }

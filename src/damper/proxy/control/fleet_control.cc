@@ -56,8 +56,6 @@ class FleetControl::Inside final : private OwnLoop,
         work_(own_loop) {
     watch_.emplace(watch_options(address), Fleet{});
   }
-  Inside(const Inside&) = delete;
-  Inside& operator=(const Inside&) = delete;
   ~Inside() override {
     if (thread_.joinable()) {
       loop_.post([this] { loop_.stop(); });

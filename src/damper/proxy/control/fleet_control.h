@@ -45,8 +45,6 @@ class FleetSink {
 class FleetControl {
  public:
   FleetControl(const ControlAddress& address, std::string folder);
-  FleetControl(const FleetControl&) = delete;
-  FleetControl& operator=(const FleetControl&) = delete;
   ~FleetControl();
 
   // Reads the copy, if there is one. One sentence: it cannot be read.

@@ -1,13 +1,11 @@
 #include "damper/proxy/data/listener_sockets.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
+#include <boost/asio/ip/tcp.hpp>
 #include <cerrno>
 #include <system_error>
 #include <utility>
@@ -15,59 +13,14 @@
 namespace damper::proxy {
 namespace {
 
+using boost::asio::ip::tcp;
+
 constexpr int kBacklog = 1024;
 
-struct Where {
-  sockaddr_storage address{};
-  socklen_t size = 0;  // 0: it is no address
-};
-
-Where parse(const std::string& text, std::uint16_t port) {
-  Where where;
-  in_addr v4{};
-  in6_addr v6{};
-  if (::inet_pton(AF_INET, text.c_str(), &v4) == 1) {
-    auto& address = reinterpret_cast<sockaddr_in&>(where.address);
-    address.sin_family = AF_INET;
-    address.sin_port = htons(port);
-    address.sin_addr = v4;
-    where.size = sizeof(address);
-  } else if (::inet_pton(AF_INET6, text.c_str(), &v6) == 1) {
-    auto& address = reinterpret_cast<sockaddr_in6&>(where.address);
-    address.sin6_family = AF_INET6;
-    address.sin6_port = htons(port);
-    address.sin6_addr = v6;
-    where.size = sizeof(address);
-  }
-  return where;
-}
-
-std::uint16_t port_of(const Where& where) {
-  return ntohs(where.address.ss_family == AF_INET6
-                   ? reinterpret_cast<const sockaddr_in6&>(where.address).sin6_port
-                   : reinterpret_cast<const sockaddr_in&>(where.address).sin_port);
-}
-
-std::string print(const Where& where) {
-  std::array<char, INET6_ADDRSTRLEN> text{};
-  if (where.address.ss_family == AF_INET) {
-    const auto& address = reinterpret_cast<const sockaddr_in&>(where.address);
-    ::inet_ntop(AF_INET, &address.sin_addr, text.data(), text.size());
-    return std::string(text.data()) + ":" + std::to_string(port_of(where));
-  }
-  if (where.address.ss_family == AF_INET6) {
-    const auto& address = reinterpret_cast<const sockaddr_in6&>(where.address);
-    ::inet_ntop(AF_INET6, &address.sin6_addr, text.data(), text.size());
-    return "[" + std::string(text.data()) + "]:" + std::to_string(port_of(where));
-  }
-  return {};
-}
-
-Where local(int fd) {
-  Where where;
-  where.size = sizeof(where.address);
-  if (::getsockname(fd, reinterpret_cast<sockaddr*>(&where.address), &where.size) != 0) return {};
-  return where;
+std::optional<tcp::endpoint> find_endpoint(const std::string& address, std::uint16_t port) {
+  boost::system::error_code failed;
+  const auto parsed = boost::asio::ip::make_address(address, failed);
+  return failed ? std::nullopt : std::optional(tcp::endpoint(parsed, port));
 }
 
 std::string failure(const std::string& what) {
@@ -76,10 +29,34 @@ std::string failure(const std::string& what) {
 
 }  // namespace
 
-std::string bound_to(int fd) { return print(local(fd)); }
+std::optional<ListenAddress> find_bound(int fd) {
+  tcp::endpoint bound;
+  auto size = static_cast<socklen_t>(bound.capacity());
+  if (::getsockname(fd, bound.data(), &size) != 0) return std::nullopt;
+  const int family = bound.data()->sa_family;
+  if (family != AF_INET && family != AF_INET6) return std::nullopt;
+  return ListenAddress{bound.address().to_string(), bound.port()};
+}
 
-std::string place_of(const std::string& address, std::uint16_t port) {
-  return print(parse(address, port));
+bool is_listening(int fd) {
+  int value = 0;
+  socklen_t size = sizeof(value);
+  if (::getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &value, &size) != 0 || value == 0) return false;
+  size = sizeof(value);
+  return ::getsockopt(fd, SOL_SOCKET, SO_TYPE, &value, &size) == 0 && value == SOCK_STREAM;
+}
+
+bool is_taken(const ListenAddress& address) {
+  const auto where = find_endpoint(address.host, address.port);
+  if (address.port == 0 || !where) return false;
+  const int fd = ::socket(where->protocol().family(), SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return false;  // The bind that follows reports why.
+  const int yes = 1;         // A socket in TIME_WAIT does not count.
+  (void)::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+  const bool bound = ::bind(fd, where->data(), static_cast<socklen_t>(where->size())) == 0;
+  const bool taken = !bound && errno == EADDRINUSE;
+  ::close(fd);
+  return taken;
 }
 
 ListenerSockets::ListenerSockets(ListenerSockets&& other) noexcept
@@ -96,18 +73,19 @@ Expected<ListenerSockets> ListenerSockets::bind(const std::string& address, std:
   made.where_ = address + ":" + std::to_string(port);
   made.port_ = port;
   for (std::size_t i = 0; i < loops; ++i) {
-    const Where where = parse(address, made.port_);
-    if (where.size == 0) return unexpected("\"" + address + "\" is no IP address");
-    const int fd = ::socket(where.address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    const auto where = find_endpoint(address, made.port_);
+    if (!where) return unexpected("\"" + address + "\" is no IP address");
+    constexpr int kType = SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC;
+    const int fd = ::socket(where->protocol().family(), kType, 0);
     if (fd < 0) return unexpected(failure("cannot listen on " + made.where_));
     made.fds_.push_back(fd);
     const int yes = 1;
     if (::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) != 0 ||
         ::setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &yes, sizeof(yes)) != 0 ||
-        ::bind(fd, reinterpret_cast<const sockaddr*>(&where.address), where.size) != 0) {
+        ::bind(fd, where->data(), static_cast<socklen_t>(where->size())) != 0) {
       return unexpected(failure("cannot listen on " + made.where_));
     }
-    made.port_ = port_of(local(fd));
+    made.port_ = find_bound(fd).value_or(ListenAddress{}).port;
   }
   if (auto error = made.duplicate(loops)) return unexpected(*error);
   return made;
@@ -117,16 +95,15 @@ Expected<ListenerSockets> ListenerSockets::adopt(const std::vector<int>& fds, st
   ListenerSockets made;
   made.listens_ = true;
   for (const int fd : fds) {
-    int listens = 0;
-    socklen_t size = sizeof(listens);
-    if (::getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) != 0 || listens == 0) {
+    const auto bound = find_bound(fd);
+    if (!bound || !is_listening(fd)) {
       return unexpected("descriptor " + std::to_string(fd) + " is no socket that listens");
     }
     const int own = ::fcntl(fd, F_DUPFD_CLOEXEC, 0);
     if (own < 0) return unexpected(failure("cannot take over a socket"));
     made.fds_.push_back(own);
-    made.where_ = bound_to(own);
-    made.port_ = port_of(local(own));
+    made.where_ = bound->text();
+    made.port_ = bound->port;
   }
   if (auto error = made.duplicate(loops)) return unexpected(*error);
   return made;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "damper/base/expected.h"
+#include "damper/proxy/config/listen_address.h"
 
 namespace damper::proxy {
 
@@ -64,9 +65,13 @@ class ListenerSockets {
   bool listens_ = false;
 };
 
-// Where a socket is bound to: "127.0.0.1:8080", "[::1]:8080"; empty: it is no socket of IP.
-[[nodiscard]] std::string bound_to(int fd);
-// The same of an address and a port; empty: it is no address.
-[[nodiscard]] std::string place_of(const std::string& address, std::uint16_t port);
+// The address and port of a bound socket; nothing: it is no socket of IP.
+[[nodiscard]] std::optional<ListenAddress> find_bound(int fd);
+// Whether it is a TCP socket that listens.
+[[nodiscard]] bool is_listening(int fd);
+// Whether another process listens there already. Why: our own sockets share a port among loops
+// (SO_REUSEPORT), and would share it silently with another proxy of the same user. Port 0 is never
+// taken.
+[[nodiscard]] bool is_taken(const ListenAddress& address);
 
 }  // namespace damper::proxy

@@ -20,7 +20,7 @@ TEST(ListenerSockets, EachLoopHasASocketOnOnePort) {
   ASSERT_EQ(sockets->fds().size(), 3U);
   EXPECT_NE(sockets->port(), 0);
   for (const int fd : sockets->fds()) {
-    EXPECT_EQ(bound_to(fd), place_of("127.0.0.1", sockets->port()));
+    EXPECT_EQ(find_bound(fd), (ListenAddress{"127.0.0.1", sockets->port()}));
   }
   for (std::size_t loop = 0; loop < 3; ++loop) {
     const std::vector<int> taken = sockets->take(loop);
@@ -58,16 +58,14 @@ TEST(ListenerSockets, SaysWhyNot) {
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   ASSERT_EQ(::bind(taken, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
   ASSERT_EQ(::listen(taken, 1), 0);
-  const std::string place = bound_to(taken);
-  const auto port = static_cast<std::uint16_t>(std::stoi(place.substr(place.find(':') + 1)));
-  const auto failed = ListenerSockets::bind("127.0.0.1", port, 1);
+  const auto place = find_bound(taken);
+  ASSERT_TRUE(place);
+  const auto failed = ListenerSockets::bind("127.0.0.1", place->port, 1);
   ASSERT_FALSE(failed);
-  EXPECT_EQ(failed.error(), "cannot listen on " + place + ": Address already in use");
+  EXPECT_EQ(failed.error(), "cannot listen on " + place->text() + ": Address already in use");
   ::close(taken);
   EXPECT_EQ(ListenerSockets::bind("localhost", 0, 1).error(), "\"localhost\" is no IP address");
-  EXPECT_EQ(bound_to(-1), "");
-  EXPECT_EQ(place_of("::1", 80), "[::1]:80");
-  EXPECT_EQ(place_of("nowhere", 80), "");
+  EXPECT_FALSE(find_bound(-1));
 }
 
 TEST(ListenerSockets, WhatALoopCannotAcceptFromDoesNotListen) {

@@ -236,53 +236,46 @@ void Proxy::drain(Duration within) {
   left->wait_for(std::min(within, kLongest) + kLoopTimeout);
 }
 
-// Called under the registry's lock, which a loop may wait for: it must not wait for a loop.
-void Proxy::write_metrics(observe::Exposition& out) const {
-  std::vector<std::shared_ptr<const ProxyState>> published;
-  std::vector<LoopMetrics> loops;
-  Generation current;
-  std::uint64_t version = 0;
-  bool draining = false;
-  {
-    const std::lock_guard lock(mutex_);
-    current = in_force_;
-    loops = loop_metrics_;
-    version = version_;
-    draining = draining_;
-    for (const auto& worker : workers_) published.push_back(worker->published());
-  }
-  const Instant now = run::now();
-  ProxyState state = view_of(*current, budget_, now);
-  state.version = version;
-  state.draining = draining;
-  for (const auto& loop : published) {
-    if (loop != nullptr) add_loop(state, *loop);
-  }
-  proxy::write_metrics(*current, state, loops, now, out);
-}
-
-ProxyState Proxy::state() {
-  using Answer = std::promise<ProxyState>;
-  std::vector<std::future<ProxyState>> answers;
-  Generation current;
-  std::uint64_t version = 0;
-  bool draining = false;
-  const Instant now = run::now();
-  {
-    const std::lock_guard lock(mutex_);
-    current = in_force_;
-    version = version_;
-    draining = draining_;
-    for (const auto& worker : workers_) {
-      const auto answer = std::make_shared<Answer>();
-      answers.push_back(answer->get_future());
-      worker->post([answer, on = worker.get()] { answer->set_value(on->describe()); });
-    }
-  }
+// The part that needs no loop.
+ProxyState Proxy::view(Generation& current, Instant now) const {
+  std::unique_lock lock(mutex_);
+  current = in_force_;
+  const std::uint64_t version = version_;
+  const bool draining = draining_;
+  lock.unlock();
   ProxyState state = view_of(*current, budget_, now);
   state.version = version;
   state.draining = draining;
   state.up = between(started_, now);
+  return state;
+}
+
+// Called under the registry's lock, which a loop may wait for: it must not wait for a loop.
+void Proxy::write_metrics(observe::Exposition& out) const {
+  const Instant now = run::now();
+  Generation current;
+  ProxyState state = view(current, now);
+  std::unique_lock lock(mutex_);
+  const std::vector<LoopMetrics> loops = loop_metrics_;
+  for (const auto& worker : workers_) {
+    if (const auto loop = worker->published()) add_loop(state, *loop);
+  }
+  lock.unlock();
+  proxy::write_metrics(*current, state, loops, now, out);
+}
+
+ProxyState Proxy::state() {
+  std::vector<std::future<ProxyState>> answers;
+  const Instant now = run::now();
+  Generation current;
+  ProxyState state = view(current, now);
+  std::unique_lock lock(mutex_);
+  for (const auto& worker : workers_) {
+    const auto answer = std::make_shared<std::promise<ProxyState>>();
+    answers.push_back(answer->get_future());
+    worker->post([answer, on = worker.get()] { answer->set_value(on->describe()); });
+  }
+  lock.unlock();
   const auto until = run::steady_time(add(now, kLoopTimeout));
   for (auto& answer : answers) {
     if (answer.wait_until(until) == std::future_status::ready) add_loop(state, answer.get());
@@ -323,19 +316,16 @@ std::optional<std::string> Proxy::flip(const SwitchScope& scope, admit::Switch w
     engine::report_flip(events_, scope.text(), which, setting, now);
     return std::nullopt;
   }
-  SharedRoute* route = nullptr;
-  SharedCluster* cluster = nullptr;
-  Generation current;  // Keeps both alive.
+  const bool is_route = scope.kind == SwitchScope::Kind::route;
+  std::shared_ptr<SharedRoute> route;
+  std::shared_ptr<SharedCluster> cluster;
   {
     const std::lock_guard lock(mutex_);
-    current = in_force_;
-    for (const auto& one : current->routes) {
-      const bool is_it = scope.kind == SwitchScope::Kind::route;
-      if (is_it && one->dependency().name() == scope.name) route = one.get();
+    for (const auto& one : in_force_->routes) {
+      if (is_route && one->dependency().name() == scope.name) route = one;
     }
-    for (const auto& one : current->clusters) {
-      if (scope.kind == SwitchScope::Kind::cluster && one->name() == scope.name)
-        cluster = one.get();
+    for (const auto& one : in_force_->clusters) {
+      if (!is_route && one->name() == scope.name) cluster = one;
     }
     if (route == nullptr && cluster == nullptr) {
       return "there is no scope \"" + scope.text() + '"';

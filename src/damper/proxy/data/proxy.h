@@ -65,8 +65,6 @@ class Proxy {
  public:
   [[nodiscard]] static Expected<std::unique_ptr<Proxy>, std::string> start(
       const ProxyConfig& config, const ProxyOptions& options);
-  Proxy(const Proxy&) = delete;
-  Proxy& operator=(const Proxy&) = delete;
   ~Proxy();  // Aborts requests in flight; call drain() first.
 
   // One sentence: the reason why nothing changed. If a loop cannot use a socket after the reload
@@ -106,6 +104,7 @@ class Proxy {
   [[nodiscard]] ProxyGeneration::Context context(const Generation& current);
   [[nodiscard]] std::optional<std::string> use(const Generation& next);
   void restore_switches(const ProxyGeneration& next);
+  [[nodiscard]] ProxyState view(Generation& current, Instant now) const;
   void write_metrics(observe::Exposition& out) const;
   void on_names_changed();
 

@@ -36,16 +36,16 @@ const ProxyGeneration::Listener* find_kept(const ProxyGeneration* in_force,
 std::vector<int> find_inherited(const std::vector<InheritedSocket>& inherited,
                                 const ListenerConfig& wanted) {
   std::vector<int> fds;
-  const std::string place = place_of(wanted.address, wanted.port);
-  const std::string port = ":" + std::to_string(wanted.port);
   for (const auto& socket : inherited) {
+    const auto bound = find_bound(socket.fd);
     const bool right_port =
-        socket.any_port || wanted.port == 0 || bound_to(socket.fd).ends_with(port);
+        socket.any_port || wanted.port == 0 || (bound && bound->port == wanted.port);
     if (socket.listener == wanted.name && right_port) fds.push_back(socket.fd);
   }
   if (!fds.empty()) return fds;
   for (const auto& socket : inherited) {
-    if (wanted.port != 0 && bound_to(socket.fd) == place) fds.push_back(socket.fd);
+    const ListenAddress place{wanted.address, wanted.port};
+    if (wanted.port != 0 && find_bound(socket.fd) == place) fds.push_back(socket.fd);
   }
   return fds;
 }

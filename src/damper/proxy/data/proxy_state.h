@@ -49,6 +49,8 @@ struct ClusterState {
   std::vector<ReplicaState> replicas;
   std::size_t left_out = 0;  // addresses ignored because of the bound on replicas
 };
+// Adds a replica's numbers to those of the same endpoint.
+void add_replica(ClusterState& sum, const ReplicaState& one);
 struct ListenerState {
   std::string name, address;
   std::uint16_t port = 0;

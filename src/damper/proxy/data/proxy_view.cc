@@ -47,24 +47,6 @@ void view_gate(SharedAdmission& gate, RouteState& state) {
   state.queued = static_cast<std::int64_t>(gate.line().depth());
 }
 
-void add_replicas(ClusterState& sum, const ClusterState& loop) {
-  for (const ReplicaState& one : loop.replicas) {
-    const auto found =
-        std::find_if(sum.replicas.begin(), sum.replicas.end(),
-                     [&](const ReplicaState& known) { return known.endpoint == one.endpoint; });
-    if (found == sum.replicas.end()) {
-      sum.replicas.push_back(one);
-      continue;
-    }
-    found->outstanding += one.outstanding;
-    found->ejected_on += one.ejected_on;
-    found->latency += one.latency;
-    found->connections += one.connections;
-    found->idle += one.idle;
-    found->waiting += one.waiting;
-  }
-}
-
 void add(http::ClientMetrics& sum, const http::ClientMetrics& one) {
   using http::ClientMetrics;
   const auto plus = [](ClientMetrics::Count& to, const ClientMetrics::Count& from) {
@@ -103,6 +85,19 @@ void write_cluster(const ClusterState& cluster, observe::Exposition& out) {
 }
 
 }  // namespace
+
+void add_replica(ClusterState& sum, const ReplicaState& one) {
+  const auto found =
+      std::find_if(sum.replicas.begin(), sum.replicas.end(),
+                   [&](const ReplicaState& known) { return known.endpoint == one.endpoint; });
+  if (found == sum.replicas.end()) return sum.replicas.push_back(one);
+  found->outstanding += one.outstanding;
+  found->ejected_on += one.ejected_on;
+  found->latency += one.latency;
+  found->connections += one.connections;
+  found->idle += one.idle;
+  found->waiting += one.waiting;
+}
 
 ProxyState view_of(const ProxyGeneration& generation, const admit::RetryBudget& process,
                    Instant now) {
@@ -154,7 +149,7 @@ void add_loop(ProxyState& sum, const ProxyState& loop) {
   for (std::size_t i = 0; i < sum.clusters.size(); ++i) {
     if (sum.clusters[i].name != loop.clusters[i].name) continue;
     sum.clusters[i].left_out = std::max(sum.clusters[i].left_out, loop.clusters[i].left_out);
-    add_replicas(sum.clusters[i], loop.clusters[i]);
+    for (const ReplicaState& one : loop.clusters[i].replicas) add_replica(sum.clusters[i], one);
   }
 }
 

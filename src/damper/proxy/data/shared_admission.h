@@ -55,8 +55,6 @@ class SharedAdmission : public std::enable_shared_from_this<SharedAdmission> {
 
   // REQUIRES: !find_error(options), here and in reload(); 0 < loops <= kMostLoops.
   SharedAdmission(const http::AdmissionOptions& options, std::size_t loops);
-  SharedAdmission(const SharedAdmission&) = delete;
-  SharedAdmission& operator=(const SharedAdmission&) = delete;
 
   // Requests in flight and in queues stay; slots that became free are handed out. Each
   // RouteAdmission is reloaded by its own loop.

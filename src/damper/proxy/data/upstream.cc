@@ -178,19 +178,14 @@ void Upstream::describe(ClusterState& state, Instant now) const {
   for (std::size_t i = 0; i < hosts_.size(); ++i) {
     if (hosts_[i] == nullptr || !replicas_.is_in(i)) continue;
     const http::Pool& pool = hosts_[i]->pool;
-    const std::string name = label(pool.endpoint());
-    auto found = std::find_if(state.replicas.begin(), state.replicas.end(),
-                              [&](const ReplicaState& one) { return one.endpoint == name; });
-    if (found == state.replicas.end()) {
-      state.replicas.emplace_back().endpoint = name;
-      found = state.replicas.end() - 1;
-    }
-    found->outstanding += replicas_.outstanding(i);
-    found->ejected_on += replicas_.state(i, now) == admit::BreakerState::open ? 1U : 0U;
-    found->latency += replicas_.latency(i, now) / static_cast<std::int64_t>(loops_);
-    found->connections += pool.connections();
-    found->idle += pool.idle();
-    found->waiting += pool.waiting();
+    const bool ejected = replicas_.state(i, now) == admit::BreakerState::open;
+    add_replica(state, {.endpoint = label(pool.endpoint()),
+                        .outstanding = replicas_.outstanding(i),
+                        .ejected_on = ejected ? 1U : 0U,
+                        .latency = replicas_.latency(i, now) / static_cast<std::int64_t>(loops_),
+                        .connections = pool.connections(),
+                        .idle = pool.idle(),
+                        .waiting = pool.waiting()});
   }
 }
 

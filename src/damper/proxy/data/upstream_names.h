@@ -31,8 +31,6 @@ class UpstreamNames {
 
   // `resolver` is used on its own thread alone, and outlives this; nullptr: the system's.
   UpstreamNames(http::Resolver* resolver, std::function<void()> changed);
-  UpstreamNames(const UpstreamNames&) = delete;
-  UpstreamNames& operator=(const UpstreamNames&) = delete;
   ~UpstreamNames();
 
   // Watches these names from now on, and no others. Returns when all of them have been resolved

@@ -4,16 +4,7 @@
 
 #include <algorithm>
 #include <future>
-#include <mutex>
 #include <utility>
-
-#include "damper/base/check.h"
-#include "damper/http/net/loop.h"
-#include "damper/http/server/server.h"
-#include "damper/proxy/data/route_admission.h"
-#include "damper/proxy/request/access_log.h"
-#include "damper/proxy/request/access_metrics.h"
-#include "damper/proxy/request/request_factory.h"
 
 namespace damper::proxy {
 namespace {
@@ -25,24 +16,22 @@ constexpr Duration kPublish = std::chrono::seconds(1);
 
 }  // namespace
 
-class Worker::OnLoop final {
- public:
-  OnLoop(std::size_t number, const UpstreamNames& names, observe::Registry& registry)
-      : look_(*this), number_(number), names_(names), metrics_(registry), work_(loop) {}
-  // Its destructor runs when the loop does no more, and after clear().
-  ~OnLoop() { DAMPER_CHECK(listeners_.empty() && sink_ == nullptr); }
+Worker::Worker(std::size_t number, const UpstreamNames& names, observe::Registry& registry)
+    : look_(loop_, *this, &Worker::look_at_unneeded),
+      number_(number),
+      names_(names),
+      metrics_(registry),
+      work_(loop_),
+      thread_([this] { loop_.run(); }) {}
 
-  [[nodiscard]] std::optional<std::string> use(const ProxyGeneration& generation);
-  void look_at_names();
-  void drain(Duration within, std::function<void()> done);
-  [[nodiscard]] ProxyState describe();
-
-  // What is under way is cancelled; then, when that turn is over, the rest.
-  void close_servers() {
+// What is under way is cancelled; then, when that turn is over, the rest.
+void Worker::end() {
+  if (std::exchange(ended_, true)) return;
+  run([this] {
     listeners_.clear();
     draining_.clear();
-  }
-  void clear() {
+  });
+  run([this] {
     look_.cancel();
     sink_.reset();
     log_.reset();
@@ -51,64 +40,40 @@ class Worker::OnLoop final {
     upstreams_.clear();
     unneeded_gates_.clear();
     unneeded_upstreams_.clear();
-  }
+  });
+}
 
-  http::Loop loop;
+Worker::~Worker() {
+  end();
+  loop_.stop();
+  thread_.join();
+}
 
- private:
-  friend class Worker;
-  struct Listener {
-    std::shared_ptr<ListenerSockets> sockets;  // whose duplicates the servers have
-    std::vector<std::unique_ptr<http::Server>> servers;
-  };
-  struct KnownAdmission {
-    http::AdmissionOptions options;
-    std::shared_ptr<RouteAdmission> admission;
-  };
-  using Gates = std::map<std::shared_ptr<SharedAdmission>, KnownAdmission>;
+void Worker::run(const std::function<void()>& work) {
+  std::promise<void> done;
+  loop_.post([&] {
+    work();
+    done.set_value();
+  });
+  done.get_future().wait();
+}
 
-  class Look final : public http::Loop::Timer {
-   public:
-    explicit Look(OnLoop& owner) : http::Loop::Timer(owner.loop), owner_(owner) {}
+void Worker::post(std::function<void()> work) { loop_.post(std::move(work)); }
 
-   private:
-    void on_timer(Instant /*now*/) override { owner_.look_at_unneeded(); }
-    OnLoop& owner_;
-  };
+std::shared_ptr<const ProxyState> Worker::published() const {
+  const std::lock_guard lock(mutex_);
+  return published_;
+}
 
-  void look_at_unneeded();
-  void use_log(const ProxyGeneration& generation);
-  void use_clusters(const ProxyGeneration& generation);
-  void use_routes(const ProxyGeneration& generation);
-  [[nodiscard]] std::optional<std::string> use_listeners(const ProxyGeneration& generation);
-  [[nodiscard]] std::optional<std::string> open(const ProxyGeneration::Listener& wanted,
-                                                const http::ServerOptions& options);
-  void drain_server(std::unique_ptr<http::Server> server, Duration within);
-  void say_drained();
-  void look_later() { look_.arm(std::min(look_.due(), add(loop.now(), kLook))); }
+LoopMetrics Worker::metrics() const {
+  LoopMetrics all;
+  for (const auto& [name, upstream] : upstreams_) all[name] = upstream->metrics();
+  return all;
+}
 
-  Look look_;
-  Instant publish_at_{};
-  const std::size_t number_;
-  const UpstreamNames& names_;
-  AccessMetrics metrics_;
-  std::shared_ptr<const int> log_file_;
-  std::optional<AccessLogWriter> log_;
-  std::shared_ptr<const LoopTable> table_;
-  std::map<std::string, std::shared_ptr<Upstream>> upstreams_;  // by the cluster's name
-  Gates gates_;
-  std::vector<std::shared_ptr<Upstream>> unneeded_upstreams_;
-  std::vector<std::shared_ptr<RouteAdmission>> unneeded_gates_;
-  std::unique_ptr<RequestFactory> sink_;
-  std::vector<Listener> listeners_;  // as in the configuration
-  std::vector<std::unique_ptr<http::Server>> draining_;
-  std::vector<std::function<void()>> drained_;  // who waits for that
-  mutable std::mutex mutex_;                    // for published_
-  std::shared_ptr<const ProxyState> published_;
-  http::Loop::Work work_;
-};
+void Worker::look_later() { look_.arm(std::min(look_.due(), add(loop_.now(), kLook))); }
 
-std::optional<std::string> Worker::OnLoop::use(const ProxyGeneration& generation) {
+std::optional<std::string> Worker::use(const ProxyGeneration& generation) {
   use_log(generation);
   use_clusters(generation);
   use_routes(generation);
@@ -117,17 +82,17 @@ std::optional<std::string> Worker::OnLoop::use(const ProxyGeneration& generation
   return error;
 }
 
-void Worker::OnLoop::use_log(const ProxyGeneration& generation) {
+void Worker::use_log(const ProxyGeneration& generation) {
   const std::shared_ptr<const int> before = std::exchange(log_file_, generation.log);
   if (!log_) {
-    log_.emplace(loop, *log_file_, generation.config->access_log, &metrics_);
+    log_.emplace(loop_, *log_file_, generation.config->access_log, &metrics_);
   } else {
     log_->use(*log_file_);
     log_->set_mode(generation.config->access_log);
   }
 }
 
-void Worker::OnLoop::use_clusters(const ProxyGeneration& generation) {
+void Worker::use_clusters(const ProxyGeneration& generation) {
   const std::shared_ptr<const Addresses> addresses = names_.current();
   std::map<std::string, std::shared_ptr<Upstream>> before = std::exchange(upstreams_, {});
   for (std::size_t i = 0; i < generation.clusters.size(); ++i) {
@@ -138,7 +103,7 @@ void Worker::OnLoop::use_clusters(const ProxyGeneration& generation) {
                                     .loops = generation.loops};
     const auto known = before.extract(config.name);
     if (known.empty()) {
-      upstreams_[config.name] = std::make_shared<Upstream>(loop, setting);
+      upstreams_[config.name] = std::make_shared<Upstream>(loop_, setting);
     } else {
       known.mapped()->reload(setting);
       upstreams_[config.name] = known.mapped();
@@ -147,7 +112,7 @@ void Worker::OnLoop::use_clusters(const ProxyGeneration& generation) {
   for (auto& [name, upstream] : before) unneeded_upstreams_.push_back(std::move(upstream));
 }
 
-void Worker::OnLoop::use_routes(const ProxyGeneration& generation) {
+void Worker::use_routes(const ProxyGeneration& generation) {
   Gates before = std::exchange(gates_, {});
   std::vector<LoopRoute> routes;
   for (std::size_t i = 0; i < generation.routes.size(); ++i) {
@@ -160,7 +125,7 @@ void Worker::OnLoop::use_routes(const ProxyGeneration& generation) {
       const http::AdmissionOptions& options = *config.admission;
       auto known = before.extract(shared);
       route.admission = known.empty()
-                            ? std::make_shared<RouteAdmission>(loop, options, shared, number_)
+                            ? std::make_shared<RouteAdmission>(loop_, options, shared, number_)
                             : known.mapped().admission;
       if (!known.empty() && known.mapped().options != options) route.admission->reload(options);
       gates_[shared] = {.options = options, .admission = route.admission};
@@ -173,14 +138,14 @@ void Worker::OnLoop::use_routes(const ProxyGeneration& generation) {
                 .matcher = RouteMatcher(generation.config->routes),
                 .routes = std::move(routes)});
   if (sink_ == nullptr) {
-    sink_ = std::make_unique<RequestFactory>(loop, table_, *log_);
+    sink_ = std::make_unique<RequestFactory>(loop_, table_, *log_);
   } else {
     sink_->use(table_);
   }
   look_later();
 }
 
-std::optional<std::string> Worker::OnLoop::use_listeners(const ProxyGeneration& generation) {
+std::optional<std::string> Worker::use_listeners(const ProxyGeneration& generation) {
   std::vector<Listener> before = std::exchange(listeners_, {});
   std::optional<std::string> error;
   for (std::size_t i = 0; i < generation.listeners.size(); ++i) {
@@ -212,15 +177,15 @@ std::optional<std::string> Worker::OnLoop::use_listeners(const ProxyGeneration& 
   return error;
 }
 
-std::optional<std::string> Worker::OnLoop::open(const ProxyGeneration::Listener& wanted,
-                                                const http::ServerOptions& options) {
+std::optional<std::string> Worker::open(const ProxyGeneration::Listener& wanted,
+                                        const http::ServerOptions& options) {
   Listener& listener = listeners_.emplace_back();
   listener.sockets = wanted.sockets;
   std::optional<std::string> error;
   for (const int fd : wanted.sockets->take(number_)) {
     http::ServerOptions own = options;
     own.adopt_fd = fd;
-    auto server = std::make_unique<http::Server>(loop, std::move(own), *sink_, wanted.metrics);
+    auto server = std::make_unique<http::Server>(loop_, std::move(own), *sink_, wanted.metrics);
     if (auto failed = server->listen()) {
       // Ours as well, or the kernel would hand connections to a socket that nobody accepts from.
       server.reset();
@@ -233,7 +198,7 @@ std::optional<std::string> Worker::OnLoop::open(const ProxyGeneration::Listener&
   return error;
 }
 
-void Worker::OnLoop::drain_server(std::unique_ptr<http::Server> server, Duration within) {
+void Worker::drain_server(std::unique_ptr<http::Server> server, Duration within) {
   http::Server& draining = *server;
   draining_.push_back(std::move(server));
   draining.drain(within, [this, &draining] {
@@ -242,7 +207,7 @@ void Worker::OnLoop::drain_server(std::unique_ptr<http::Server> server, Duration
   });
 }
 
-void Worker::OnLoop::drain(Duration within, std::function<void()> done) {
+void Worker::drain(Duration within, std::function<void()> done) {
   drained_.push_back(std::move(done));
   for (Listener& listener : listeners_) {
     for (auto& server : std::exchange(listener.servers, {})) {
@@ -252,27 +217,27 @@ void Worker::OnLoop::drain(Duration within, std::function<void()> done) {
   if (draining_.empty()) say_drained();
 }
 
-void Worker::OnLoop::say_drained() {
+void Worker::say_drained() {
   for (const auto& done : std::exchange(drained_, {})) done();
 }
 
-void Worker::OnLoop::look_at_names() {
+void Worker::look_at_names() {
   const std::shared_ptr<const Addresses> addresses = names_.current();
   for (const auto& [name, upstream] : upstreams_) upstream->use(*addresses);
 }
 
-void Worker::OnLoop::look_at_unneeded() {
+void Worker::look_at_unneeded(Instant now) {
   std::erase_if(unneeded_upstreams_,
                 [](const auto& one) { return one.use_count() == 1 && one->is_unused(); });
   std::erase_if(unneeded_gates_, [](const auto& one) { return one.use_count() == 1; });
-  if (loop.now() >= publish_at_) (void)describe();
+  if (now >= publish_at_) (void)describe();
   look_.arm(publish_at_);
   if (!unneeded_upstreams_.empty() || !unneeded_gates_.empty()) look_later();
 }
 
-ProxyState Worker::OnLoop::describe() {
+ProxyState Worker::describe() {
   ProxyState state;
-  const Instant now = loop.now();
+  const Instant now = loop_.now();
   state.requests_under_way = sink_->under_way();
   for (const ClusterConfig& cluster : table_->config->clusters) {
     ClusterState& one = state.clusters.emplace_back();
@@ -286,55 +251,6 @@ ProxyState Worker::OnLoop::describe() {
   const std::lock_guard lock(mutex_);
   published_ = std::move(copy);
   return state;
-}
-
-// ---- From outside ----------------------------------------------------------------------------
-
-Worker::Worker(std::size_t number, const UpstreamNames& names, observe::Registry& registry)
-    : on_loop_(std::make_unique<OnLoop>(number, names, registry)),
-      thread_([this] { on_loop_->loop.run(); }) {}
-
-void Worker::end() {
-  if (std::exchange(ended_, true)) return;
-  run([this] { on_loop_->close_servers(); });
-  run([this] { on_loop_->clear(); });
-}
-
-Worker::~Worker() {
-  end();
-  on_loop_->loop.stop();
-  thread_.join();
-}
-
-void Worker::run(const std::function<void()>& work) {
-  std::promise<void> done;
-  on_loop_->loop.post([&] {
-    work();
-    done.set_value();
-  });
-  done.get_future().wait();
-}
-
-void Worker::post(std::function<void()> work) { on_loop_->loop.post(std::move(work)); }
-
-std::shared_ptr<const ProxyState> Worker::published() const {
-  const std::lock_guard lock(on_loop_->mutex_);
-  return on_loop_->published_;
-}
-
-std::optional<std::string> Worker::use(const ProxyGeneration& generation) {
-  return on_loop_->use(generation);
-}
-void Worker::look_at_names() { on_loop_->look_at_names(); }
-void Worker::drain(Duration within, std::function<void()> done) {
-  on_loop_->drain(within, std::move(done));
-}
-ProxyState Worker::describe() { return on_loop_->describe(); }
-
-std::map<std::string, std::shared_ptr<const http::ClientMetrics>> Worker::metrics() const {
-  std::map<std::string, std::shared_ptr<const http::ClientMetrics>> all;
-  for (const auto& [name, upstream] : on_loop_->upstreams_) all[name] = upstream->metrics();
-  return all;
 }
 
 }  // namespace damper::proxy

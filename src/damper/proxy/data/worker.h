@@ -4,17 +4,24 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "damper/base/instant.h"
-#include "damper/http/client/client_metrics.h"
+#include "damper/http/net/loop.h"
+#include "damper/http/server/server.h"
 #include "damper/observe/registry.h"
 #include "damper/proxy/data/proxy_generation.h"
 #include "damper/proxy/data/proxy_state.h"
+#include "damper/proxy/data/proxy_view.h"
+#include "damper/proxy/data/route_admission.h"
 #include "damper/proxy/data/upstream_names.h"
+#include "damper/proxy/request/access_log.h"
+#include "damper/proxy/request/access_metrics.h"
+#include "damper/proxy/request/request_factory.h"
 
 namespace damper::proxy {
 
@@ -35,8 +42,6 @@ class Worker {
  public:
   // What is referred to outlives it. Its loop runs from here on.
   Worker(std::size_t number, const UpstreamNames& names, observe::Registry& registry);
-  Worker(const Worker&) = delete;
-  Worker& operator=(const Worker&) = delete;
   // After end(), which it calls unless that was done.
   ~Worker();
   // Ends at once what is under way. Workers that share a generation all end before the first of
@@ -62,12 +67,50 @@ class Worker {
   // What it looks like, which is published too; vectors as in the configuration in use.
   [[nodiscard]] ProxyState describe();
   // By cluster.
-  [[nodiscard]] std::map<std::string, std::shared_ptr<const http::ClientMetrics>> metrics() const;
+  [[nodiscard]] LoopMetrics metrics() const;
 
  private:
-  class OnLoop;
+  struct Listener {
+    std::shared_ptr<ListenerSockets> sockets;  // whose duplicates the servers have
+    std::vector<std::unique_ptr<http::Server>> servers;
+  };
+  struct KnownAdmission {
+    http::AdmissionOptions options;
+    std::shared_ptr<RouteAdmission> admission;
+  };
+  using Gates = std::map<std::shared_ptr<SharedAdmission>, KnownAdmission>;
 
-  std::unique_ptr<OnLoop> on_loop_;
+  void look_at_unneeded(Instant now);
+  void look_later();
+  void use_log(const ProxyGeneration& generation);
+  void use_clusters(const ProxyGeneration& generation);
+  void use_routes(const ProxyGeneration& generation);
+  [[nodiscard]] std::optional<std::string> use_listeners(const ProxyGeneration& generation);
+  [[nodiscard]] std::optional<std::string> open(const ProxyGeneration::Listener& wanted,
+                                                const http::ServerOptions& options);
+  void drain_server(std::unique_ptr<http::Server> server, Duration within);
+  void say_drained();
+
+  http::Loop loop_;
+  http::Loop::MemberTimer<Worker> look_;
+  Instant publish_at_{};
+  const std::size_t number_;
+  const UpstreamNames& names_;
+  AccessMetrics metrics_;
+  std::shared_ptr<const int> log_file_;
+  std::optional<AccessLogWriter> log_;
+  std::shared_ptr<const LoopTable> table_;
+  std::map<std::string, std::shared_ptr<Upstream>> upstreams_;  // by the cluster's name
+  Gates gates_;
+  std::vector<std::shared_ptr<Upstream>> unneeded_upstreams_;
+  std::vector<std::shared_ptr<RouteAdmission>> unneeded_gates_;
+  std::unique_ptr<RequestFactory> sink_;
+  std::vector<Listener> listeners_;  // as in the configuration
+  std::vector<std::unique_ptr<http::Server>> draining_;
+  std::vector<std::function<void()>> drained_;  // called when draining_ is empty
+  mutable std::mutex mutex_;                    // for published_
+  std::shared_ptr<const ProxyState> published_;
+  http::Loop::Work work_;
   bool ended_ = false;
   std::thread thread_;
 };

@@ -1,4 +1,4 @@
-#include "damper/proxy/process/handover.h"
+#include "damper/proxy/process/successor.h"
 
 #include <gtest/gtest.h>
 

@@ -1,26 +1,17 @@
 #include "damper/proxy/process/listen_fds.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
-#include <array>
-#include <cerrno>
-#include <charconv>
+#include <algorithm>
 #include <cstdlib>
-#include <system_error>
 #include <utility>
+
+#include "damper/base/text/find_number.h"
+#include "damper/proxy/data/listener_sockets.h"
 
 namespace damper::proxy {
 namespace {
-
-std::optional<std::int64_t> find_number(std::string_view text) {
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size() || number < 0) return std::nullopt;
-  return number;
-}
 
 std::string decoded(std::string_view text) {
   std::string out;
@@ -42,15 +33,15 @@ Expected<std::vector<std::string>> parse_listen_fds(const char* pid, const char*
                                                     const char* names, std::int64_t own_pid) {
   std::vector<std::string> out;
   if (pid == nullptr || count == nullptr) return out;
-  const auto whose = find_number(pid);
+  const auto whose = text::find_number<std::uint64_t>(pid);
   if (!whose) return unexpected("LISTEN_PID is not a process id: unset it, or start by systemd");
-  if (*whose != own_pid) return out;  // A child of whom they were for.
-  const auto many = find_number(count);
-  if (!many || *many > kMostListenFds) {
+  if (*whose != static_cast<std::uint64_t>(own_pid)) return out;  // A child of whom they were for.
+  const auto many = text::find_number<std::uint64_t>(count);
+  if (!many || *many > std::uint64_t{kMostListenFds}) {
     return unexpected("LISTEN_FDS is not a number from 0 to " + std::to_string(kMostListenFds));
   }
   std::string_view rest = names != nullptr ? names : "";
-  for (std::int64_t i = 0; i < *many; ++i) {
+  for (std::uint64_t i = 0; i < *many; ++i) {
     const std::size_t end = rest.find(':');
     out.push_back(decoded(rest.substr(0, end)));
     rest = end == std::string_view::npos ? std::string_view{} : rest.substr(end + 1);
@@ -67,51 +58,6 @@ std::string join_fd_names(const std::vector<std::string>& names) {
   return out;
 }
 
-std::optional<BoundTo> find_bound(int fd) {
-  int listens = 0;
-  int type = 0;
-  socklen_t size = sizeof listens;
-  if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) != 0 || listens == 0) return {};
-  size = sizeof type;
-  if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) != 0 || type != SOCK_STREAM) return {};
-  sockaddr_storage at{};
-  size = sizeof at;
-  if (getsockname(fd, reinterpret_cast<sockaddr*>(&at), &size) != 0) return {};
-  std::array<char, INET6_ADDRSTRLEN> text{};
-  if (at.ss_family == AF_INET) {
-    const auto& v4 = reinterpret_cast<const sockaddr_in&>(at);
-    inet_ntop(AF_INET, &v4.sin_addr, text.data(), text.size());
-    return BoundTo{text.data(), ntohs(v4.sin_port)};
-  }
-  if (at.ss_family == AF_INET6) {
-    const auto& v6 = reinterpret_cast<const sockaddr_in6&>(at);
-    inet_ntop(AF_INET6, &v6.sin6_addr, text.data(), text.size());
-    return BoundTo{text.data(), ntohs(v6.sin6_port)};
-  }
-  return {};
-}
-
-bool is_taken(const BoundTo& place) {
-  if (place.port == 0) return false;
-  sockaddr_in v4{};
-  v4.sin_family = AF_INET;
-  v4.sin_port = htons(place.port);
-  sockaddr_in6 v6{};
-  v6.sin6_family = AF_INET6;
-  v6.sin6_port = htons(place.port);
-  const bool is_v4 = inet_pton(AF_INET, place.address.c_str(), &v4.sin_addr) == 1;
-  if (!is_v4 && inet_pton(AF_INET6, place.address.c_str(), &v6.sin6_addr) != 1) return false;
-  const int fd = socket(is_v4 ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (fd < 0) return false;  // Whoever listens then says why not.
-  const int yes = 1;         // What has been closed of late does not count.
-  (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-  const int bound = is_v4 ? bind(fd, reinterpret_cast<const sockaddr*>(&v4), sizeof v4)
-                          : bind(fd, reinterpret_cast<const sockaddr*>(&v6), sizeof v6);
-  const bool taken = bound != 0 && errno == EADDRINUSE;
-  close(fd);
-  return taken;
-}
-
 Expected<std::vector<ListenFd>> take_listen_fds() {
   auto names = parse_listen_fds(std::getenv("LISTEN_PID"), std::getenv("LISTEN_FDS"),
                                 std::getenv("LISTEN_FDNAMES"), getpid());
@@ -121,7 +67,7 @@ Expected<std::vector<ListenFd>> take_listen_fds() {
   int fd = kFirstListenFd;
   for (std::string& name : *names) {
     auto bound = find_bound(fd);
-    if (!bound || fcntl(fd, F_SETFD, FD_CLOEXEC) != 0) {
+    if (!bound || !is_listening(fd) || fcntl(fd, F_SETFD, FD_CLOEXEC) != 0) {
       return unexpected("descriptor " + std::to_string(fd) + " of LISTEN_FDS (" + name +
                         ") is not a listening TCP socket: the .socket unit needs ListenStream= "
                         "with a port, and no Accept=yes");
@@ -129,6 +75,70 @@ Expected<std::vector<ListenFd>> take_listen_fds() {
     out.push_back({std::move(name), fd++, *std::move(bound)});
   }
   return out;
+}
+
+SocketMatch match_sockets(const ProxyConfig& config, const std::vector<ListenFd>& sockets,
+                          const SocketSource& from) {
+  SocketMatch out;
+  const auto is_at = [](const auto& wanted, const ListenAddress& bound) {
+    return wanted.port == bound.port && wanted.address == bound.host;
+  };
+  const auto any_port = [&](const std::string& listener) {
+    return !from.predecessor ||
+           std::find(from.given.begin(), from.given.end(), listener) != from.given.end();
+  };
+  for (const ListenFd& socket : sockets) {
+    if (socket.name == kAdminSocket) {
+      const bool right = config.admin && (!from.predecessor || config.admin->port == 0 ||
+                                          is_at(*config.admin, socket.bound));
+      if (right && !out.admin) {
+        out.admin = socket.fd;
+      } else {
+        out.nobodys.push_back(socket);
+      }
+      continue;
+    }
+    const auto of = [&](auto is_it) {
+      return std::find_if(config.listeners.begin(), config.listeners.end(), is_it);
+    };
+    auto whose = of([&](const auto& listener) {
+      return listener.name == socket.name &&
+             (any_port(listener.name) || listener.port == 0 || listener.port == socket.bound.port);
+    });
+    if (whose == config.listeners.end()) {
+      whose = of([&](const auto& listener) { return is_at(listener, socket.bound); });
+    }
+    const bool only = config.listeners.size() == 1 && sockets.size() == 1;
+    if (whose == config.listeners.end() && only &&
+        (!from.predecessor || config.listeners[0].port == 0)) {
+      whose = config.listeners.begin();
+    }
+    if (whose == config.listeners.end()) {
+      out.nobodys.push_back(socket);
+    } else {
+      out.listeners.push_back({whose->name, socket.fd, any_port(whose->name)});
+    }
+  }
+  return out;
+}
+
+std::optional<std::string> find_taken(const ProxyConfig& config, const SocketMatch& match) {
+  const auto taken = [](const ListenAddress& address, const char* hint) {
+    return is_taken(address) ? std::optional("cannot listen on " + address.text() +
+                                             ": another process listens there; " + hint)
+                             : std::nullopt;
+  };
+  for (const ListenerConfig& listener : config.listeners) {
+    const bool given = std::any_of(match.listeners.begin(), match.listeners.end(),
+                                   [&](const auto& one) { return one.listener == listener.name; });
+    if (given) continue;
+    if (auto why = taken({listener.address, listener.port}, "stop it, or choose another port")) {
+      return why;
+    }
+  }
+  if (!config.admin || match.admin) return std::nullopt;
+  return taken({config.admin->address, config.admin->port},
+               "pass --admin ADDRESS:PORT or --admin off");
 }
 
 }  // namespace damper::proxy

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "damper/base/expected.h"
+#include "damper/proxy/data/proxy.h"
 
 namespace damper::proxy {
 
@@ -19,16 +20,10 @@ inline constexpr int kFirstListenFd = 3;
 // Of 64 listeners with a socket for each of 256 loops, and the admin pages'.
 inline constexpr int kMostListenFds = 64 * 256 + 1;
 
-// Where a socket is bound. The address is as the kernel writes it: "127.0.0.1", "::".
-struct BoundTo {
-  std::string address;
-  std::uint16_t port = 0;
-};
-
 struct ListenFd {
   std::string name;  // of its listener; systemd's default is the unit's: "damper.socket"
   int fd = -1;
-  BoundTo bound{};
+  ListenAddress bound{};
 };
 
 // What the three variables say. Nothing is for us: empty. One sentence when they make no sense:
@@ -46,12 +41,29 @@ struct ListenFd {
 // Thread safety: none; before there are threads, since it changes the environment.
 [[nodiscard]] Expected<std::vector<ListenFd>> take_listen_fds();
 
-// Whether another process listens there already. Why ask: our own sockets share a port among loops
-// (SO_REUSEPORT), and would share it with another proxy of the same user without a word. Port 0 is
-// never taken.
-[[nodiscard]] bool is_taken(const BoundTo& place);
+// Assigns inherited sockets to listeners: by the listener's name, else by the bound address, else
+// the only socket to the only listener. The rest is in `nobodys`.
+//
+// A socket from systemd is used whatever its port: the unit overrides the file. A socket from a
+// predecessor is used only on the configured port, which may have changed, unless `given` has the
+// listener: then it was systemd's before.
+struct SocketSource {
+  bool predecessor = false;          // else systemd
+  std::vector<std::string> given{};  // listeners whose sockets the predecessor had from systemd
+};
+struct SocketMatch {
+  std::vector<InheritedSocket> listeners;
+  std::optional<int> admin;
+  std::vector<ListenFd> nobodys;
+};
+inline constexpr std::string_view kAdminSocket = "damper-admin";
+[[nodiscard]] SocketMatch match_sockets(const ProxyConfig& config,
+                                        const std::vector<ListenFd>& sockets,
+                                        const SocketSource& from = {});
 
-// Where a descriptor listens; nothing when it is no listening TCP socket.
-[[nodiscard]] std::optional<BoundTo> find_bound(int fd);
+// One sentence if another process listens on an address that has to be bound. For the start only:
+// a reload keeps its sockets, and a successor inherits them.
+[[nodiscard]] std::optional<std::string> find_taken(const ProxyConfig& config,
+                                                    const SocketMatch& match);
 
 }  // namespace damper::proxy

@@ -63,7 +63,7 @@ int taken_in_child(bool listening) {
     if (std::getenv("LISTEN_FDS") != nullptr) _exit(8);
     if (!taken) _exit(7);
     const ListenFd& one = taken->at(0);
-    if (one.name != "web" || one.bound.address != "127.0.0.1" || one.bound.port == 0) _exit(6);
+    if (one.name != "web" || one.bound.host != "127.0.0.1" || one.bound.port == 0) _exit(6);
     _exit((fcntl(one.fd, F_GETFD) & FD_CLOEXEC) != 0 ? 0 : 5);
   }
   int status = 0;
@@ -83,7 +83,7 @@ TEST(ListenFds, APlaceWhereSomebodyListensIsTakenAlsoWhenHeWouldShare) {
   at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   ASSERT_EQ(bind(fd, reinterpret_cast<const sockaddr*>(&at), sizeof at), 0);
   ASSERT_EQ(listen(fd, 1), 0);
-  const BoundTo place = *find_bound(fd);
+  const ListenAddress place = *find_bound(fd);
   EXPECT_TRUE(is_taken(place));
   EXPECT_TRUE(is_taken({"0.0.0.0", place.port}));
   EXPECT_FALSE(is_taken({"127.0.0.2", place.port}));

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "damper/proxy/admin/admin_pages.h"
 #include "damper/proxy/admin/admin_server.h"
-#include "damper/proxy/admin/admin_target.h"
 #include "damper/proxy/config/proxy_config.h"
 #include "damper/proxy/data/listener_sockets.h"
 
@@ -33,8 +33,6 @@ class ProxyAdmin final : public AdminTarget {
   using Reload = std::function<std::optional<ReloadRefusal>()>;
 
   ProxyAdmin() = default;
-  ProxyAdmin(const ProxyAdmin&) = delete;
-  ProxyAdmin& operator=(const ProxyAdmin&) = delete;
   ~ProxyAdmin() { close(); }
 
   // Binds the configured address, or duplicates an inherited socket that listens there. One

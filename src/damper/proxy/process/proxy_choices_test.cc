@@ -1,5 +1,5 @@
 // Not under tsan: no thread is started.
-#include "damper/proxy/process/proxy_choices.h"
+#include "damper/proxy/process/proxy_settings.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

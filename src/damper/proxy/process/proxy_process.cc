@@ -9,7 +9,7 @@
 #include "damper/observe/log_writers.h"
 #include "damper/observe/process_event.h"
 #include "damper/proxy/control/control_address.h"
-#include "damper/proxy/process/proxy_sockets.h"
+#include "damper/proxy/process/listen_fds.h"
 #include "damper/run/clock.h"
 
 namespace damper::proxy {
@@ -67,7 +67,7 @@ std::optional<std::string> ProxyProcess::try_start(const ProxyChoice& choice,
   for (const config::Note& note : config->notes) streams_.err << to_string(note) << '\n';
   // The proxy has closed the sockets of its listeners.
   for (const ListenFd& socket : match.nobodys) {
-    const std::string place = place_of(socket.bound.address, socket.bound.port);
+    const std::string place = socket.bound.text();
     streams_.err << "damper: "
                  << (socket.name == kAdminSocket
                          ? "the admin API is not configured on " + place

@@ -10,12 +10,11 @@
 #include "damper/observe/transition_log.h"
 #include "damper/proxy/admin/event_feed.h"
 #include "damper/proxy/control/fleet_control.h"
-#include "damper/proxy/process/handover.h"
 #include "damper/proxy/process/listen_fds.h"
 #include "damper/proxy/process/proxy_admin.h"
-#include "damper/proxy/process/proxy_choices.h"
 #include "damper/proxy/process/proxy_fleet.h"
 #include "damper/proxy/process/proxy_reloads.h"
+#include "damper/proxy/process/proxy_settings.h"
 #include "damper/proxy/process/successor.h"
 
 namespace damper::proxy {

@@ -1,12 +1,15 @@
 #include "damper/proxy/process/proxy_run.h"
 
 #include <poll.h>
+#include <pthread.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <ostream>
 #include <system_error>
 #include <thread>
@@ -15,7 +18,6 @@
 #include "damper/proxy/process/file_watch.h"
 #include "damper/proxy/process/proxy_process.h"
 #include "damper/proxy/process/service_notify.h"
-#include "damper/proxy/process/signal_fd.h"
 #include "damper/run/clock.h"
 #include "damper/run/interrupt.h"
 
@@ -29,8 +31,6 @@ class ProxyRun {
  public:
   ProxyRun(const ProxySettings& settings, const text::Stdio& streams)
       : settings_(settings), streams_(streams), process_(settings, streams) {}
-  ProxyRun(const ProxyRun&) = delete;
-  ProxyRun& operator=(const ProxyRun&) = delete;
   ~ProxyRun() {
     if (drained_fd_ >= 0) close(drained_fd_);
   }
@@ -220,6 +220,28 @@ void raise_descriptor_limit() noexcept {
 }
 
 }  // namespace
+
+SignalFd::SignalFd(std::initializer_list<int> signals) {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int signal : signals) sigaddset(&set, signal);
+  fd_ = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+  if (fd_ < 0) throw std::system_error(errno, std::generic_category(), "signalfd");
+  pthread_sigmask(SIG_BLOCK, &set, &before_);
+}
+
+SignalFd::~SignalFd() {
+  while (next() != 0) {  // Those that came are not to come again when the mask is lifted.
+  }
+  close(fd_);
+  pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+}
+
+int SignalFd::next() noexcept {
+  signalfd_siginfo info{};
+  if (read(fd_, &info, sizeof info) != static_cast<ssize_t>(sizeof info)) return 0;
+  return static_cast<int>(info.ssi_signo);
+}
 
 int run_proxy(const ProxySettings& settings, const text::Stdio& streams) {
   std::signal(SIGPIPE, SIG_IGN);

@@ -1,9 +1,12 @@
 #include "damper/proxy/process/proxy_settings.h"
 
 #include <algorithm>
+#include <ostream>
+#include <utility>
 
 #include "damper/policy/file/policy_file.h"
 #include "damper/proxy/config/listen_address.h"
+#include "damper/proxy/control/fleet_control.h"
 
 namespace damper::proxy {
 namespace {
@@ -33,8 +36,6 @@ Expected<std::string> read_proxy_file(const ProxySettings& settings) {
 Expected<ProxyConfig> make_proxy_config(const ProxySettings& settings, std::string_view text,
                                         std::string_view name) {
   Flags flags = settings.flags;
-  flags.token_file = settings.token_file;
-  flags.admin_off = settings.admin_off;
   flags.default_admin = true;
   auto loaded = load_proxy(text, name, flags);
   if (!loaded) return unexpected(to_string(loaded.error()));
@@ -81,6 +82,28 @@ std::string describe_start(const ProxyConfig& config, const std::vector<std::uin
     out += "  try      curl -i " + std::string(own_certificate ? "-k " : "") +
            reach(config.listeners[0], ports[0]) + "/\n";
   }
+  return out;
+}
+
+Expected<std::vector<ProxyChoice>> find_choices(const ProxySettings& settings,
+                                                FleetControl* control, Duration within,
+                                                std::ostream& err) {
+  auto text = read_proxy_file(settings);
+  if (!text) return unexpected(text.error());
+  const std::string name = settings.file.empty() ? "the command line" : settings.file;
+  std::vector<ProxyChoice> out;
+  if (control != nullptr) {
+    if (const auto why = control->load()) err << "damper: " << *why << '\n';
+    const std::optional<std::string> copy = control->good_policy();
+    if (const auto why = control->read_first(within)) {
+      err << "damper: " << settings.control << " does not answer (" << *why << "): starting with "
+          << (copy ? "the copy in " + settings.state_dir : name) << '\n';
+    }
+    const std::optional<std::string>& policy = control->fleet().policy;
+    if (policy) out.push_back({*policy, settings.control, true});
+    if (copy && copy != policy) out.push_back({*copy, settings.state_dir, true});
+  }
+  out.push_back({*std::move(text), name});
   return out;
 }
 

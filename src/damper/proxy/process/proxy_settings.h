@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <iosfwd>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "damper/base/expected.h"
+#include "damper/base/instant.h"
 #include "damper/http/net/tls_settings.h"
 #include "damper/observe/transition_log.h"
 #include "damper/proxy/config/proxy_config.h"
@@ -15,10 +17,8 @@ namespace damper::proxy {
 
 // The command line of `damper proxy`.
 struct ProxySettings {
-  std::string file{};      // -c; empty: none
-  Flags flags{};           // --listen, --to, --admin
-  bool admin_off = false;  // --admin off
-  std::string token_file{};
+  std::string file{};  // -c; empty: none
+  Flags flags{};       // --listen, --to, --admin, --token-file
   std::optional<std::uint32_t> threads{};
   std::optional<AccessLog> access_log{};
   std::optional<Duration> drain_time{};
@@ -42,5 +42,27 @@ struct ProxySettings {
 [[nodiscard]] std::string describe_start(const ProxyConfig& config,
                                          const std::vector<std::uint16_t>& ports,
                                          std::optional<std::uint16_t> admin_port);
+
+class FleetControl;
+
+// A configuration text that a proxy may start with, and its name in errors.
+struct ProxyChoice {
+  std::string text;
+  std::string name;
+  bool of_fleet = false;
+
+  friend bool operator==(const ProxyChoice&, const ProxyChoice&) = default;
+};
+
+// The candidates for a start, in order of preference: the fleet's policy from etcd, its copy on
+// disk, the file with the flags. One sentence: the file cannot be read.
+//
+// Why several: the fleet's policy may be invalid on this machine only (a taken port, a missing
+// certificate), and the process has to start all the same.
+// Model: without a control only the last. The copy is read, then etcd, for `within` at most; a
+// failure is printed on `err` and skipped.
+[[nodiscard]] Expected<std::vector<ProxyChoice>> find_choices(const ProxySettings& settings,
+                                                              FleetControl* control,
+                                                              Duration within, std::ostream& err);
 
 }  // namespace damper::proxy

@@ -22,14 +22,14 @@ TEST(ProxySettings, AFlagGoesBeforeTheFile) {
   settings.threads = 3;
   settings.access_log = AccessLog::all;
   settings.drain_time = 7s;
-  settings.token_file = "/run/token";
+  settings.flags.token_file = "/run/token";
   const auto config = make_proxy_config(settings, "", "x");
   ASSERT_TRUE(config) << config.error();
   EXPECT_EQ(config->threads, 3U);
   EXPECT_EQ(config->access_log, AccessLog::all);
   EXPECT_EQ(config->drain_time, 7s);
   EXPECT_EQ(config->admin->token_file, "/run/token");
-  settings.admin_off = true;
+  settings.flags.admin_off = true;
   EXPECT_FALSE(make_proxy_config(settings, "", "x")->admin);
 }
 
@@ -47,7 +47,7 @@ TEST(ProxySettings, ATokenFileLetsTheAdminPagesListenOnEveryAddress) {
   ProxySettings settings = kFlags;
   settings.flags.admin = "0.0.0.0:9901";
   EXPECT_FALSE(make_proxy_config(settings, "", "x"));
-  settings.token_file = "/run/token";
+  settings.flags.token_file = "/run/token";
   EXPECT_TRUE(make_proxy_config(settings, "", "x"));
 }
 

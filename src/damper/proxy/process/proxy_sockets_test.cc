@@ -1,5 +1,5 @@
 // Not under tsan: no thread is started.
-#include "damper/proxy/process/proxy_sockets.h"
+#include "damper/proxy/process/listen_fds.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

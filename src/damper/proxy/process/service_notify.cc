@@ -5,9 +5,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstddef>
 #include <cstdlib>
+
+#include "damper/base/text/find_number.h"
 
 namespace damper::proxy {
 namespace {
@@ -15,11 +16,8 @@ namespace {
 std::optional<std::int64_t> find_variable(const char* name) {
   const char* const value = std::getenv(name);
   if (value == nullptr) return std::nullopt;
-  const std::string_view text = value;
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size() || number <= 0) return std::nullopt;
-  return number;
+  const auto number = text::find_number<std::int64_t>(value);
+  return number && *number > 0 ? number : std::nullopt;
 }
 
 }  // namespace

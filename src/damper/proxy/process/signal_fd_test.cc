@@ -1,4 +1,4 @@
-#include "damper/proxy/process/signal_fd.h"
+#include "damper/proxy/process/proxy_run.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -19,6 +18,7 @@
 #include <system_error>
 #include <thread>
 
+#include "damper/base/text/find_number.h"
 #include "damper/proxy/process/listen_fds.h"
 
 namespace damper::proxy {
@@ -108,14 +108,9 @@ int message_fd(std::string_view text) {
 std::optional<int> take_fd(const char* variable) {
   const char* const value = std::getenv(variable);
   if (value == nullptr) return std::nullopt;
-  const std::string text = value;
+  const auto fd = text::find_number<int>(value);
   unsetenv(variable);
-  int fd = -1;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), fd);
-  if (error != std::errc{} || end != text.data() + text.size() || fd < kFirstListenFd ||
-      fcntl(fd, F_SETFD, FD_CLOEXEC) != 0) {
-    return std::nullopt;
-  }
+  if (!fd || *fd < kFirstListenFd || fcntl(*fd, F_SETFD, FD_CLOEXEC) != 0) return std::nullopt;
   return fd;
 }
 
@@ -124,6 +119,8 @@ std::string sentence_of(int status) {
   if (WIFEXITED(status)) return "it exited with status " + std::to_string(WEXITSTATUS(status));
   return "it was ended by signal " + std::to_string(WTERMSIG(status));
 }
+
+constexpr std::string_view kGiven = "given ";
 
 }  // namespace
 
@@ -286,6 +283,52 @@ void say_ready(int fd) noexcept {
   while (write(fd, &byte, 1) < 0 && errno == EINTR) {
   }
   close(fd);
+}
+
+Handover handover_of(const std::vector<ScopeState>& scopes,
+                     const std::vector<InheritedSocket>& sockets) {
+  Handover out;
+  for (const ScopeState& scope : scopes) {
+    for (std::size_t i = 0; i < scope.switches.size(); ++i) {
+      const admit::SwitchStatus& status = scope.switches[i];
+      if (!status.off) continue;
+      SwitchOrder order{.scope = scope.scope,
+                        .which = static_cast<admit::Switch>(i),
+                        .off = true,
+                        .reason = status.reason};
+      if (status.remaining < kLongest) order.length = status.remaining;
+      if (order.reason.empty()) order.reason = "no reason was given";  // An order has one.
+      out.switches.push_back(std::move(order));
+    }
+  }
+  for (const InheritedSocket& socket : sockets) {
+    if (!socket.any_port) continue;
+    if (std::find(out.given.begin(), out.given.end(), socket.listener) != out.given.end()) continue;
+    out.given.push_back(socket.listener);
+  }
+  return out;
+}
+
+std::string print_handover(const Handover& handover) {
+  std::string out;
+  for (const SwitchOrder& order : handover.switches) out += print_order(order) + '\n';
+  for (const std::string& name : handover.given) out += std::string(kGiven) + name + '\n';
+  return out;
+}
+
+Handover parse_handover(std::string_view text) {
+  Handover out;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (line.starts_with(kGiven)) {
+      out.given.emplace_back(line.substr(kGiven.size()));
+    } else if (auto order = parse_switch_order(line)) {
+      out.switches.push_back(*std::move(order));
+    }
+  }
+  return out;
 }
 
 }  // namespace damper::proxy

@@ -13,6 +13,8 @@
 #include <mutex>
 #include <string_view>
 
+#include "damper/run/clock.h"
+
 namespace damper::proxy {
 namespace {
 
@@ -138,9 +140,7 @@ void AccessLogWriter::on_request_over(const AccessRecord& record) noexcept {
   if (next_ != nullptr) next_->on_request_over(record);
   if (!is_logged(mode_, record)) return;
   line_.clear();
-  append_access_line(
-      line_, record,
-      std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now()));
+  append_access_line(line_, record, run::wall_time());
   if (line_.size() > kBuffer - buffer_.size() || (!is_file_ && line_.size() > PIPE_BUF)) {
     dropped_.fetch_add(1, std::memory_order_relaxed);
     return;

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "damper/observe/registry.h"
-#include "damper/proxy/request/access_record.h"
+#include "damper/proxy/request/access_log.h"
 
 namespace damper::proxy {
 

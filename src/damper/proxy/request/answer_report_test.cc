@@ -1,4 +1,4 @@
-#include "damper/proxy/request/answer_report.h"
+#include "damper/proxy/request/upstream_attempt.h"
 
 #include <gtest/gtest.h>
 

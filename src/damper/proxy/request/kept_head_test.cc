@@ -1,4 +1,4 @@
-#include "damper/proxy/request/kept_head.h"
+#include "damper/proxy/request/kept_message.h"
 
 #include <gtest/gtest.h>
 

@@ -9,7 +9,7 @@
 #include "damper/decide/classify_transport.h"
 #include "damper/decide/idempotency.h"
 #include "damper/decide/layering.h"
-#include "damper/http/client/failure.h"
+#include "damper/http/client/http_result.h"
 #include "damper/http/headers/arrival.h"
 #include "damper/http/server/guard_refusal.h"
 #include "damper/proxy/request/forward_fields.h"

@@ -10,11 +10,9 @@
 #include "damper/http/client/attempt_driver.h"
 #include "damper/http/codec/stream.h"
 #include "damper/http/net/loop.h"
-#include "damper/proxy/data/loop_table.h"
 #include "damper/proxy/data/route_admission.h"
-#include "damper/proxy/request/access_record.h"
-#include "damper/proxy/request/kept_body.h"
-#include "damper/proxy/request/kept_head.h"
+#include "damper/proxy/request/access_log.h"
+#include "damper/proxy/request/kept_message.h"
 #include "damper/proxy/request/own_answer.h"
 #include "damper/proxy/request/tunnel.h"
 #include "damper/proxy/request/upstream_attempt.h"
@@ -59,8 +57,6 @@ class ProxiedRequest final : public http::StreamUser,
                              private http::Loop::Timer {
  public:
   explicit ProxiedRequest(RequestFactory& factory);
-  ProxiedRequest(const ProxiedRequest&) = delete;
-  ProxiedRequest& operator=(const ProxiedRequest&) = delete;
   ~ProxiedRequest() override;
 
   // For a new request. REQUIRES: it is new or was recycled.

@@ -13,7 +13,6 @@
 #include "damper/http/client/client.h"
 #include "damper/http/net/net_testing.h"
 #include "damper/http/server/server.h"
-#include "damper/proxy/data/loop_table.h"
 #include "damper/proxy/data/route_admission.h"
 #include "damper/proxy/request/request_factory.h"
 #include "damper/run/clock.h"

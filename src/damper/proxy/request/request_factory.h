@@ -5,11 +5,11 @@
 #include <memory>
 #include <vector>
 
-#include "damper/http/client/waiting_line.h"
+#include "damper/http/client/attempt_driver.h"
 #include "damper/http/codec/connection.h"
 #include "damper/http/net/loop.h"
-#include "damper/proxy/data/loop_table.h"
-#include "damper/proxy/request/access_record.h"
+#include "damper/proxy/data/route_admission.h"
+#include "damper/proxy/request/access_log.h"
 #include "damper/proxy/request/forward_fields.h"
 #include "damper/proxy/request/proxied_request.h"
 
@@ -24,8 +24,6 @@ namespace damper::proxy {
 class RequestFactory final : public http::RequestSink, private http::Loop::TurnEnd {
  public:
   RequestFactory(http::Loop& loop, std::shared_ptr<const LoopTable> table, AccessSink& log);
-  RequestFactory(const RequestFactory&) = delete;
-  RequestFactory& operator=(const RequestFactory&) = delete;
   ~RequestFactory() override;
 
   [[nodiscard]] http::StreamUser& on_request(http::Stream& stream) override;

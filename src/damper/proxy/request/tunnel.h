@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "damper/http/codec/stream.h"
-#include "damper/proxy/request/kept_body.h"
+#include "damper/proxy/request/kept_message.h"
 #include "damper/proxy/request/upstream_attempt.h"
 
 namespace damper::proxy {

@@ -1,4 +1,4 @@
-#include "damper/http/net/ready_socket.h"
+#include "damper/http/net/tcp_transport.h"
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -14,38 +14,34 @@
 #include "damper/base/check.h"
 
 namespace damper::http {
-
-using Direction = ReadySocket::Direction;
-
 namespace {
 
-constexpr std::size_t index_of(Direction direction) { return static_cast<std::size_t>(direction); }
-constexpr std::size_t kRead = index_of(Direction::read);
-constexpr std::size_t kWrite = index_of(Direction::write);
+constexpr std::size_t kRead = 0;  // of arrays by Direction
+constexpr std::size_t kWrite = 1;
 
 }  // namespace
 
-ReadySocket::ReadySocket(Loop& loop, int fd)
+TcpTransport::TcpTransport(Loop& loop, int fd)
     : Loop::TurnEnd(loop), fd_(fd), is_registered_(loop.try_add(fd, *this)) {
   // Without events it is unusable: reads then return EOF at once.
   if (!is_registered_) (void)::shutdown(fd, SHUT_RDWR);
   const int yes = 1;
   (void)::setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
-  set_send_timeout(kSendTimeout);
+  TcpTransport::set_send_timeout(kSendTimeout);
 }
 
-ReadySocket::~ReadySocket() { close(false); }
+TcpTransport::~TcpTransport() { TcpTransport::close(false); }
 
-void ReadySocket::set_send_timeout(Duration timeout) noexcept {
+void TcpTransport::set_send_timeout(Duration timeout) noexcept {
   if (fd_ < 0) return;
   const auto ms = static_cast<unsigned>(std::clamp<std::int64_t>(
       timeout / std::chrono::milliseconds(1), 1, std::numeric_limits<int>::max()));
   (void)::setsockopt(fd_, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof(ms));
 }
 
-void ReadySocket::wait(Direction wait, Direction then, Transport::Waiter& waiter, bool soon) {
+void TcpTransport::wait(Direction wait, Direction then, Waiter& waiter, bool soon) {
   DAMPER_CHECK(fd_ >= 0);
-  const std::size_t index = index_of(wait);
+  const auto index = static_cast<std::size_t>(wait);
   Waiters& waiters = waiters_[index];
   if (!waiters.any()) turn_loop().hold();
   (then == Direction::read ? waiters.to_read : waiters.to_write) = &waiter;
@@ -54,15 +50,7 @@ void ReadySocket::wait(Direction wait, Direction then, Transport::Waiter& waiter
   ask_turn_end();
 }
 
-void ReadySocket::wait(Direction wait, Direction then, Transport::Waiter& waiter) {
-  this->wait(wait, then, waiter, false);
-}
-
-void ReadySocket::call_soon(Transport::Waiter& waiter) {
-  wait(Direction::read, Direction::read, waiter, true);
-}
-
-void ReadySocket::on_events(std::uint32_t events) {
+void TcpTransport::on_events(std::uint32_t events) {
   constexpr std::uint32_t kEnd = EPOLLHUP | EPOLLERR;
   if ((events & (EPOLLRDHUP | kEnd)) != 0) has_half_closed_ = true;
   if ((events & kEnd) != 0) has_hung_up_ = true;
@@ -72,9 +60,9 @@ void ReadySocket::on_events(std::uint32_t events) {
   call_waiters({readable, ready_[kWrite]});
 }
 
-void ReadySocket::on_turn_end() { call_waiters(std::exchange(soon_, {})); }
+void TcpTransport::on_turn_end() { call_waiters(std::exchange(soon_, {})); }
 
-void ReadySocket::call_waiters(const std::array<bool, 2>& directions) {
+void TcpTransport::call_waiters(const std::array<bool, 2>& directions) {
   Loop& loop = turn_loop();
   loop.set_current(*this);
   for (const std::size_t index : {kRead, kWrite}) {
@@ -90,7 +78,7 @@ void ReadySocket::call_waiters(const std::array<bool, 2>& directions) {
   }
 }
 
-void ReadySocket::close(bool reset) noexcept {
+void TcpTransport::close(bool reset) noexcept {
   if (fd_ < 0) return;
   if (reset) {
     const ::linger now{.l_onoff = 1, .l_linger = 0};
@@ -104,19 +92,19 @@ void ReadySocket::close(bool reset) noexcept {
   (void)::close(std::exchange(fd_, -1));
 }
 
-Transport::Moved ReadySocket::recv(std::span<char> into) noexcept {
+Transport::Moved TcpTransport::recv(std::span<char> into) {
   for (;;) {
     const ssize_t got = ::recv(fd_, into.data(), into.size(), 0);
     if (got > 0) {
       const auto bytes = static_cast<std::size_t>(got);
       // A short read has emptied the socket: only EOF can be pending.
       if (bytes < into.size()) ready_[kRead] = has_half_closed_;
-      return {Transport::Status::ok, bytes};
+      return {Status::ok, bytes};
     }
     if (got == 0) {
       const bool again = std::exchange(eof_read_, true);
       if (again || !has_hung_up_) ready_[kRead] = false;
-      return {again && is_broken() ? Transport::Status::failed : Transport::Status::end, 0};
+      return {again && is_broken() ? Status::failed : Status::end, 0};
     }
     if (errno == EINTR) continue;
     return refused(Direction::read);
@@ -124,33 +112,33 @@ Transport::Moved ReadySocket::recv(std::span<char> into) noexcept {
 }
 
 // After EOF only a reset can follow, which a read does not report.
-bool ReadySocket::is_broken() const noexcept {
+bool TcpTransport::is_broken() const noexcept {
   int error = 0;
   socklen_t size = sizeof(error);
   return ::getsockopt(fd_, SOL_SOCKET, SO_ERROR, &error, &size) != 0 || error != 0;
 }
 
-Transport::Moved ReadySocket::send(std::string_view bytes) noexcept {
+Transport::Moved TcpTransport::send(std::string_view bytes) {
   for (;;) {
     const ssize_t put = ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (put >= 0) return {Transport::Status::ok, static_cast<std::size_t>(put)};
+    if (put >= 0) return {Status::ok, static_cast<std::size_t>(put)};
     if (errno == EINTR) continue;
     return refused(Direction::write);
   }
 }
 
 // The result of a read or write that set errno.
-Transport::Moved ReadySocket::refused(Direction direction) noexcept {
-  if (errno != EAGAIN && errno != EWOULDBLOCK) return {Transport::Status::failed, 0};
-  ready_[index_of(direction)] = false;
-  return {Transport::Status::again, 0};
+Transport::Moved TcpTransport::refused(Direction direction) noexcept {
+  if (errno != EAGAIN && errno != EWOULDBLOCK) return {Status::failed, 0};
+  ready_[static_cast<std::size_t>(direction)] = false;
+  return {Status::again, 0};
 }
 
-void ReadySocket::shut_down_send() noexcept {
+void TcpTransport::shut_down_send() noexcept {
   if (fd_ >= 0) (void)::shutdown(fd_, SHUT_WR);
 }
 
-std::string ReadySocket::peer() const {
+std::string TcpTransport::peer() const {
   boost::asio::ip::tcp::endpoint endpoint;
   auto size = static_cast<socklen_t>(endpoint.capacity());
   if (::getpeername(fd_, endpoint.data(), &size) != 0) return {};

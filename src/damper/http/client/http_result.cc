@@ -1,4 +1,4 @@
-#include "damper/http/client/failure.h"
+#include "damper/http/client/http_result.h"
 
 #include <string>
 

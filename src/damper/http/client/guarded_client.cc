@@ -1,12 +1,12 @@
-#include "damper/http/client/guarded_call.h"
+#include "damper/http/client/guarded_client.h"
 
 #include <utility>
 
 #include "damper/base/check.h"
 #include "damper/decide/idempotency.h"
 #include "damper/decide/layering.h"
-#include "damper/http/client/failure.h"
-#include "damper/http/client/guarded_service.h"
+#include "damper/http/client/http_result.h"
+#include "damper/http/client/round_trip.h"
 #include "damper/http/client/url.h"
 #include "damper/http/headers/idempotency_key.h"
 #include "damper/run/clock.h"
@@ -24,8 +24,69 @@ bool is_strong(std::string_view etag) noexcept {
 
 }  // namespace
 
-GuardedService::GuardedService(Loop& loop, Dependency& dependency,
-                               const GuardedClientOptions& options)
+// A GuardedCall is one guarded request with all its attempts, which are round trips to replicas. It
+// decides nothing.
+//
+// Model: see AttemptDriver. With `modify` an attempt is two round trips: the second one writes back
+// what `modify` made of the first one's response.
+// Lifetime: it owns itself, from start() to the verdict.
+// Thread safety: none.
+class GuardedCall final : public AttemptDriver, public Cancellable {
+ public:
+  GuardedCall(GuardedClient& client, Request&& request, const engine::CallOptions& options,
+              Modify&& modify, std::unique_ptr<Completion<HttpResult>> completion);
+  void start();
+  void cancel() override { on_cancel(client_.loop_.now()); }
+
+ private:
+  class Attempt final : public RoundTrip, public LeasedAttempt {
+   public:
+    explicit Attempt(GuardedCall& call) noexcept : call_(call) {}
+    [[nodiscard]] bool is_free() const noexcept { return !lease(); }
+
+   private:
+    friend class GuardedCall;
+    void start() override;
+    void give_up(bool late) override { cancel(late); }
+    std::span<const Field> fields(const Request& request, Instant now) override {
+      return call_.fields(*this, request, now);
+    }
+    void on_round_trip(CloseReason reason) override { call_.on_response(*this, reason); }
+
+    GuardedCall& call_;
+    std::unique_ptr<Request> writing_;  // the second round trip of an update
+  };
+
+  ~GuardedCall() override = default;
+
+  ReplicaLease pick(ReplicaSet& tried, const ReplicaSet& in_use, Instant now) override;
+  LeasedAttempt& free_attempt() override { return attempts_.find_free(*this); }
+  decide::Report on_no_replica() override;
+  void arm(Instant when) override { clock_.arm(when); }
+  void on_verdict(Verdict verdict) override;
+
+  [[nodiscard]] std::span<const Field> fields(const Attempt& attempt, const Request& request,
+                                              Instant now);
+  void on_response(Attempt& attempt, CloseReason reason);
+  void on_failure(Attempt& attempt, Failure failure);
+  void write(Attempt& attempt);
+
+  GuardedClient& client_;
+  Request request_;
+  Modify modify_;
+  std::unique_ptr<Completion<HttpResult>> completion_;
+  Loop::MemberTimer<GuardedCall> clock_;
+  AttemptSlots<Attempt> attempts_;
+  std::string owner_above_;       // the layer above that retries
+  std::string_view owner_;        // the layer that retries; empty: none
+  std::string_view criticality_;  // to be sent; empty: none
+  std::uint32_t attempt_ = 0;     // of the owner above; 0: the call's own number is sent
+  std::optional<Failure> failure_;
+  std::optional<Response> answer_;  // the successful response, or the last one
+};
+
+GuardedClient::GuardedClient(Loop& loop, Dependency& dependency,
+                             const GuardedClientOptions& options)
     : loop_(loop),
       dependency_(dependency),
       options_(options),
@@ -42,17 +103,12 @@ GuardedService::GuardedService(Loop& loop, Dependency& dependency,
   }
 }
 
-GuardedService::~GuardedService() {
+GuardedClient::~GuardedClient() {
   while (!calls_.empty()) calls_.front().cancel();
 }
 
-void GuardedService::start(Request&& request, const RequestOptions& options, Modify&& modify,
-                           std::unique_ptr<Completion<HttpResult>> completion) {
-  GuardedCall::begin(*this, std::move(request), options, std::move(modify), std::move(completion));
-}
-
-void GuardedCall::begin(GuardedService& service, Request&& request, const RequestOptions& options,
-                        Modify&& modify, std::unique_ptr<Completion<HttpResult>> completion) {
+void GuardedClient::begin(Request&& request, const RequestOptions& options, Modify&& modify,
+                          std::unique_ptr<Completion<HttpResult>> completion) {
   if (!valid_target(request.target) && request.target != "*") {
     Failure failure = failure_of(CloseReason::malformed, false);
     failure.report.outcome = Outcome::permanent;
@@ -61,7 +117,7 @@ void GuardedCall::begin(GuardedService& service, Request&& request, const Reques
   }
   const bool by_method = decide::idempotent_method(request.method);
   std::optional<std::string_view> key = request.fields.find(kIdempotencyKeyHeader);
-  if (!by_method && !key && service.options_.make_idempotency_key) {
+  if (!by_method && !key && options_.make_idempotency_key) {
     request.fields.add(kIdempotencyKeyHeader, make_idempotency_key());
     key = request.fields.find(kIdempotencyKeyHeader);
   }
@@ -75,21 +131,19 @@ void GuardedCall::begin(GuardedService& service, Request&& request, const Reques
                   .unsent_owned_above = run::Scope::unsent_owned_above(),
                   .rereads = modify != nullptr},
       .deadline = run::Scope::deadline().earlier(schedule::Deadline(options.deadline))};
-  auto* const call =
-      new GuardedCall(service, std::move(request), words, std::move(modify), std::move(completion));
-  call->completion_->listen(*call);
-  call->start(service.loop().now());
+  (new GuardedCall(*this, std::move(request), words, std::move(modify), std::move(completion)))
+      ->start();
 }
 
-GuardedCall::GuardedCall(GuardedService& service, Request&& request,
+GuardedCall::GuardedCall(GuardedClient& client, Request&& request,
                          const engine::CallOptions& options, Modify&& modify,
                          std::unique_ptr<Completion<HttpResult>> completion)
-    : AttemptDriver(service.dependency_, options, service.waiting_),
-      service_(service),
+    : AttemptDriver(client.dependency_, options, client.waiting_),
+      client_(client),
       request_(std::move(request)),
       modify_(std::move(modify)),
       completion_(std::move(completion)),
-      clock_(*this),
+      clock_(client.loop_, *this, &GuardedCall::on_wake),
       attempts_(*this) {
   const run::RequestContext* const above = run::Scope::context();
   if (above != nullptr && above->criticality != run::RequestContext{}.criticality) {
@@ -100,25 +154,29 @@ GuardedCall::GuardedCall(GuardedService& service, Request&& request,
     owner_ = owner_above_;
     attempt_ = run::Scope::retry_attempt();
   } else if (this->call().owns_retries()) {
-    owner_ = service.owner_;
+    owner_ = client.owner_;
   }
   if (!request_.fields.empty()) {
     for (const std::string_view name : run::kReplacedFields) request_.fields.remove(name);
   }
-  if (request_.authority.empty()) request_.authority = service.options_.authority;
-  service_.calls_.push_back(*this);
+  if (request_.authority.empty()) request_.authority = client.options_.authority;
+  client_.calls_.push_back(*this);
+}
+
+void GuardedCall::start() {
+  completion_->listen(*this);
+  AttemptDriver::start(client_.loop_.now());
 }
 
 void GuardedCall::Attempt::start() {
   writing_.reset();
-  RoundTrip::start(lease().pool(), call_.request_,
-                   call_.service_.options_.client.max_response_body);
+  RoundTrip::start(lease().pool(), call_.request_, call_.client_.options_.client.max_response_body);
 }
 
 ReplicaLease GuardedCall::pick(ReplicaSet& tried, const ReplicaSet& in_use, Instant now) {
-  const Replicas::Lease lease = service_.replicas_.pick_next(tried, in_use, now, run::draw());
+  const Replicas::Lease lease = client_.replicas_.pick_next(tried, in_use, now, run::draw());
   if (!lease) return {};
-  return {service_.replicas_, lease, *service_.pools_[lease.replica()]};
+  return {client_.replicas_, lease, *client_.pools_[lease.replica()]};
 }
 
 decide::Report GuardedCall::on_no_replica() {
@@ -129,7 +187,7 @@ decide::Report GuardedCall::on_no_replica() {
 
 std::span<const Field> GuardedCall::fields(const Attempt& attempt, const Request& request,
                                            Instant now) {
-  std::vector<Field>& fields = service_.scratch_;
+  std::vector<Field>& fields = client_.scratch_;
   const std::span<const Field> own = request.fields.view();
   fields.assign(own.begin(), own.end());
   const engine::Attempt& sent = attempt.attempt();
@@ -140,7 +198,7 @@ std::span<const Field> GuardedCall::fields(const Attempt& attempt, const Request
       .owner_attempt = attempt_,
       .attempt = sent.number,
       .criticality = own_criticality ? std::string_view() : criticality_};
-  for (const run::OutgoingFields::Field& field : service_.outgoing_.write(context)) {
+  for (const run::OutgoingFields::Field& field : client_.outgoing_.write(context)) {
     fields.push_back({field.name, field.value});
   }
   return fields;
@@ -158,14 +216,14 @@ void GuardedCall::on_response(Attempt& attempt, CloseReason reason) {
     return on_failure(attempt, std::move(failure));
   }
   if (modify_ && attempt.writing_ == nullptr) return write(attempt);
-  const Instant now = service_.loop_.now();
+  const Instant now = client_.loop_.now();
   attempt.lease().settle(Outcome::success, now);
   answer_ = std::move(attempt.response());
   on_attempt_over(attempt, failure.report, now);
 }
 
 void GuardedCall::on_failure(Attempt& attempt, Failure failure) {
-  const Instant now = service_.loop_.now();
+  const Instant now = client_.loop_.now();
   if (modify_ && attempt.writing_ == nullptr) failure.report.harmless = true;  // It has only read.
   attempt.lease().settle(failure.report.outcome, now);
   const decide::Report report = failure.report;
@@ -199,7 +257,7 @@ void GuardedCall::write(Attempt& attempt) {
   }
   attempt.writing_ = std::move(writing);
   attempt.RoundTrip::start(attempt.lease().pool(), *attempt.writing_,
-                           service_.options_.client.max_response_body);
+                           client_.options_.client.max_response_body);
 }
 
 void GuardedCall::on_verdict(Verdict verdict) {
