@@ -34,8 +34,35 @@ bool is_strong(std::string_view etag) noexcept {
 class GuardedCall final : public AttemptDriver, public Cancellable {
  public:
   GuardedCall(GuardedClient& client, Request&& request, const engine::CallOptions& options,
-              Modify&& modify, std::unique_ptr<Completion<HttpResult>> completion);
-  void start();
+              Modify&& modify, std::unique_ptr<Completion<HttpResult>> completion)
+      : AttemptDriver(client.dependency_, options, client.waiting_),
+        client_(client),
+        request_(std::move(request)),
+        modify_(std::move(modify)),
+        completion_(std::move(completion)),
+        clock_(client.loop_, *this, &GuardedCall::on_wake),
+        attempts_(*this) {
+    const run::RequestContext* const above = run::Scope::context();
+    if (above != nullptr && above->criticality != run::RequestContext{}.criticality) {
+      criticality_ = admit::name(above->criticality);
+    }
+    if (options.request.owned_above) {
+      owner_above_ = run::Scope::retry_owner();
+      owner_ = owner_above_;
+      attempt_ = run::Scope::retry_attempt();
+    } else if (this->call().owns_retries()) {
+      owner_ = client.owner_;
+    }
+    if (!request_.fields.empty()) {
+      for (const std::string_view name : run::kReplacedFields) request_.fields.remove(name);
+    }
+    if (request_.authority.empty()) request_.authority = client.options_.authority;
+    client_.calls_.push_back(*this);
+  }
+  void start() {
+    completion_->listen(*this);
+    AttemptDriver::start(client_.loop_.now());
+  }
   void cancel() override { on_cancel(client_.loop_.now()); }
 
  private:
@@ -59,17 +86,100 @@ class GuardedCall final : public AttemptDriver, public Cancellable {
 
   ~GuardedCall() override = default;
 
-  ReplicaLease pick(ReplicaSet& tried, const ReplicaSet& in_use, Instant now) override;
+  ReplicaLease pick(ReplicaSet& tried, const ReplicaSet& in_use, Instant now) override {
+    const Replicas::Lease lease = client_.replicas_.pick_next(tried, in_use, now, run::draw());
+    if (!lease) return {};
+    return {client_.replicas_, lease, *client_.pools_[lease.replica()]};
+  }
   LeasedAttempt& free_attempt() override { return attempts_.find_free(*this); }
-  decide::Report on_no_replica() override;
+  decide::Report on_no_replica() override {
+    failure_ = failure_of(CloseReason::refused, false);
+    if (modify_) failure_->report.harmless = true;
+    return failure_->report;
+  }
   void arm(Instant when) override { clock_.arm(when); }
-  void on_verdict(Verdict verdict) override;
+  void on_verdict(Verdict verdict) override {
+    const std::uint32_t attempts = call().attempts();
+    HttpResult result = verdict == Verdict::success ? HttpResult(*std::move(answer_), attempts)
+                                                    : HttpResult(verdict, std::move(failure_),
+                                                                 attempts, std::move(answer_));
+    std::unique_ptr<Completion<HttpResult>> completion = std::move(completion_);
+    delete this;
+    Completion<HttpResult>::complete(std::move(completion), std::move(result));
+  }
 
   [[nodiscard]] std::span<const Field> fields(const Attempt& attempt, const Request& request,
-                                              Instant now);
-  void on_response(Attempt& attempt, CloseReason reason);
-  void on_failure(Attempt& attempt, Failure failure);
-  void write(Attempt& attempt);
+                                              Instant now) {
+    std::vector<Field>& fields = client_.scratch_;
+    const std::span<const Field> own = request.fields.view();
+    fields.assign(own.begin(), own.end());
+    const engine::Attempt& sent = attempt.attempt();
+    const bool own_criticality = request.fields.find(run::kCriticalityHeader).has_value();
+    const run::OutgoingContext context{
+        .remaining = sent.deadline == kNever ? kForever : between(now, sent.deadline),
+        .owner = owner_,
+        .owner_attempt = attempt_,
+        .attempt = sent.number,
+        .criticality = own_criticality ? std::string_view() : criticality_};
+    for (const run::OutgoingFields::Field& field : client_.outgoing_.write(context)) {
+      fields.push_back({field.name, field.value});
+    }
+    return fields;
+  }
+  void on_response(Attempt& attempt, CloseReason reason) {
+    if (reason != CloseReason::finished) {
+      return on_failure(attempt, failure_of(reason, attempt.is_answered()));
+    }
+    Failure failure;
+    failure.report = report_of(attempt.response(), run::wall_time());
+    failure.status = attempt.response().status;
+    if (failure.report.outcome != Outcome::success) {
+      answer_ = std::move(attempt.response());
+      return on_failure(attempt, std::move(failure));
+    }
+    if (modify_ && attempt.writing_ == nullptr) return write(attempt);
+    const Instant now = client_.loop_.now();
+    attempt.lease().settle(Outcome::success, now);
+    answer_ = std::move(attempt.response());
+    on_attempt_over(attempt, failure.report, now);
+  }
+  void on_failure(Attempt& attempt, Failure failure) {
+    const Instant now = client_.loop_.now();
+    if (modify_ && attempt.writing_ == nullptr)
+      failure.report.harmless = true;  // It has only read.
+    attempt.lease().settle(failure.report.outcome, now);
+    const decide::Report report = failure.report;
+    failure_ = std::move(failure);
+    on_attempt_over(attempt, report, now);
+  }
+  // Puts back what is made of what was read.
+  void write(Attempt& attempt) {
+    Failure failure;
+    failure.report.outcome = Outcome::permanent;
+    failure.status = attempt.response().status;
+    const auto etag = attempt.response().fields.find("etag");
+    if (!etag || !is_strong(*etag)) {
+      answer_ = std::move(attempt.response());
+      return on_failure(attempt, std::move(failure));
+    }
+    auto writing = std::make_unique<Request>();
+    writing->method = "PUT";
+    writing->authority = request_.authority;
+    writing->target = request_.target;
+    writing->fields = request_.fields;
+    writing->fields.set("if-match", *etag);
+    if (const auto type = attempt.response().fields.find("content-type")) {
+      writing->fields.set("content-type", *type);
+    }
+    try {
+      writing->body = modify_(attempt.response());
+    } catch (...) {
+      return on_failure(attempt, failed_by_exception().error);
+    }
+    attempt.writing_ = std::move(writing);
+    attempt.RoundTrip::start(attempt.lease().pool(), *attempt.writing_,
+                             client_.options_.client.max_response_body);
+  }
 
   GuardedClient& client_;
   Request request_;
@@ -135,139 +245,9 @@ void GuardedClient::begin(Request&& request, const RequestOptions& options, Modi
       ->start();
 }
 
-GuardedCall::GuardedCall(GuardedClient& client, Request&& request,
-                         const engine::CallOptions& options, Modify&& modify,
-                         std::unique_ptr<Completion<HttpResult>> completion)
-    : AttemptDriver(client.dependency_, options, client.waiting_),
-      client_(client),
-      request_(std::move(request)),
-      modify_(std::move(modify)),
-      completion_(std::move(completion)),
-      clock_(client.loop_, *this, &GuardedCall::on_wake),
-      attempts_(*this) {
-  const run::RequestContext* const above = run::Scope::context();
-  if (above != nullptr && above->criticality != run::RequestContext{}.criticality) {
-    criticality_ = admit::name(above->criticality);
-  }
-  if (options.request.owned_above) {
-    owner_above_ = run::Scope::retry_owner();
-    owner_ = owner_above_;
-    attempt_ = run::Scope::retry_attempt();
-  } else if (this->call().owns_retries()) {
-    owner_ = client.owner_;
-  }
-  if (!request_.fields.empty()) {
-    for (const std::string_view name : run::kReplacedFields) request_.fields.remove(name);
-  }
-  if (request_.authority.empty()) request_.authority = client.options_.authority;
-  client_.calls_.push_back(*this);
-}
-
-void GuardedCall::start() {
-  completion_->listen(*this);
-  AttemptDriver::start(client_.loop_.now());
-}
-
 void GuardedCall::Attempt::start() {
   writing_.reset();
   RoundTrip::start(lease().pool(), call_.request_, call_.client_.options_.client.max_response_body);
-}
-
-ReplicaLease GuardedCall::pick(ReplicaSet& tried, const ReplicaSet& in_use, Instant now) {
-  const Replicas::Lease lease = client_.replicas_.pick_next(tried, in_use, now, run::draw());
-  if (!lease) return {};
-  return {client_.replicas_, lease, *client_.pools_[lease.replica()]};
-}
-
-decide::Report GuardedCall::on_no_replica() {
-  failure_ = failure_of(CloseReason::refused, false);
-  if (modify_) failure_->report.harmless = true;
-  return failure_->report;
-}
-
-std::span<const Field> GuardedCall::fields(const Attempt& attempt, const Request& request,
-                                           Instant now) {
-  std::vector<Field>& fields = client_.scratch_;
-  const std::span<const Field> own = request.fields.view();
-  fields.assign(own.begin(), own.end());
-  const engine::Attempt& sent = attempt.attempt();
-  const bool own_criticality = request.fields.find(run::kCriticalityHeader).has_value();
-  const run::OutgoingContext context{
-      .remaining = sent.deadline == kNever ? kForever : between(now, sent.deadline),
-      .owner = owner_,
-      .owner_attempt = attempt_,
-      .attempt = sent.number,
-      .criticality = own_criticality ? std::string_view() : criticality_};
-  for (const run::OutgoingFields::Field& field : client_.outgoing_.write(context)) {
-    fields.push_back({field.name, field.value});
-  }
-  return fields;
-}
-
-void GuardedCall::on_response(Attempt& attempt, CloseReason reason) {
-  if (reason != CloseReason::finished) {
-    return on_failure(attempt, failure_of(reason, attempt.is_answered()));
-  }
-  Failure failure;
-  failure.report = report_of(attempt.response(), run::wall_time());
-  failure.status = attempt.response().status;
-  if (failure.report.outcome != Outcome::success) {
-    answer_ = std::move(attempt.response());
-    return on_failure(attempt, std::move(failure));
-  }
-  if (modify_ && attempt.writing_ == nullptr) return write(attempt);
-  const Instant now = client_.loop_.now();
-  attempt.lease().settle(Outcome::success, now);
-  answer_ = std::move(attempt.response());
-  on_attempt_over(attempt, failure.report, now);
-}
-
-void GuardedCall::on_failure(Attempt& attempt, Failure failure) {
-  const Instant now = client_.loop_.now();
-  if (modify_ && attempt.writing_ == nullptr) failure.report.harmless = true;  // It has only read.
-  attempt.lease().settle(failure.report.outcome, now);
-  const decide::Report report = failure.report;
-  failure_ = std::move(failure);
-  on_attempt_over(attempt, report, now);
-}
-
-// Puts back what is made of what was read.
-void GuardedCall::write(Attempt& attempt) {
-  Failure failure;
-  failure.report.outcome = Outcome::permanent;
-  failure.status = attempt.response().status;
-  const auto etag = attempt.response().fields.find("etag");
-  if (!etag || !is_strong(*etag)) {
-    answer_ = std::move(attempt.response());
-    return on_failure(attempt, std::move(failure));
-  }
-  auto writing = std::make_unique<Request>();
-  writing->method = "PUT";
-  writing->authority = request_.authority;
-  writing->target = request_.target;
-  writing->fields = request_.fields;
-  writing->fields.set("if-match", *etag);
-  if (const auto type = attempt.response().fields.find("content-type")) {
-    writing->fields.set("content-type", *type);
-  }
-  try {
-    writing->body = modify_(attempt.response());
-  } catch (...) {
-    return on_failure(attempt, failed_by_exception().error);
-  }
-  attempt.writing_ = std::move(writing);
-  attempt.RoundTrip::start(attempt.lease().pool(), *attempt.writing_,
-                           client_.options_.client.max_response_body);
-}
-
-void GuardedCall::on_verdict(Verdict verdict) {
-  const std::uint32_t attempts = call().attempts();
-  HttpResult result = verdict == Verdict::success
-                          ? HttpResult(*std::move(answer_), attempts)
-                          : HttpResult(verdict, std::move(failure_), attempts, std::move(answer_));
-  std::unique_ptr<Completion<HttpResult>> completion = std::move(completion_);
-  delete this;
-  Completion<HttpResult>::complete(std::move(completion), std::move(result));
 }
 
 }  // namespace damper::http

@@ -4,6 +4,7 @@
 #include <span>
 #include <string_view>
 
+#include "damper/base/check.h"
 #include "damper/http/client/pool.h"
 #include "damper/http/codec/message.h"
 
@@ -21,7 +22,12 @@ class RoundTrip : private PoolRequest {
  public:
   // REQUIRES: it is not under way. The pool and the request outlive it. on_done() may be called
   // from within.
-  void start(Pool& pool, const Request& request, std::size_t max_body);
+  void start(Pool& pool, const Request& request, std::size_t max_body) {
+    DAMPER_CHECK(!is_under_way());
+    request_ = &request;
+    max_body_ = max_body;
+    open(pool);
+  }
   using PoolRequest::cancel;
   using PoolRequest::is_answered;
   using PoolRequest::is_under_way;
@@ -36,16 +42,53 @@ class RoundTrip : private PoolRequest {
   virtual void on_round_trip(CloseReason reason) = 0;
 
  private:
-  void on_stream() override;
-  void on_head(const Head& head, bool end) override;
-  void on_data(std::string_view bytes) override;
-  void on_end(std::span<const Field> trailers) override;
-  void on_writable() override;
+  void on_stream() override {
+    sent_ = 0;
+    Head head = request_->head();
+    head.scheme = pool().endpoint().scheme();
+    if (head.authority.empty()) head.authority = pool().authority();
+    head.fields = fields(*request_, pool().loop().now());
+    stream().send_head(head, request_->body.empty());
+    if (!request_->body.empty()) send_body();
+  }
+  void on_head(const Head& head, bool end) override {
+    on_received(end);
+    response_ = Response::from(head);
+    if (!end && head.content_length && *head.content_length > max_body_) {
+      return end_early(CloseReason::body_too_large);
+    }
+    if (!end && head.content_length) {
+      response_.body.reserve(static_cast<std::size_t>(*head.content_length));
+    }
+    if (end && sent_ < request_->body.size()) end_early(CloseReason::finished);
+  }
+  void on_data(std::string_view bytes) override {
+    if (bytes.size() > max_body_ - response_.body.size()) {
+      return end_early(CloseReason::body_too_large);
+    }
+    response_.body += bytes;
+    stream().consumed(bytes.size());
+  }
+  void on_end(std::span<const Field> trailers) override {
+    on_received(true);
+    if (!trailers.empty()) response_.trailers = FieldList(trailers);
+    // A response before the request was written completely is valid: the rest is not needed.
+    if (sent_ < request_->body.size()) end_early(CloseReason::finished);
+  }
+  void on_writable() override {
+    if (sent_ < request_->body.size()) send_body();
+  }
   void on_done(CloseReason reason) override {
     on_round_trip(is_whole() ? CloseReason::finished : reason);
   }
-  void send_body();
-  void end_early(CloseReason reason);
+  void send_body() {
+    const std::string_view rest = std::string_view(request_->body).substr(sent_);
+    sent_ += stream().send_data(rest, true);
+  }
+  void end_early(CloseReason reason) {
+    cancel();
+    on_round_trip(reason);
+  }
 
   const Request* request_ = nullptr;
   std::size_t max_body_ = 0;

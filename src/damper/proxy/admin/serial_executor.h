@@ -6,6 +6,7 @@
 #include <functional>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 namespace damper::proxy {
 
@@ -20,14 +21,42 @@ namespace damper::proxy {
 // Thread safety: all methods may be called concurrently.
 class SerialExecutor {
  public:
-  explicit SerialExecutor(std::size_t most);
-  ~SerialExecutor();  // Waits for the function that runs.
+  explicit SerialExecutor(std::size_t most) : most_(most), thread_([this] { work(); }) {}
+  // Waits for the function that runs.
+  ~SerialExecutor() {
+    {
+      const std::lock_guard lock(mutex_);
+      stopping_ = true;
+    }
+    wake_.notify_one();
+    thread_.join();
+  }
 
   // False: the queue is full. The function must not throw.
-  [[nodiscard]] bool try_post(std::function<void()> work);
+  [[nodiscard]] bool try_post(std::function<void()> work) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (waiting_.size() >= most_) return false;
+      waiting_.push_back(std::move(work));
+    }
+    wake_.notify_one();
+    return true;
+  }
 
  private:
-  void work();
+  void work() {
+    std::unique_lock lock(mutex_);
+    while (true) {
+      wake_.wait(lock, [this] { return stopping_ || !waiting_.empty(); });
+      if (stopping_) return;
+      std::function<void()> next = std::move(waiting_.front());
+      waiting_.pop_front();
+      lock.unlock();
+      next();
+      next = {};  // Without the lock: its captures may run destructors.
+      lock.lock();
+    }
+  }
 
   const std::size_t most_;
   std::mutex mutex_;

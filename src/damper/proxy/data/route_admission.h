@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "damper/base/instant.h"
@@ -14,6 +15,7 @@
 #include "damper/proxy/data/shared.h"
 #include "damper/proxy/data/shared_admission.h"
 #include "damper/proxy/data/upstream.h"
+#include "damper/run/clock.h"
 
 namespace damper::proxy {
 
@@ -51,28 +53,109 @@ class RouteAdmission final : private http::Loop::Timer,
   // `number` is the loop's; the options are those of `shared`. REQUIRES: !find_error(options). The
   // loop outlives it, and it outlives its requests.
   RouteAdmission(http::Loop& loop, const http::AdmissionOptions& options,
-                 std::shared_ptr<SharedAdmission> shared, std::size_t number);
+                 std::shared_ptr<SharedAdmission> shared, std::size_t number)
+      : Timer(loop),
+        TurnEnd(loop),
+        shared_(std::move(shared)),
+        number_(number),
+        admission_(options, {.limit = shared_->limit(), .line = shared_->line()}) {
+    shared_->join(number_, loop, *this);
+  }
   // For a single loop.
-  RouteAdmission(http::Loop& loop, const http::AdmissionOptions& options);
-  ~RouteAdmission() override;
+  RouteAdmission(http::Loop& loop, const http::AdmissionOptions& options)
+      : RouteAdmission(loop, options, std::make_shared<SharedAdmission>(options, 1), 0) {}
+  ~RouteAdmission() override {
+    shared_->leave(number_);
+    for (; slots_ > 0; --slots_) shared_->hand_on(number_);
+  }
 
   // Reloads the queue. SharedAdmission::reload() is for the limit and the queue's capacity.
-  void reload(const http::AdmissionOptions& options);
+  void reload(const http::AdmissionOptions& options) { admission_.reload(options); }
 
   [[nodiscard]] Answer enter(Request& request, admit::Criticality criticality, Instant deadline,
-                             Instant now);
+                             Instant now) {
+    static_cast<http::Admission::Item&>(request) = http::Admission::Item(criticality, deadline);
+    Answer answer{.answer = admission_.offer(request, now, run::draw(), refusals_)};
+    if (answer.answer == http::Admission::Answer::refused) {
+      for (const http::Admission::Refusal& refused : refusals_) {
+        if (refused.item != &request) continue;
+        answer.verdict = refused.verdict;
+        answer.retry_after = refused.retry_after;
+      }
+      std::erase_if(refusals_, [&](const auto& refused) { return refused.item == &request; });
+    }
+    if (answer.answer == http::Admission::Answer::waits) {
+      update_claim();
+      arm(admission_.wake());
+    }
+    if (!refusals_.empty()) ask_turn_end();  // Requests displaced by this one.
+    return answer;
+  }
   // The request is over, or does not wait any longer. `abandoned`: its client closed, so its
   // duration is no sample for the limit. No effect if it neither waits nor runs.
-  void leave(Request& request, bool abandoned, Instant now);
+  void leave(Request& request, bool abandoned, Instant now) {
+    if (request.waits()) {
+      (void)admission_.try_withdraw(request, now);
+      update_claim();
+      arm(admission_.wake());
+    } else if (request.runs()) {
+      admission_.on_finished(request, now, abandoned);
+      shared_->share_out(number_);
+    } else {  // Refused: on_refused() is not called any more.
+      std::erase_if(refusals_, [&](const auto& refused) { return refused.item == &request; });
+      std::erase_if(reporting_, [&](const auto& refused) { return refused.item == &request; });
+    }
+  }
 
   [[nodiscard]] const http::Admission& admission() const noexcept { return admission_; }
 
  private:
-  void on_timer(Instant now) override;
-  void on_turn_end() override;
-  void on_slot() override;
-  void update_claim();
-  void report_refusals(Instant now);
+  void on_timer(Instant now) override {
+    admission_.expire(now, run::draw(), refusals_);
+    on_turn_end();
+  }
+  void on_turn_end() override {
+    const Instant now = loop().now();
+    while (slots_ > 0) {
+      --slots_;
+      claims_ = false;
+      if (http::Admission::Item* const item = admission_.next(now, run::draw(), refusals_)) {
+        static_cast<Request*>(item)->on_admitted(now);
+      } else {
+        shared_->hand_on(number_);
+      }
+      update_claim();
+    }
+    report_refusals(now);
+    update_claim();
+    arm(admission_.wake());
+  }
+  void on_slot() override {
+    ++slots_;
+    ask_turn_end();
+  }
+  // Claims one slot at a time while the queue is not empty; withdraws the claim when it is.
+  void update_claim() {
+    const auto most_critical = admission_.most_critical();
+    if (!most_critical) {
+      if (claims_ && shared_->try_withdraw(number_)) claims_ = false;
+    } else if (claims_) {
+      shared_->set_criticality(number_, *most_critical);
+    } else {
+      claims_ = true;
+      shared_->claim(number_, *most_critical);
+      shared_->share_out(number_);
+    }
+  }
+  // on_refused() may re-enter leave(), for this request or another.
+  void report_refusals(Instant now) {
+    std::swap(refusals_, reporting_);
+    while (!reporting_.empty()) {
+      const http::Admission::Refusal refused = reporting_.back();
+      reporting_.pop_back();
+      static_cast<Request*>(refused.item)->on_refused(refused.verdict, refused.retry_after, now);
+    }
+  }
 
   const std::shared_ptr<SharedAdmission> shared_;
   const std::size_t number_;

@@ -4,19 +4,23 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "damper/admit/retry_budget.h"
 #include "damper/admit/switches.h"
 #include "damper/admit/token_bucket.h"
 #include "damper/engine/dependency.h"
 #include "damper/proxy/config/proxy_config.h"
+#include "damper/run/dependency.h"
 
 namespace damper::proxy {
 
 // What stands for a budget that nobody asked for: ten retries for each request and ten thousand a
 // second beyond, which is more than the routes below it can spend. It is there all the same, so
 // that a reload can make it a real one.
-[[nodiscard]] admit::RetryBudgetOptions unlimited_budget() noexcept;
+[[nodiscard]] inline admit::RetryBudgetOptions unlimited_budget() noexcept {
+  return {.percent = Percent(1000), .reserve = 1000, .min_per_second = 10'000};
+}
 
 // A SharedCluster is what all loops share of a cluster: the budget of its routes together, inside
 // the process's, and its switches. It lives on, by its name, through reloads.
@@ -25,8 +29,13 @@ namespace damper::proxy {
 class SharedCluster {
  public:
   // The process's budget outlives it.
-  SharedCluster(const ClusterConfig& config, admit::RetryBudget* process, Instant now);
-  void reload(const ClusterConfig& config, Instant now);
+  SharedCluster(const ClusterConfig& config, admit::RetryBudget* process, Instant /*now*/)
+      : name_(config.name),
+        budget_(config.retry_budget.value_or(unlimited_budget()), process),
+        switches_(&damper::switches()) {}
+  void reload(const ClusterConfig& config, Instant now) {
+    budget_.reload(config.retry_budget.value_or(unlimited_budget()), now);
+  }
 
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
   [[nodiscard]] admit::RetryBudget& budget() noexcept { return budget_; }
@@ -46,8 +55,17 @@ class SharedCluster {
 // Thread safety: all methods may be called concurrently, reload() with all but itself.
 class SharedRoute {
  public:
-  SharedRoute(const RouteConfig& config, std::shared_ptr<SharedCluster> cluster, Instant now);
-  void reload(const RouteConfig& config, Instant now);
+  SharedRoute(const RouteConfig& config, std::shared_ptr<SharedCluster> cluster, Instant /*now*/)
+      : cluster_(std::move(cluster)),
+        dependency_(config.name, config.settings.policy,
+                    {.budget = &cluster_->budget(), .switches = &cluster_->switches()}),
+        has_rate_(config.rate_limit.has_value()),
+        rate_(config.rate_limit.value_or(admit::TokenBucketOptions{})) {}
+  void reload(const RouteConfig& config, Instant now) {
+    dependency_.reload(config.settings.policy, now);
+    if (config.rate_limit) rate_.reload(*config.rate_limit, now);
+    has_rate_.store(config.rate_limit.has_value(), std::memory_order_relaxed);
+  }
 
   [[nodiscard]] engine::Dependency& dependency() noexcept { return dependency_; }
   [[nodiscard]] const std::shared_ptr<SharedCluster>& shared_cluster() const noexcept {
@@ -55,8 +73,12 @@ class SharedRoute {
   }
   [[nodiscard]] SharedCluster& cluster() noexcept { return *cluster_; }
   // Whether the rate limit has room; how long until it has. Always, without one.
-  [[nodiscard]] bool try_take(Instant now) noexcept;
-  [[nodiscard]] Duration rate_wait(Instant now) const noexcept;
+  [[nodiscard]] bool try_take(Instant now) noexcept {
+    return !has_rate_.load(std::memory_order_relaxed) || rate_.try_take(now);
+  }
+  [[nodiscard]] Duration rate_wait(Instant now) const noexcept {
+    return has_rate_.load(std::memory_order_relaxed) ? rate_.wait(now) : Duration{0};
+  }
 
  private:
   std::shared_ptr<SharedCluster> cluster_;

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -9,6 +10,7 @@
 
 #include "damper/admit/concurrency_limit.h"
 #include "damper/admit/criticality.h"
+#include "damper/base/check.h"
 #include "damper/http/net/loop.h"
 #include "damper/http/server/admission.h"
 
@@ -54,22 +56,49 @@ class SharedAdmission : public std::enable_shared_from_this<SharedAdmission> {
   };
 
   // REQUIRES: !find_error(options), here and in reload(); 0 < loops <= kMostLoops.
-  SharedAdmission(const http::AdmissionOptions& options, std::size_t loops);
+  SharedAdmission(const http::AdmissionOptions& options, std::size_t loops)
+      : limit_(options.limit),
+        line_(static_cast<std::size_t>(options.queue.capacity)),
+        slots_(loops),
+        words_((loops + 63) / 64) {
+    DAMPER_CHECK(loops > 0 && loops <= kMostLoops);
+  }
 
   // Requests in flight and in queues stay; slots that became free are handed out. Each
   // RouteAdmission is reloaded by its own loop.
-  void reload(const http::AdmissionOptions& options);
+  void reload(const http::AdmissionOptions& options) {
+    limit_.reload(options.limit);
+    line_.reload(static_cast<std::size_t>(options.queue.capacity));
+    share_out(kNoLoop);
+  }
 
   // REQUIRES: `number` has not joined; it always joins with the same loop.
-  void join(std::size_t number, http::Loop& loop, Side& side);
-  void leave(std::size_t number) noexcept;
+  void join(std::size_t number, http::Loop& loop, Side& side) {
+    DAMPER_CHECK(number < slots_.size());
+    Slot& slot = slots_[number];
+    DAMPER_CHECK(slot.side == nullptr && (slot.loop == nullptr || slot.loop == &loop));
+    if (slot.loop == nullptr) slot.loop = &loop;
+    slot.side = &side;
+  }
+  void leave(std::size_t number) noexcept {
+    (void)try_withdraw(number);
+    slots_[number].side = nullptr;
+  }
 
   // Claims a slot for a request of `criticality`. REQUIRES: share_out() follows.
-  void claim(std::size_t number, admit::Criticality criticality) noexcept;
+  void claim(std::size_t number, admit::Criticality criticality) noexcept {
+    set_criticality(number, criticality);
+    claims_[number / 64].fetch_or(bit_of(number), std::memory_order_seq_cst);
+  }
   // The most critical queued request has changed.
-  void set_criticality(std::size_t number, admit::Criticality criticality) noexcept;
+  void set_criticality(std::size_t number, admit::Criticality criticality) noexcept {
+    slots_[number].criticality.store(criticality, std::memory_order_relaxed);
+  }
   // Withdraws the claim. False: a slot is already being handed over.
-  [[nodiscard]] bool try_withdraw(std::size_t number) noexcept;
+  [[nodiscard]] bool try_withdraw(std::size_t number) noexcept {
+    const std::uint64_t bit = bit_of(number);
+    return (claims_[number / 64].fetch_and(~bit, std::memory_order_seq_cst) & bit) != 0;
+  }
 
   // Hands free slots to the claiming loops. `from`: the calling loop, or kNoLoop.
   void share_out(std::size_t from) {
@@ -92,17 +121,66 @@ class SharedAdmission : public std::enable_shared_from_this<SharedAdmission> {
   [[nodiscard]] http::AdmissionLine& line() noexcept { return line_; }
 
  private:
+  static constexpr std::uint64_t bit_of(std::size_t number) {
+    return std::uint64_t{1} << number % 64;
+  }
   struct Slot {
     http::Loop* loop = nullptr;  // set once, before its first claim
     Side* side = nullptr;        // used on its loop alone
     std::atomic<admit::Criticality> criticality{};
   };
 
-  void give_away(std::size_t from);
-  [[nodiscard]] std::size_t take_claim() noexcept;
-  [[nodiscard]] std::size_t find_next() const noexcept;
-  void hand_over(std::size_t to, std::size_t from);
-  void arrive(std::size_t number);
+  void give_away(std::size_t from) {
+    // Each round hands out a slot, or another thread has done so meanwhile.
+    while (has_claims() && limit_.try_acquire()) {
+      const std::size_t to = take_claim();
+      if (to == kNoLoop) {
+        limit_.release_ignored();  // Check again: a claim made meanwhile found the slot taken.
+      } else {
+        hand_over(to, from);
+      }
+    }
+  }
+  // Clears the bit of the next claiming loop and returns its number; kNoLoop: none claims any more.
+  [[nodiscard]] std::size_t take_claim() noexcept {
+    for (;;) {
+      const std::size_t found = find_next();
+      if (found == kNoLoop) return kNoLoop;
+      if (!try_withdraw(found)) continue;
+      turn_.store(found + 1, std::memory_order_relaxed);
+      return found;
+    }
+  }
+  // The most critical; among equals the first at or after turn_.
+  [[nodiscard]] std::size_t find_next() const noexcept {
+    const std::size_t turn = turn_.load(std::memory_order_relaxed);
+    std::size_t best = kNoLoop;
+    admit::Criticality best_criticality{};
+    for (std::size_t word = 0; word < words_; ++word) {
+      std::uint64_t bits = claims_[word].load(std::memory_order_seq_cst);
+      for (; bits != 0; bits &= bits - 1) {
+        const std::size_t number = word * 64 + static_cast<std::size_t>(std::countr_zero(bits));
+        const auto criticality = slots_[number].criticality.load(std::memory_order_relaxed);
+        // Ascending numbers: a loop whose turn is still to come precedes those that had theirs.
+        const bool sooner = best != kNoLoop && best < turn && number >= turn;
+        if (best == kNoLoop || criticality < best_criticality ||
+            (criticality == best_criticality && sooner)) {
+          best = number;
+          best_criticality = criticality;
+        }
+      }
+    }
+    return best;
+  }
+  void hand_over(std::size_t to, std::size_t from) {
+    if (to == from) return slots_[to].side->on_slot();
+    slots_[to].loop->post([self = shared_from_this(), to] { self->arrive(to); });
+  }
+  // On the loop of that number. Its RouteAdmission may have been destroyed.
+  void arrive(std::size_t number) {
+    if (slots_[number].side == nullptr) return hand_on(number);
+    slots_[number].side->on_slot();
+  }
 
   admit::ConcurrencyLimit limit_;
   http::AdmissionLine line_;

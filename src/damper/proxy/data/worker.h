@@ -21,7 +21,7 @@
 #include "damper/proxy/data/upstream_names.h"
 #include "damper/proxy/request/access_log.h"
 #include "damper/proxy/request/access_metrics.h"
-#include "damper/proxy/request/request_factory.h"
+#include "damper/proxy/request/proxied_request.h"
 
 namespace damper::proxy {
 

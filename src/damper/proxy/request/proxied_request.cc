@@ -13,7 +13,6 @@
 #include "damper/http/headers/arrival.h"
 #include "damper/http/server/guard_refusal.h"
 #include "damper/proxy/request/forward_fields.h"
-#include "damper/proxy/request/request_factory.h"
 #include "damper/run/clock.h"
 
 namespace damper::proxy {

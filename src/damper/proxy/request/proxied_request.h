@@ -1,17 +1,22 @@
 #pragma once
 
+#include <boost/intrusive/list.hpp>
 #include <boost/intrusive/list_hook.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "damper/http/client/attempt_driver.h"
+#include "damper/http/codec/connection.h"
 #include "damper/http/codec/stream.h"
 #include "damper/http/net/loop.h"
 #include "damper/proxy/data/route_admission.h"
 #include "damper/proxy/request/access_log.h"
+#include "damper/proxy/request/forward_fields.h"
 #include "damper/proxy/request/kept_message.h"
 #include "damper/proxy/request/own_answer.h"
 #include "damper/proxy/request/tunnel.h"
@@ -166,6 +171,74 @@ class ProxiedRequest final : public http::StreamUser,
   UpstreamAttempt* responder_ = nullptr;  // its response is forwarded
   std::optional<Tunnel> tunnel_;
   boost::intrusive::list_member_hook<> hook_;  // in the factory's list
+};
+
+// A RequestFactory creates a ProxiedRequest for each request that begins on one loop. It has what
+// they share: the routes, the access log, scratch memory, and requests kept for reuse.
+//
+// Lifetime: the loop and the log outlive it. It outlives the servers that call on_request().
+// Thread safety: none; one loop.
+// Cost: up to kMostSpare unused requests are kept.
+class RequestFactory final : public http::RequestSink, private http::Loop::TurnEnd {
+ public:
+  RequestFactory(http::Loop& loop, std::shared_ptr<const LoopTable> table, AccessSink& log)
+      : TurnEnd(loop), loop_(loop), log_(log), table_(std::move(table)), waiting_(loop) {
+    spare_.reserve(kMostSpare);
+  }
+  ~RequestFactory() override {
+    requests_.clear_and_dispose([](ProxiedRequest* request) {
+      request->abandon();
+      delete request;
+    });
+  }
+
+  [[nodiscard]] http::StreamUser& on_request(http::Stream& stream) override {
+    ProxiedRequest* request = nullptr;
+    if (spare_.empty()) {
+      request = new ProxiedRequest(*this);
+    } else {
+      request = spare_.back().release();
+      spare_.pop_back();
+    }
+    requests_.push_front(*request);
+    request->begin(stream, table_);
+    return *request;
+  }
+  // For requests that begin from now on.
+  void use(std::shared_ptr<const LoopTable> table) { table_ = std::move(table); }
+  [[nodiscard]] std::size_t under_way() const noexcept { return requests_.size() - ended_.size(); }
+
+ private:
+  friend class ProxiedRequest;
+  static constexpr std::size_t kMostSpare = 256;
+  using Requests = boost::intrusive::list<
+      ProxiedRequest, boost::intrusive::member_hook<ProxiedRequest, decltype(ProxiedRequest::hook_),
+                                                    &ProxiedRequest::hook_>>;
+
+  void on_over(ProxiedRequest& request) {
+    ended_.push_back(&request);
+    ask_turn_end();
+  }
+  // No function of a request is on the stack.
+  void on_turn_end() override {
+    for (ProxiedRequest* const request : ended_) {
+      requests_.erase(Requests::s_iterator_to(*request));
+      std::unique_ptr<ProxiedRequest> owned(request);
+      owned->recycle();
+      if (spare_.size() < kMostSpare) spare_.push_back(std::move(owned));
+    }
+    ended_.clear();
+  }
+
+  http::Loop& loop_;
+  AccessSink& log_;
+  std::shared_ptr<const LoopTable> table_;
+  http::WaitingLine waiting_;
+  ForwardFields forward_;
+  std::vector<http::Field> scratch_;    // the fields of the response that is being forwarded
+  Requests requests_;                   // in use
+  std::vector<ProxiedRequest*> ended_;  // of these, those that ended in this turn
+  std::vector<std::unique_ptr<ProxiedRequest>> spare_;
 };
 
 }  // namespace damper::proxy

@@ -14,7 +14,7 @@
 #include "damper/http/net/net_testing.h"
 #include "damper/http/server/server.h"
 #include "damper/proxy/data/route_admission.h"
-#include "damper/proxy/request/request_factory.h"
+#include "damper/proxy/request/proxied_request.h"
 #include "damper/run/clock.h"
 
 namespace damper::proxy {
