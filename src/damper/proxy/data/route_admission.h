@@ -166,8 +166,6 @@ class RouteAdmission final : private http::Loop::Timer,
   http::Admission::Refusals reporting_;
 };
 
-class RouteAdmission;  // see route_admission.h
-
 // A route as one loop sees it.
 struct LoopRoute {
   const RouteConfig* config = nullptr;
