@@ -21,19 +21,17 @@ std::uint64_t grown(std::uint64_t before, std::uint64_t after) {
 
 Tally grown(const Tally& a, const Tally& b) {
   Tally change;
-  change.started = grown(a.started, b.started);
-  change.finished = grown(a.finished, b.finished);
+  for (const auto number :
+       {&Tally::started, &Tally::finished, &Tally::attempts, &Tally::hedges, &Tally::hedges_won,
+        &Tally::hedges_suppressed, &Tally::budget_refusals}) {
+    change.*number = grown(a.*number, b.*number);
+  }
   for (std::size_t i = 0; i < change.verdicts.size(); ++i) {
     change.verdicts[i] = grown(a.verdicts[i], b.verdicts[i]);
   }
-  change.attempts = grown(a.attempts, b.attempts);
   for (std::size_t i = 0; i < change.retries.size(); ++i) {
     change.retries[i] = grown(a.retries[i], b.retries[i]);
   }
-  change.hedges = grown(a.hedges, b.hedges);
-  change.hedges_won = grown(a.hedges_won, b.hedges_won);
-  change.hedges_suppressed = grown(a.hedges_suppressed, b.hedges_suppressed);
-  change.budget_refusals = grown(a.budget_refusals, b.budget_refusals);
   return change;
 }
 

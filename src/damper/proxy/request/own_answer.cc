@@ -1,5 +1,6 @@
 #include "damper/proxy/request/own_answer.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <string>
@@ -14,47 +15,42 @@ using decide::Outcome;
 constexpr int kDeadlineExceeded = 4;
 constexpr int kResourceExhausted = 8;
 constexpr int kUnimplemented = 12;
+constexpr int kUnavailable = 14;
 
-std::string_view sentence(Verdict verdict) noexcept {
-  switch (verdict) {
-    case Verdict::deadline_passed: return "the deadline has passed";
-    case Verdict::deadline_too_close: return "too little time is left before the deadline";
-    case Verdict::switched_off: return "the attempt failed, and retries are switched off";
-    case Verdict::breaker_open: return "the circuit breaker is open";
-    case Verdict::throttled: return "the service rejects too much to be asked now";
-    case Verdict::limited: return "too many requests are under way";
-    case Verdict::budget_spent: return "the attempt failed, and the retry budget is spent";
-    case Verdict::shed: return "too many requests wait";
-    case Verdict::overload: return "the service has too much to do";
-    case Verdict::attempts_spent: return "the last of the allowed attempts failed";
-    case Verdict::not_idempotent: return "the attempt failed, and repeating it is not safe";
-    case Verdict::unrepeatable: return "the attempt failed, and its body is not kept";
-    default: return "the attempt failed";
-  }
-}
+struct Row {
+  Verdict verdict;
+  int status;  // 0: by the outcome of the last attempt
+  int grpc_status;
+  std::string_view text;
+};
+constexpr Row kRows[] = {
+    {Verdict::deadline_passed, 504, kDeadlineExceeded, "the deadline has passed"},
+    {Verdict::deadline_too_close, 504, kDeadlineExceeded,
+     "too little time is left before the deadline"},
+    {Verdict::switched_off, 503, kUnavailable, "the attempt failed, and retries are switched off"},
+    {Verdict::breaker_open, 503, kUnavailable, "the circuit breaker is open"},
+    {Verdict::throttled, 503, kResourceExhausted, "the service rejects too much to be asked now"},
+    {Verdict::limited, 503, kResourceExhausted, "too many requests are under way"},
+    {Verdict::budget_spent, 503, kUnavailable, "the attempt failed, and the retry budget is spent"},
+    {Verdict::shed, 503, kResourceExhausted, "too many requests wait"},
+    {Verdict::overload, 503, kResourceExhausted, "the service has too much to do"},
+    {Verdict::attempts_spent, 0, kUnavailable, "the last of the allowed attempts failed"},
+    {Verdict::not_idempotent, 0, kUnavailable, "the attempt failed, and repeating it is not safe"},
+    {Verdict::unrepeatable, 0, kUnavailable, "the attempt failed, and its body is not kept"},
+};
+constexpr Row kOther{Verdict::none, 0, kUnavailable, "the attempt failed"};
 
 }  // namespace
 
 OwnAnswer own_answer(Verdict verdict, Outcome last) noexcept {
-  OwnAnswer answer{.verdict = verdict, .text = sentence(verdict)};
-  switch (verdict) {
-    case Verdict::deadline_passed:
-    case Verdict::deadline_too_close:
-      answer.status = 504;
-      answer.grpc_status = kDeadlineExceeded;
-      break;
-    case Verdict::limited:
-    case Verdict::shed:
-    case Verdict::throttled:
-    case Verdict::overload: answer.grpc_status = kResourceExhausted; break;
-    case Verdict::breaker_open:
-    case Verdict::budget_spent:
-    case Verdict::switched_off: break;
-    default:
-      answer.status = last == Outcome::timeout ? 504 : last == Outcome::overload ? 503 : 502;
-      break;
-  }
-  return answer;
+  const Row* const found = std::find_if(std::begin(kRows), std::end(kRows),
+                                        [&](const Row& row) { return row.verdict == verdict; });
+  const Row& row = found == std::end(kRows) ? kOther : *found;
+  const int by_outcome = last == Outcome::timeout ? 504 : last == Outcome::overload ? 503 : 502;
+  return {.status = row.status != 0 ? row.status : by_outcome,
+          .grpc_status = row.grpc_status,
+          .verdict = verdict,
+          .text = row.text};
 }
 
 OwnAnswer rate_limited(Duration wait) noexcept {
