@@ -92,7 +92,7 @@ class Checker {
     const std::string who = "listener " + listener.name;
     if (const auto& tls = listener.tls) {
       const SourceLocation place = listener_schema().place_of(said, "tls.certificate_file");
-      if (tls->certificate_file.empty() || tls->key_file.empty()) {
+      if (tls->identity.certificate_file.empty() || tls->identity.key_file.empty()) {
         return error(place, who + " has tls but not both of certificate_file and key_file");
       }
       if (tls->require_client_certificate && tls->client_ca_file.empty()) {

@@ -24,22 +24,13 @@ namespace damper::proxy {
 inline constexpr http::ConnectionLimits kStreaming{.body_timeout = std::chrono::minutes(5),
                                                    .message_timeout = Duration{0}};
 
-// Not inside of ListenerConfig: clang would not make an optional of it there.
-struct ListenerTls {
-  std::string certificate_file;
-  std::string key_file;
-  std::string client_ca_file{};             // who signs the clients' certificates; empty: nobody
-  bool require_client_certificate = false;  // mTLS
-};
-
 // Where the proxy listens.
 struct ListenerConfig {
-  using Tls = ListenerTls;
   std::string name;
   std::string address = "127.0.0.1";
   std::uint16_t port = 0;
-  std::optional<Tls> tls{};
-  std::size_t max_connections = 10'000;  // of all loops together
+  std::optional<http::TlsServerOptions> tls{};  // nothing: plain TCP
+  std::size_t max_connections = 10'000;         // of all loops together
   http::ConnectionLimits limits = kStreaming;
 };
 

@@ -80,7 +80,7 @@ TEST(ProxyConfig, AWholeFileSaysEverything) {
   EXPECT_FALSE(config.listeners[0].tls);
   EXPECT_EQ(config.listeners[1].address, "::1");
   ASSERT_TRUE(config.listeners[1].tls);
-  EXPECT_EQ(config.listeners[1].tls->key_file, "web.key");
+  EXPECT_EQ(config.listeners[1].tls->identity.key_file, "web.key");
   EXPECT_TRUE(config.listeners[1].tls->require_client_certificate);
 
   ASSERT_EQ(config.clusters.size(), 2U);

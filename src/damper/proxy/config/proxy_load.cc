@@ -120,6 +120,10 @@ class Loader {
   void fail_flag(std::string_view flag, std::string sentence) {
     fail(Error{std::string(flag), {}, std::move(sentence)});
   }
+  void refuse(std::string_view flag, std::string_view forms, const std::string& text,
+              const std::string& why) {
+    fail_flag(flag, "must be " + std::string(forms) + ", not " + in_quotes(text) + ": " + why);
+  }
 
   void add_flags() {
     if (!flags_.listen.empty() && !config_.listeners.empty()) {
@@ -142,10 +146,7 @@ class Loader {
 
   void add_listen(const std::string& text) {
     const auto address = parse_listen_address(text);
-    if (!address) {
-      return fail_flag("--listen", "must be " + std::string(kListenAddressForms) + ", not " +
-                                       in_quotes(text) + ": " + address.error());
-    }
+    if (!address) return refuse("--listen", kListenAddressForms, text, address.error());
     if (config_.listeners.size() == kMostListeners) {
       return fail_flag("--listen",
                        "is given more than " + std::to_string(kMostListeners) + " times");
@@ -166,10 +167,7 @@ class Loader {
     }
     for (const std::string& text : flags_.to) {
       auto endpoint = read_endpoint(text);
-      if (!endpoint) {
-        return fail_flag("--to", "must be " + std::string(kEndpointForms) + ", not " +
-                                     in_quotes(text) + ": " + endpoint.error());
-      }
+      if (!endpoint) return refuse("--to", kEndpointForms, text, endpoint.error());
       cluster.endpoints.push_back(*std::move(endpoint));
     }
     config_.clusters.push_back(std::move(cluster));
@@ -178,10 +176,7 @@ class Loader {
 
   void add_admin() {
     const auto address = parse_listen_address(flags_.admin);
-    if (!address) {
-      return fail_flag("--admin", "must be " + std::string(kListenAddressForms) + ", not " +
-                                      in_quotes(flags_.admin) + ": " + address.error());
-    }
+    if (!address) return refuse("--admin", kListenAddressForms, flags_.admin, address.error());
     if (!config_.admin) config_.admin.emplace();
     config_.admin->address = address->host;
     config_.admin->port = address->port;

@@ -285,9 +285,10 @@ Schema<ListenerConfig> make_listener() {
       "Connections at once, of all loops together; a further one is closed.");
   add_limits<DAMPER_FIELD(limits)>(
       s, {"request_headers_timeout", "max_request_headers", "max_request_bytes"});
-  s.key<DAMPER_FIELD(tls->certificate_file)>("tls.certificate_file", kFile,
-                                             "Certificate and its chain, in PEM.");
-  s.key<DAMPER_FIELD(tls->key_file)>("tls.key_file", kFile, "Key of the certificate, in PEM.");
+  s.key<DAMPER_FIELD(tls->identity.certificate_file)>("tls.certificate_file", kFile,
+                                                      "Certificate and its chain, in PEM.");
+  s.key<DAMPER_FIELD(tls->identity.key_file)>("tls.key_file", kFile,
+                                              "Key of the certificate, in PEM.");
   s.key<DAMPER_FIELD(tls->client_ca_file)>(
       "tls.client_ca_file", kFile,
       "CA of client certificates, in PEM; a certificate of another CA is refused.");

@@ -61,12 +61,7 @@ Expected<Sockets> open_sockets(const ListenerConfig& wanted, std::size_t loops,
 
 Expected<std::optional<http::TlsSettings>> make_server_tls(const ListenerConfig& listener) {
   if (!listener.tls) return std::optional<http::TlsSettings>();
-  http::TlsServerOptions options;
-  options.identity.certificate_file = listener.tls->certificate_file;
-  options.identity.key_file = listener.tls->key_file;
-  options.client_ca_file = listener.tls->client_ca_file;
-  options.require_client_certificate = listener.tls->require_client_certificate;
-  auto made = http::TlsSettings::for_server(options);
+  auto made = http::TlsSettings::for_server(*listener.tls);
   if (!made) return unexpected("listener " + listener.name + ": " + made.error());
   return std::optional(*std::move(made));
 }

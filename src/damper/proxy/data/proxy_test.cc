@@ -39,8 +39,10 @@ TEST(Proxy, AStartThatFailsSaysWhyInASentence) {
   EXPECT_EQ(failed.error(), "listener second: cannot listen on 127.0.0.1:" +
                                 std::to_string(taken.port) + ": Address already in use");
   config.listeners[1].port = 0;
-  config.listeners[1].tls =
-      ListenerConfig::Tls{.certificate_file = "/nowhere.pem", .key_file = "/nowhere.pem"};
+  config.listeners[1].tls = http::TlsServerOptions{.identity = {.certificate_file = "/nowhere.pem",
+                                                                .key_file = "/nowhere.pem",
+                                                                .certificate_pem = {},
+                                                                .key_pem = {}}};
   failed = Proxy::start(config, {});
   ASSERT_FALSE(failed);
   EXPECT_NE(failed.error().find("listener second: certificate_file /nowhere.pem"),
