@@ -13,7 +13,7 @@
 
 namespace damper::proxy {
 
-// Why a visitor was turned away; the word is the label of damper_admin_refused_total.
+// The reason of a refused request; the name is the label of damper_admin_refused_total.
 enum class AccessReason : std::uint8_t {
   host,          // Host names us by a name that is not ours: DNS rebinding.
   origin,        // A page of another site asks.
@@ -35,20 +35,20 @@ struct AccessOptions {
   std::vector<std::string> names{};  // by which clients may call us, beside localhost
 };
 
-// An AdminAccess decides who may look, and who may change something.
+// An AdminAccess decides which requests may read, and which may change state.
 //
 // Why: a port on loopback is open to every page in every browser on the machine: a page can send
 // requests there (CSRF), and one whose name is made to resolve to 127.0.0.1 (DNS rebinding) can
 // read the answers. A port that is not on loopback is open to whoever can reach it.
 // Model:
-//   Everybody, on loopback: Host is an IP address, localhost or one of `names`.
-//   Who changes something: no Origin but our own host, and no Sec-Fetch-Site but same-origin and
-//   none; a body is application/json; and a bearer token, if there is a token file or the address
-//   is not loopback. Without a token file nobody changes anything there.
+//   Every request, on loopback: Host is an IP address, localhost or one of `names`.
+//   A request that changes state: no Origin but our own host, and no Sec-Fetch-Site but same-origin
+//   and none; a body is application/json; and a bearer token, if there is a token file or the
+//   address is not loopback. Without a token file no such request is accepted there.
 // Invariants:
-//   (1) The time that a comparison takes says nothing of the token.
-//   (2) A token file that is changed counts from the next request on; while it cannot be read,
-//       nobody changes anything.
+//   (1) The time of a comparison does not depend on the token.
+//   (2) A changed token file is used from the next request on; while it cannot be read, no request
+//       that changes state is accepted.
 // Thread safety: all methods may be called concurrently. Cost: a small file is read for each
 // change.
 class AdminAccess {

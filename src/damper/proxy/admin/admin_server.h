@@ -34,17 +34,16 @@ struct AdminOptions {
 // One sentence on what is wrong with the options; nothing when they are valid.
 [[nodiscard]] std::optional<std::string> find_error(const AdminOptions& options);
 
-// An AdminServer is the proxy's door for operators: AdminPages and EventStreams on an address of
-// their own, with a loop and threads of their own.
+// An AdminServer is the proxy's admin API: AdminPages and EventStreams on an address of their own,
+// with a loop and threads of their own.
 //
 //   auto admin = AdminServer::start({}, target, feed);
 //   if (!admin) ... admin.error()
 //
-// Why of its own: when the data plane is flooded, this is where one looks and where one flips the
-// switch.
-// Model: the loop answers what waits for nobody. Three clerks answer the rest: one looks, one
-// reloads, one flips switches, so that a data plane that is stuck keeps nobody from the switch.
-// Invariants:
+// Why of its own: an operator needs it when the data plane is flooded, to read the state and to
+// flip a switch. Model: the loop answers requests that wait for nothing. Three SerialExecutors
+// answer the others: one reads, one reloads, one flips switches, so that a stuck data plane does
+// not delay a flip. Invariants:
 //   (1) Whatever comes: a body of 64 KiB at most, kMostConnections connections, kMostWaiting
 //       requests for each executor; more are refused, and counted.
 //   (2) When the destructor returns, what is target and the feed are used no more.

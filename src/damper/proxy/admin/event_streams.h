@@ -24,7 +24,7 @@ struct EventStreamsOptions {
   std::size_t most = 64;  // subscribers
 };
 
-// EventStreams are the answers to GET /events: server-sent events, as the WHATWG has them.
+// EventStreams are the responses to GET /events: server-sent events (WHATWG HTML, section 9.2).
 //   id: 1794708787000001
 //   event: breaker_opened
 //   data: {"time":"2026-11-15T02:13:07.123Z","event":"breaker_opened","key":"billing", ...}

@@ -11,10 +11,10 @@
 
 namespace damper::proxy {
 
-// Listening sockets that another process opened for us: systemd (a .socket unit), or the process
-// whose place we take. Both by one protocol, that of sd_listen_fds(3), written anew: LISTEN_PID
-// is whom they are for, LISTEN_FDS how many there are from descriptor 3 on, LISTEN_FDNAMES their
-// names with a colon between them.
+// Listening sockets that another process opened for this one: systemd (a .socket unit), or the
+// process that this one replaces. Both use the protocol of sd_listen_fds(3): LISTEN_PID is the
+// process that the sockets are for, LISTEN_FDS their number from descriptor 3 on, LISTEN_FDNAMES
+// their names with a colon between them.
 
 inline constexpr int kFirstListenFd = 3;
 // Of 64 listeners with a socket for each of 256 loops, and the admin pages'.
@@ -26,8 +26,8 @@ struct ListenFd {
   ListenAddress bound{};
 };
 
-// What the three variables say. Nothing is for us: empty. One sentence when they make no sense:
-// then nothing may be taken for a socket.
+// The names of the sockets, from the values of the three variables; empty: none is for this
+// process. One sentence if the values are invalid: then no descriptor may be taken for a socket.
 [[nodiscard]] Expected<std::vector<std::string>> parse_listen_fds(const char* pid,
                                                                   const char* count,
                                                                   const char* names,

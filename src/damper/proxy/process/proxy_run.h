@@ -8,11 +8,11 @@
 
 namespace damper::proxy {
 
-// A SignalFd gives signals as something to read, so that nothing is done in a handler.
+// A SignalFd is a descriptor from which signals are read, so that no work is done in a handler.
 //
-// Model: the signals are blocked in the thread that makes it, and in threads that it starts
-// later; a child that is to be another program unblocks them (mask_before()).
-// Thread safety: none; made before there are threads, one at a time in the process.
+// Model: the signals are blocked in the thread that creates it, and in threads which that thread
+// starts later; a child process that runs another program unblocks them (mask_before()).
+// Thread safety: none; one in the process, created before other threads are started.
 class SignalFd {
  public:
   // Throws std::system_error.

@@ -10,12 +10,12 @@
 
 namespace damper::proxy {
 
-// A ServiceNotify tells the service manager how the process is: sd_notify(3)'s protocol, written
-// anew. Without NOTIFY_SOCKET it tells nobody.
+// A ServiceNotify reports the state of the process to the service manager, by the protocol of
+// sd_notify(3). Without NOTIFY_SOCKET it has no effect.
 //
 // Model: one datagram for each message, to the socket that NOTIFY_SOCKET names: a path, or @ and
-// an abstract name. What cannot be sent is dropped: a manager that does not listen must not stop a
-// proxy.
+// an abstract name. A message that cannot be sent is dropped: a manager that does not read must not
+// stop a proxy.
 // Thread safety: after the constructor, all methods may be called concurrently.
 class ServiceNotify {
  public:
@@ -32,7 +32,7 @@ class ServiceNotify {
   void main_pid(pid_t pid) const { say("MAINPID=", std::to_string(pid)); }
   void alive() const { say("WATCHDOG=1", ""); }
 
-  // How often alive() has to be said: half of what the manager waits. Nothing: it does not ask.
+  // The interval of alive(): half of the manager's timeout. Nothing: it has no watchdog.
   [[nodiscard]] std::optional<Duration> watchdog_every() const noexcept { return watchdog_every_; }
 
  private:

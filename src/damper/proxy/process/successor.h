@@ -16,16 +16,16 @@
 
 namespace damper::proxy {
 
-// How the same program is started anew: the file that is there now under the name it was started
-// by, and the same arguments.
+// The command that starts the same program again: the file that has its name now, and the same
+// arguments.
 struct OwnCommand {
   std::string path;
   std::vector<std::string> arguments;  // the first is the program's name
 };
-// REQUIRES: asked at the start: a relative name is one of the folder that we were started in.
+// REQUIRES: the working directory is still that of the start, for a relative name.
 [[nodiscard]] Expected<OwnCommand> find_own_command();
-// The path: `name` as it was called, with a slash; or the first file of PATH of that name; or the
-// file that we run, if that is no longer clear.
+// The path: `name` if it has a slash; else the first file of that name in PATH; else `running`, the
+// file of this process.
 [[nodiscard]] std::string own_path(const std::string& name, const std::string& folder,
                                    const std::string& path_variable, std::string running);
 
@@ -36,15 +36,14 @@ struct SuccessorPlan {
   sigset_t signals{};                                // its signal mask
 };
 
-// A Successor is a process of the same program, started anew, that gets our listening sockets and
-// then takes our place: an upgrade without a connection refused.
+// A Successor is a new process of the same program that inherits the listening sockets and replaces
+// this process: an upgrade without a refused connection.
 //
-// Model: the sockets go by listen_fds.h's protocol, as systemd's do. When the new process serves,
-// it writes a byte to a pipe, whose number is in DAMPER_READY_FD. If the pipe ends without it, the
-// new process has failed. The plan's message is in a file in memory, whose number is in
-// DAMPER_HANDOVER_FD. Nothing else of ours is open in it.
-// Thread safety: none. May be started while there are threads: between fork and exec nothing is
-// done that needs a lock.
+// Model: the sockets are passed by the protocol of listen_fds.h, like systemd's. When the new
+// process serves, it writes a byte to a pipe, whose number is in DAMPER_READY_FD. If the pipe ends
+// without it, the new process has failed. The plan's message is in a file in memory, whose number
+// is in DAMPER_HANDOVER_FD. No other descriptor of this process is open in it. Thread safety: none.
+// May be started while other threads run: no lock is taken between fork and exec.
 class Successor {
  public:
   enum class State : std::uint8_t { starting, ready, failed };
@@ -74,10 +73,10 @@ class Successor {
   int fd_ = -1;
 };
 
-// Tells the process that we are to replace that we serve; without one, nothing. Once, before
-// there are threads: take_ready_fd(); later: say_ready().
+// The descriptor for say_ready(), which reports to the predecessor that this process serves;
+// nothing: there is no predecessor. Once, before other threads are started.
 [[nodiscard]] std::optional<int> take_ready_fd();
-// The message of the process that we are to replace; empty: there is none. As take_ready_fd().
+// The message of the predecessor; empty: there is none. Once, before other threads are started.
 [[nodiscard]] std::string take_message();
 void say_ready(int fd) noexcept;
 
