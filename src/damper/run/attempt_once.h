@@ -3,7 +3,9 @@
 #include <concepts>
 #include <functional>
 #include <string>
+#include <system_error>
 #include <type_traits>
+#include <utility>
 
 #include "damper/decide/outcome.h"
 #include "damper/engine/call.h"
@@ -13,20 +15,48 @@
 
 namespace damper::run {
 
-// The value that an operation yields: T for Result<T>, Done for an Outcome.
+// The value that an operation yields: T for Result<T> and for T; Done for nothing, an Outcome, a
+// Report or an error code.
 template <class T>
-struct ValueOf;
+struct ValueOf {
+  using type = std::remove_cvref_t<T>;
+};
 template <class T>
 struct ValueOf<Expected<T, Failure>> {
   using type = T;
 };
-template <>
-struct ValueOf<decide::Outcome> {
+template <class T>
+inline constexpr bool kIsReport =
+    std::same_as<T, decide::Outcome> || std::same_as<T, decide::Report> ||
+    std::same_as<T, std::error_code>;
+template <class T>
+  requires(kIsReport<T> || std::is_void_v<T> || std::same_as<T, Unexpected<Failure>>)
+struct ValueOf<T> {
   using type = Done;
 };
 
 template <class Operation>
 using OperationValue = typename ValueOf<std::invoke_result_t<Operation&, const Attempt&>>::type;
+
+// A report as a result.
+[[nodiscard]] inline bool is_success(decide::Outcome outcome) noexcept {
+  return outcome == decide::Outcome::success;
+}
+[[nodiscard]] inline bool is_success(const decide::Report& report) noexcept {
+  return is_success(report.outcome);
+}
+[[nodiscard]] inline bool is_success(const std::error_code& error) noexcept { return !error; }
+
+// The result of an operation that returned this.
+template <class T, class Returned>
+[[nodiscard]] Result<T> result_of(Returned&& returned) {
+  if constexpr (kIsReport<std::remove_cvref_t<Returned>>) {
+    if (is_success(returned)) return Done{};
+    return failed(returned);
+  } else {
+    return std::forward<Returned>(returned);
+  }
+}
 
 // What a call retries, so that calls inside its attempts do not.
 [[nodiscard]] inline Scope::Owns owned_by(const engine::Call& call) noexcept {
@@ -41,12 +71,14 @@ template <class T, class Operation>
   const Scope inside(schedule::Deadline(attempt.deadline()), owns,
                      {.name = &name, .attempt = attempt.number()});
   try {
-    if constexpr (std::same_as<std::invoke_result_t<Operation&, const Attempt&>, decide::Outcome>) {
-      const decide::Outcome outcome = std::invoke(operation, attempt);
-      if (outcome == decide::Outcome::success) return Done{};
-      return failed(outcome);
-    } else {
+    using Returned = std::invoke_result_t<Operation&, const Attempt&>;
+    if constexpr (std::is_void_v<Returned>) {
+      std::invoke(operation, attempt);
+      return Done{};
+    } else if constexpr (std::same_as<Returned, Result<T>>) {
       return std::invoke(operation, attempt);
+    } else {
+      return result_of<T>(std::invoke(operation, attempt));
     }
   } catch (...) {
     return failed_by_exception();

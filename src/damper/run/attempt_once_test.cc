@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <type_traits>
 
 namespace damper::run {
@@ -36,6 +38,37 @@ TEST(AttemptOnce, AResultPassesAndAnExceptionBecomesOne) {
   EXPECT_TRUE(attempt_once<int>(throws, kAttempt, {.retries = true, .unsent = true}, kName)
                   .error()
                   .exception);
+}
+
+TEST(AttemptOnce, APlainValueNothingAReportAndAnErrorCodeAreResults) {
+  const auto once = [](auto operation) {
+    return attempt_once<OperationValue<decltype(operation)>>(
+        operation, kAttempt, {.retries = true, .unsent = true}, kName);
+  };
+  EXPECT_EQ(*once([](const Attempt&) { return 7; }), 7);
+  EXPECT_EQ(**once([](const Attempt&) { return std::make_unique<int>(7); }), 7);
+  static const std::string kText = "seven";
+  const auto by_reference = [](const Attempt&) -> const std::string& { return kText; };
+  static_assert(std::is_same_v<OperationValue<decltype(by_reference)>, std::string>);
+  EXPECT_EQ(*once(by_reference), "seven");
+  int ran = 0;
+  const Result<Done> nothing = once([&](const Attempt&) { ++ran; });
+  EXPECT_TRUE(nothing);
+  EXPECT_EQ(ran, 1);
+  EXPECT_FALSE(once([](const Attempt&) { throw std::logic_error("no"); }));
+  EXPECT_TRUE(once([](const Attempt&) { return decide::Report{}; }));
+  EXPECT_EQ(once([](const Attempt&) {
+              return decide::Report{.outcome = Outcome::overload, .retry_after = 2s};
+            })
+                .error()
+                .report.retry_after,
+            2s);
+  EXPECT_TRUE(once([](const Attempt&) { return std::error_code(); }));
+  EXPECT_EQ(once([](const Attempt&) { return std::make_error_code(std::errc::timed_out); })
+                .error()
+                .report.outcome,
+            Outcome::timeout);
+  EXPECT_EQ(once([](const Attempt&) { return failed_http(404); }).error().status, 404);
 }
 
 TEST(AttemptOnce, RunsInsideAScopeThatEndsWithIt) {

@@ -85,10 +85,10 @@ auto call_with(Dependency& dependency, const Options& options,
 // Guards one operation with retries, a deadline, a budget, a breaker and all else of the
 // dependency's policy, on this thread.
 //
-// The operation is called once for each attempt, as Result<T>(const Attempt&) or
-// Outcome(const Attempt&). It observes attempt.timeout() and returns a value or a failure. An
-// exception is a failure, too: std::system_error by its code, any other is `permanent`, and
-// CallResult::value() rethrows it.
+// The operation is called once for each attempt, as Result<T>(const Attempt&). It may also return
+// an Outcome, a Report or an error code; or a plain T or nothing, if it fails only by exceptions. It
+// observes attempt.timeout(). An exception is a failure: std::system_error by its code, any other is
+// `permanent`, and CallResult::value() rethrows it.
 // During a backoff a kill switch or options.stop ends the call at once.
 // If the policy enables hedging, a second attempt may run beside the first, on a helper thread. The
 // operation must then be safe to run concurrently with itself, and should return soon after
@@ -98,6 +98,12 @@ template <class Operation>
   requires std::invocable<Operation&, const Attempt&>
 [[nodiscard]] auto call(Dependency& dependency, const Options& options, Operation&& operation) {
   return run::call_with(dependency, options, run::engine_options(options), operation);
+}
+// With the default options: not idempotent, so retried only if it was not sent.
+template <class Operation>
+  requires std::invocable<Operation&, const Attempt&>
+[[nodiscard]] auto call(Dependency& dependency, Operation&& operation) {
+  return call(dependency, Options{}, operation);
 }
 
 }  // namespace damper

@@ -88,26 +88,49 @@ class [[nodiscard]] CallResult {
   [[nodiscard]] Verdict verdict() const noexcept { return verdict_; }
   [[nodiscard]] std::uint32_t attempts() const noexcept { return attempts_; }
 
-  // REQUIRES: there is a value.
-  T& operator*() { return *checked(); }
-  const T& operator*() const { return *const_cast<CallResult*>(this)->checked(); }
-  T* operator->() { return &*checked(); }
+  // REQUIRES: there is a value. As in std::expected, an rvalue gives its value away.
+  T& operator*() & { return checked(); }
+  const T& operator*() const& { return const_cast<CallResult*>(this)->checked(); }
+  T&& operator*() && { return std::move(checked()); }
+  T* operator->() { return &checked(); }
+  const T* operator->() const { return &**this; }
 
   // The last failure of an attempt; nullptr after a success, and if no attempt returned one:
   // nothing was sent, or the deadline or a stop ended the call first.
   [[nodiscard]] const Failure* failure() const noexcept { return failure_ ? &*failure_ : nullptr; }
 
   // The value; without one, throws what the operation threw, or Refused.
-  T& value() {
-    if (value_) return *value_;
-    if (failure_ && failure_->exception) std::rethrow_exception(failure_->exception);
-    throw Refused(verdict_);
+  T& value() & {
+    throw_if_empty();
+    return *value_;
+  }
+  const T& value() const& {
+    throw_if_empty();
+    return *value_;
+  }
+  T&& value() && {
+    throw_if_empty();
+    return std::move(*value_);
+  }
+  // The value, or `otherwise`.
+  template <class U>
+  [[nodiscard]] T value_or(U&& otherwise) const& {
+    return value_.value_or(std::forward<U>(otherwise));
+  }
+  template <class U>
+  [[nodiscard]] T value_or(U&& otherwise) && {
+    return std::move(value_).value_or(std::forward<U>(otherwise));
   }
 
  private:
-  std::optional<T>& checked() {
+  T& checked() {
     DAMPER_CHECK(value_.has_value());
-    return value_;
+    return *value_;
+  }
+  void throw_if_empty() const {
+    if (value_) return;
+    if (failure_ && failure_->exception) std::rethrow_exception(failure_->exception);
+    throw Refused(verdict_);
   }
 
   std::optional<T> value_;

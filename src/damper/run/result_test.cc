@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <stdexcept>
+#include <string>
 
 namespace damper {
 namespace {
@@ -69,6 +71,42 @@ TEST(CallResult, HoldsAValueOrAVerdict) {
 TEST(CallResult, ThrowsWhatTheOperationThrew) {
   CallResult<int> bad(Verdict::permanent, thrown(std::logic_error("no")), 1);
   EXPECT_THROW((void)bad.value(), std::logic_error);
+}
+
+TEST(CallResult, GivesAMoveOnlyValueAway) {
+  const auto made = [] { return CallResult<std::unique_ptr<int>>(std::make_unique<int>(7), 1); };
+  std::unique_ptr<int> value = made().value();
+  EXPECT_EQ(*value, 7);
+  CallResult<std::unique_ptr<int>> kept = made();
+  value = std::move(kept).value();
+  EXPECT_EQ(*value, 7);
+  CallResult<std::unique_ptr<int>> other = made();
+  value = *std::move(other);
+  EXPECT_EQ(*value, 7);
+  EXPECT_EQ(*made().value_or(nullptr), 7);
+  CallResult<std::unique_ptr<int>> bad(Verdict::permanent, std::nullopt, 1);
+  EXPECT_EQ(std::move(bad).value_or(nullptr), nullptr);
+  EXPECT_THROW((void)std::move(bad).value(), Refused);
+}
+
+TEST(CallResult, AnLvalueKeepsItsValue) {
+  CallResult<std::string> good("seven", 1);
+  const std::string copy = good.value();
+  const std::string again = *good;
+  EXPECT_EQ(good.value(), "seven");
+  EXPECT_EQ(copy + again, "sevenseven");
+  good.value() = "eight";
+  EXPECT_EQ(*good, "eight");
+}
+
+TEST(CallResult, IsReadWhenItIsConst) {
+  const CallResult<std::string> good("seven", 1);
+  EXPECT_EQ(good->size(), 5u);
+  EXPECT_EQ(good.value(), "seven");
+  EXPECT_EQ(good.value_or("none"), "seven");
+  const CallResult<std::string> bad(Verdict::permanent, std::nullopt, 1);
+  EXPECT_EQ(bad.value_or("none"), "none");
+  EXPECT_THROW((void)bad.value(), Refused);
 }
 
 TEST(CallResultDeathTest, ThereIsNothingToReadWithoutAValue) {

@@ -31,7 +31,7 @@
 
 namespace damper::run {
 
-// What an asynchronous operation yields: T for awaitable<Result<T>>, Done for awaitable<Outcome>.
+// What an asynchronous operation yields: see ValueOf.
 template <class Operation>
 using Awaited = typename std::invoke_result_t<Operation&, const Attempt&>::value_type;
 template <class Operation>
@@ -121,16 +121,12 @@ class AsyncAttempts : public AsyncDriver {
   boost::asio::awaitable<void> run(Place& place) {
     try {
       const Attempt attempt(place.attempt, stop_);
-      if constexpr (std::same_as<Awaited<Operation>, decide::Outcome>) {
-        const decide::Outcome outcome = co_await std::invoke(*operation_, attempt);
-        if (outcome == decide::Outcome::success) {
-          place.result.emplace(Done{});
-        } else {
-          place.result.emplace(failed(outcome));
-        }
+      if constexpr (std::is_void_v<Awaited<Operation>>) {
+        co_await std::invoke(*operation_, attempt);
+        place.result.emplace(Done{});
       } else {
-        Result<Value> result = co_await std::invoke(*operation_, attempt);
-        place.result.emplace(std::move(result));
+        Awaited<Operation> returned = co_await std::invoke(*operation_, attempt);
+        place.result.emplace(result_of<Value>(std::move(returned)));
       }
     } catch (...) {
       place.result.emplace(failed_by_asio_exception());

@@ -132,19 +132,18 @@ concept AsyncOperation =
 //         co_return co_await fetch_invoice(id, attempt.deadline());
 //       });
 //
-// The operation is called once for each attempt, as awaitable<Result<T>>(Attempt) or
-// awaitable<Outcome>(Attempt); what it throws is a failure, as in damper::call, with Asio's errors
-// by their code. Each attempt is a coroutine on the call's executor, inside of a Scope: guarded
-// calls in it inherit its deadline and know that retries are owned. One that loses, is late or
-// whose caller gives up is cancelled (terminal), which reaches the socket that it waits for; the
-// call ends when every attempt's coroutine has, so an operation may refer to the caller's frame and
-// must let itself be cancelled, as Asio's operations do. An Attempt is good as long as its attempt.
-// The token is told CallResult<T>: use_awaitable, deferred, a function. Cancelling the call
-// (terminal or partial, emitted on its executor), or options.stop from any thread, ends it with the
-// verdict `cancelled`. A kill switch ends it at once while it waits for its next attempt.
-// Thread safety: the call lives on its handler's executor. If that has many threads, it must be a
-// strand.
-// Cost: two allocations for a call, none for an attempt beyond its coroutine frames.
+// The operation is called once for each attempt, as awaitable<Result<T>>(Attempt), or an awaitable
+// of what else damper::call takes; what it throws is a failure, as there. Each attempt is a
+// coroutine on the call's executor, inside of a Scope: guarded calls in it inherit its deadline and
+// know that retries are owned. One that loses, is late or whose caller gives up is cancelled
+// (terminal), which reaches the socket that it waits for; the call ends when every attempt's
+// coroutine has, so an operation may refer to the caller's frame and must let itself be cancelled,
+// as Asio's operations do. An Attempt is good as long as its attempt. The token is told
+// CallResult<T>: use_awaitable, deferred, a function. Cancelling the call (terminal or partial,
+// emitted on its executor), or options.stop from any thread, ends it with the verdict `cancelled`.
+// A kill switch ends it at once while it waits for its next attempt. Thread safety: the call lives
+// on its handler's executor. If that has many threads, it must be a strand. Cost: two allocations
+// for a call, none for an attempt beyond its coroutine frames.
 template <run::AsyncOperation Operation, class Token = boost::asio::use_awaitable_t<>>
 auto async_call(Dependency& dependency, const Options& options, Operation&& operation,
                 Token&& token = Token()) {

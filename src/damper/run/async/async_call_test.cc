@@ -50,6 +50,18 @@ TEST(AsyncCall, AnOutcomeIsEnough) {
   });
 }
 
+TEST(AsyncCall, SoIsAPlainValueOrNothing) {
+  Dependency dependency("test", quick_policy());
+  run_here([&]() -> asio::awaitable<void> {
+    const auto value = co_await async_call(
+        dependency, {}, [](const Attempt&) -> asio::awaitable<int> { co_return 7; });
+    EXPECT_EQ(*value, 7);
+    const auto nothing = co_await async_call(
+        dependency, {}, [](const Attempt&) -> asio::awaitable<void> { co_await pause(1us); });
+    EXPECT_TRUE(nothing);
+  });
+}
+
 TEST(AsyncCall, AnAttemptIsToldWhatTheEngineDecided) {
   engine::Policy policy = quick_policy();
   policy.call.per_try_timeout = 50ms;
