@@ -20,6 +20,7 @@
 #include "damper/engine/policy.h"
 #include "damper/run/attempt.h"
 #include "damper/run/blocking.h"
+#include "damper/run/classify_exception.h"
 #include "damper/run/clock.h"
 #include "damper/run/dependency.h"
 #include "damper/run/result.h"
@@ -28,9 +29,9 @@
 
 namespace damper {
 
-// Already here by their own headers: Attempt, call, CallResult, Dependency, Done, Duration, failed,
-// failed_http, Failure, in, Instant, kNever, Options, Percent, Refused, Result, switches, update,
-// Verdict.
+// Already here by their own headers: Attempt, call, CallResult, classify, Dependency, Done,
+// Duration, failed, failed_http, Failure, in, Instant, kNever, Options, Percent, Refused, Result,
+// switches, update, Verdict.
 using admit::Switch;
 using decide::Outcome;
 using decide::Report;

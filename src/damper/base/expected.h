@@ -45,7 +45,10 @@ class [[nodiscard]] Expected {
     DAMPER_CHECK(error != nullptr);
     return *error;
   }
-  [[nodiscard]] constexpr E take_error() && { return std::move(const_cast<E&>(error())); }
+  [[nodiscard]] constexpr E& error() {
+    return const_cast<E&>(static_cast<const Expected*>(this)->error());
+  }
+  [[nodiscard]] constexpr E take_error() && { return std::move(error()); }
 
  private:
   constexpr T& value() {

@@ -23,9 +23,20 @@ namespace damper::decide {
 //                                              SO_RCVTIMEO gives, so the request may have arrived
 //   EMFILE, ENFILE, ENOBUFS,      overload     this machine is out of something, and another
 //   ENOMEM                                     attempt takes more of it
-//   ECANCELED                     cancelled
-//   all others                    permanent    a bad address, a missing permission, a protocol
+//   ECANCELED                     cancelled    if nobody asked for it, the runtimes make it a
+//   timeout all others                    permanent    a bad address, a missing permission, a
+//   protocol
 //                                              error; and the codes of foreign categories
+//
+// Codes of Asio and Beast, with Boost or without, by the name of their category:
+//
+//   asio.misc: eof                transient    the connection was closed on us
+//   asio.ssl.stream: truncated    transient
+//   asio.netdb: host_not_found,   unavailable  without an address nothing was sent
+//   host_not_found_try_again
+//   boost.beast: timeout          timeout
+//   boost.beast.http:             transient    the connection was closed on us
+//   end_of_stream, partial_message
 //
 // Cost: no allocation.
 [[nodiscard]] Outcome classify(const std::error_code& error) noexcept;

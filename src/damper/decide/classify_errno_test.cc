@@ -5,6 +5,8 @@
 #include <cerrno>
 #include <future>
 #include <map>
+#include <string>
+#include <system_error>
 
 namespace damper::decide {
 namespace {
@@ -48,6 +50,34 @@ TEST(ClassifyErrno, ACategoryThatMapsToGenericErrorsIsUnderstood) {
   };
   const Client client;
   EXPECT_EQ(classify(std::error_code(7, client)), Outcome::timeout);
+}
+
+// A category of a library that we do not include.
+class Foreign final : public std::error_category {
+ public:
+  explicit Foreign(const char* name) : name_(name) {}
+  [[nodiscard]] const char* name() const noexcept override { return name_; }
+  [[nodiscard]] std::string message(int) const override { return name_; }
+
+ private:
+  const char* name_;
+};
+
+TEST(ClassifyErrno, CodesOfAsioAndBeastAreKnownByTheNameOfTheirCategory) {
+  const auto outcome = [](const char* category, int value) {
+    const Foreign foreign(category);
+    return classify(std::error_code(value, foreign));
+  };
+  EXPECT_EQ(outcome("asio.misc", 2), Outcome::transient);
+  EXPECT_EQ(outcome("asio.misc", 1), Outcome::permanent);  // Already open.
+  EXPECT_EQ(outcome("asio.netdb", 1), Outcome::unavailable);
+  EXPECT_EQ(outcome("asio.netdb", 2), Outcome::unavailable);
+  EXPECT_EQ(outcome("asio.netdb", 3), Outcome::permanent);
+  EXPECT_EQ(outcome("asio.ssl.stream", 1), Outcome::transient);
+  EXPECT_EQ(outcome("boost.beast", 1), Outcome::timeout);
+  EXPECT_EQ(outcome("boost.beast.http", 1), Outcome::transient);
+  EXPECT_EQ(outcome("boost.beast.http", 2), Outcome::transient);
+  EXPECT_EQ(outcome("other", 2), Outcome::permanent);
 }
 
 }  // namespace

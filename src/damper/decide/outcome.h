@@ -69,6 +69,7 @@ struct Report {
   bool do_not_retry = false;       // The server forbids a retry.
   bool harmless = false;           // It surely changed nothing (a failed read): safe to repeat.
   bool retry_on_excluded = false;  // The policy's retry_on leaves this status out.
+  bool unknown = false;            // The cause is unknown: no verdict for the shared parts.
   Duration retry_after = kUnsaid;  // >= 0, or kUnsaid.
 
   static constexpr Duration kUnsaid = Duration::min();

@@ -163,7 +163,9 @@ template <Footprint kFootprint>
 void BasicCall<kFootprint>::on_outcome(int lane, const decide::Report& report, Instant now,
                                        double draw) noexcept {
   if (report.outcome == Outcome::success) return on_success(lane, now);
-  settle(static_cast<std::size_t>(lane), report.outcome, now, draw);
+  // Of an unknown cause neither health nor a failure of the dependency follows.
+  settle(static_cast<std::size_t>(lane), report.unknown ? Outcome::cancelled : report.outcome, now,
+         draw);
   if (report.server_said_when()) not_before_ = std::max(not_before_, add(now, report.retry_after));
   decide_next(report, now, draw);
 }

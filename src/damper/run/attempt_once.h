@@ -13,7 +13,31 @@
 #include "damper/run/result.h"
 #include "damper/run/scope.h"
 
+namespace boost::system {
+class system_error;  // Defined in programs that include Boost's header, and classified there.
+}  // namespace boost::system
+
 namespace damper::run {
+
+// An error type where `Context` is compiled: whether its header was included there.
+template <class Error, class Context>
+struct DependentError {
+  using type = Error;
+};
+template <class Error, class Context>
+concept Defined = requires { sizeof(typename DependentError<Error, Context>::type); };
+
+// The failure that an operation throws, of which the caller's code may know more types than this
+// library: it links no Boost.
+template <class Operation>
+[[nodiscard]] Unexpected<Failure> failed_by_exception_of() noexcept {
+  using BoostError = boost::system::system_error;
+  if constexpr (Defined<BoostError, Operation>) {
+    return failed_by_coded_exception<typename DependentError<BoostError, Operation>::type>();
+  } else {
+    return failed_by_exception();
+  }
+}
 
 // The value that an operation yields: T for Result<T> and for T; Done for nothing, an Outcome, a
 // Report or an error code.
@@ -68,21 +92,26 @@ template <class T, class Returned>
 template <class T, class Operation>
 [[nodiscard]] Result<T> attempt_once(Operation& operation, const Attempt& attempt, Scope::Owns owns,
                                      const std::string& name) {
-  const Scope inside(schedule::Deadline(attempt.deadline()), owns,
-                     {.name = &name, .attempt = attempt.number()});
-  try {
-    using Returned = std::invoke_result_t<Operation&, const Attempt&>;
-    if constexpr (std::is_void_v<Returned>) {
-      std::invoke(operation, attempt);
-      return Done{};
-    } else if constexpr (std::same_as<Returned, Result<T>>) {
-      return std::invoke(operation, attempt);
-    } else {
-      return result_of<T>(std::invoke(operation, attempt));
+  Result<T> result = [&]() -> Result<T> {
+    const Scope inside(schedule::Deadline(attempt.deadline()), owns,
+                       {.name = &name, .attempt = attempt.number()});
+    try {
+      using Returned = std::invoke_result_t<Operation&, const Attempt&>;
+      if constexpr (std::is_void_v<Returned>) {
+        std::invoke(operation, attempt);
+        return Done{};
+      } else if constexpr (std::same_as<Returned, Result<T>>) {
+        return std::invoke(operation, attempt);
+      } else {
+        return result_of<T>(std::invoke(operation, attempt));
+      }
+    } catch (...) {
+      return failed_by_exception_of<Operation>();
     }
-  } catch (...) {
-    return failed_by_exception();
-  }
+  }();
+  if (!result) [[unlikely]]
+    judge_cancellation(result.error(), attempt.stop().stop_requested());
+  return result;
 }
 
 }  // namespace damper::run

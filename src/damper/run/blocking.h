@@ -86,9 +86,11 @@ auto call_with(Dependency& dependency, const Options& options,
 // dependency's policy, on this thread.
 //
 // The operation is called once for each attempt, as Result<T>(const Attempt&). It may also return
-// an Outcome, a Report or an error code; or a plain T or nothing, if it fails only by exceptions. It
-// observes attempt.timeout(). An exception is a failure: std::system_error by its code, any other is
-// `permanent`, and CallResult::value() rethrows it.
+// an Outcome, a Report or an error code; or a plain T or nothing, if it fails only by exceptions.
+// It observes attempt.timeout(). An exception is a failure: by damper::classify();
+// std::system_error and boost::system::system_error by their code; any other is `permanent`, but
+// gives no verdict to breaker, limit and throttle, since its cause is unknown. CallResult::value()
+// rethrows it. A cancellation that nobody asked for (ECANCELED, operation_aborted) is a timeout.
 // During a backoff a kill switch or options.stop ends the call at once.
 // If the policy enables hedging, a second attempt may run beside the first, on a helper thread. The
 // operation must then be safe to run concurrently with itself, and should return soon after

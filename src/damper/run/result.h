@@ -30,7 +30,9 @@ struct Failure {
 //   return damper::failed(Outcome::transient);
 //   return damper::failed(std::make_error_code(std::errc::connection_refused));
 //   return damper::failed_http(503, retry_after);
-// failed() with a success (error code 0, status 2xx) is a permanent failure.
+// failed() with a success (error code 0, status 2xx) is a permanent failure. An error code that has
+// no other outcome is permanent, too, but it is no answer of the dependency: it gives no verdict to
+// breaker, limit, throttle and latency.
 [[nodiscard]] inline Unexpected<Failure> failed(decide::Report report) {
   if (report.outcome == decide::Outcome::success) report.outcome = decide::Outcome::permanent;
   return {Failure{.report = report, .error = {}, .status = 0, .exception = {}}};
@@ -41,6 +43,7 @@ struct Failure {
 [[nodiscard]] inline Unexpected<Failure> failed(std::error_code error) {
   Unexpected<Failure> failure = failed(decide::classify(error));
   failure.error.error = error;
+  failure.error.report.unknown = failure.error.report.outcome == decide::Outcome::permanent;
   return failure;
 }
 [[nodiscard]] inline Unexpected<Failure> failed_http(
@@ -52,9 +55,37 @@ struct Failure {
   return failure;
 }
 
-// The failure that is being thrown: std::system_error by its code, anything else permanent. Call it
-// inside a catch block.
+// The failure that is being thrown: as damper::classify() has it, std::system_error by its code;
+// anything else is permanent and `unknown`. Call it inside a catch block.
 [[nodiscard]] Unexpected<Failure> failed_by_exception() noexcept;
+
+namespace run {
+
+// As failed_by_exception(), and a CodedError by its code: boost::system::system_error, which is no
+// std::system_error.
+template <class CodedError>
+[[nodiscard]] Unexpected<Failure> failed_by_coded_exception() noexcept {
+  Unexpected<Failure> failure = failed_by_exception();
+  if (!failure.error.report.unknown || failure.error.error) return failure;
+  try {
+    throw;
+  } catch (const CodedError& error) {
+    failure = failed(std::error_code(error.code()));
+    failure.error.exception = std::current_exception();
+  } catch (...) {  // It stays unknown.
+  }
+  return failure;
+}
+
+// An operation that was cancelled although nobody asked for it (ECANCELED, operation_aborted) has
+// cancelled itself, as by a timer on its socket: a timeout. One that says `cancelled` is believed.
+inline void judge_cancellation(Failure& failure, bool asked_for) noexcept {
+  if (failure.report.outcome == decide::Outcome::cancelled && failure.error && !asked_for) {
+    failure.report.outcome = decide::Outcome::timeout;
+  }
+}
+
+}  // namespace run
 
 // Nothing to return but that it worked: `damper::Result<damper::Done>`, `return damper::Done{};`
 using Done = std::monostate;

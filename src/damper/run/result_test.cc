@@ -45,6 +45,8 @@ TEST(Result, AnExceptionIsAFailure) {
   EXPECT_TRUE(reset.exception);
   EXPECT_EQ(thrown(std::logic_error("no")).report.outcome, Outcome::permanent);
   EXPECT_EQ(thrown(42).report.outcome, Outcome::permanent);
+  EXPECT_TRUE(thrown(42).report.unknown);
+  EXPECT_FALSE(reset.report.unknown);
 }
 
 TEST(CallResult, HoldsAValueOrAVerdict) {

@@ -34,7 +34,7 @@ template <class Read, class Modify, class Write>
           try {
             return std::invoke(read, attempt);
           } catch (...) {
-            return failed_by_exception();
+            return run::failed_by_exception_of<Read>();
           }
         }();
         if (!current) {

@@ -1,7 +1,6 @@
 #include "damper/queue/controller/reconcile.h"
 
 #include <exception>
-#include <system_error>
 
 #include "damper/base/check.h"
 #include "damper/decide/outcome.h"
@@ -79,17 +78,11 @@ Reconcile failed_call(Verdict verdict, const Failure* failure) {
 }
 
 Reconcile failed_by_exception() {
-  Failure failure{.report = {.outcome = Outcome::transient},
-                  .error = {},
-                  .status = 0,
-                  .exception = std::current_exception()};
-  try {
-    throw;
-  } catch (const std::system_error& error) {
-    failure.report = failed(error.code()).error.report;
-  } catch (...) {  // Transient: max_attempts stops the retries if it is a bug.
+  Unexpected<Failure> failure = damper::failed_by_exception();
+  if (failure.error.report.unknown && !failure.error.error) {
+    failure.error.report.outcome = Outcome::transient;  // If it is a bug, it is parked at last.
   }
-  return unexpected(std::move(failure));
+  return failure;
 }
 
 }  // namespace queue

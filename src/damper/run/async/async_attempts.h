@@ -150,6 +150,7 @@ class AsyncAttempts : public AsyncDriver {
       failure_ =
           result ? std::move(*result).take_error() : failed(decide::Outcome::permanent).error;
       if (!result) failure_->exception = error;
+      judge_cancellation(*failure_, stop_.stop_requested());
       report = failure_->report;
     }
     on_outcome(place.attempt.lane, report, now());

@@ -5,9 +5,11 @@
 #include <boost/asio/bind_executor.hpp>
 #include <boost/asio/deferred.hpp>
 #include <boost/asio/detached.hpp>
+#include <boost/asio/error.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_future.hpp>
+#include <boost/system/system_error.hpp>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -59,6 +61,19 @@ TEST(AsyncCall, SoIsAPlainValueOrNothing) {
     const auto nothing = co_await async_call(
         dependency, {}, [](const Attempt&) -> asio::awaitable<void> { co_await pause(1us); });
     EXPECT_TRUE(nothing);
+  });
+}
+
+TEST(AsyncCall, AnAbortThatNobodyAskedForIsATimeout) {
+  Dependency dependency("test", quick_policy());
+  run_here([&]() -> asio::awaitable<void> {
+    const auto result = co_await async_call(
+        dependency, {.idempotent = true}, [](const Attempt&) -> asio::awaitable<Outcome> {
+          throw boost::system::system_error(asio::error::operation_aborted);
+          co_return Outcome::success;
+        });
+    EXPECT_EQ(result.verdict(), Verdict::attempts_spent);
+    EXPECT_EQ(result.failure()->report.outcome, Outcome::timeout);
   });
 }
 
