@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
+
+#include "damper/engine/call.h"
 #include "damper/run/clock.h"
 
 namespace damper {
@@ -29,6 +32,24 @@ TEST(RunDependency, TheDefaultsAreSafe) {
   EXPECT_EQ(dependency.name(), "test");
   EXPECT_EQ(dependency.policy().max_attempts, 3);
   EXPECT_FALSE(dependency.terms().hedges);
+}
+
+TEST(RunDependencyDeathTest, IsNotDestroyedUnderACallInFlight) {
+  EXPECT_DEATH(
+      {
+        std::optional<Dependency> dependency;
+        dependency.emplace("billing");
+        engine::Call call(*dependency, {});
+        call.start(run::now(), 0.5);
+        dependency.reset();
+      },
+      "check failed: the dependency billing is destroyed while calls of it \\(1\\) are in flight; "
+      "it "
+      "must outlive its calls");
+  Dependency fine("billing");
+  engine::Call call(fine, {});
+  call.start(run::now(), 0.5);
+  call.on_cancel(run::now());
 }
 
 }  // namespace

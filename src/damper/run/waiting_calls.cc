@@ -2,6 +2,7 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <string>
 
 #include "damper/base/check.h"
 #include "damper/run/clock.h"
@@ -86,6 +87,15 @@ void wait_for_retry(engine::Call& call, const std::stop_token& stop) {
 }
 
 }  // namespace run
+
+void Dependency::check_unused() const noexcept {
+  const std::uint64_t calls = tally().in_flight();
+  if (calls == 0) [[likely]]
+    return;
+  const std::string sentence = "the dependency " + name() + " is destroyed while calls of it (" +
+                               std::to_string(calls) + ") are in flight; it must outlive its calls";
+  check_failed(sentence.c_str(), __FILE__, __LINE__);
+}
 
 admit::Switches& switches() {
   static admit::Switches& switches = *[] {
