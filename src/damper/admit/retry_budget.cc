@@ -245,7 +245,7 @@ void BasicRetryBudget<kFootprint>::scale_spent(const Terms& old, const Terms& te
 // and withdrawals use the old clock, whose slots the new ones are ahead of.
 template <Footprint kFootprint>
 void BasicRetryBudget<kFootprint>::reload(const RetryBudgetOptions& options, Instant now) noexcept {
-  DAMPER_CHECK(!find_error(options));
+  DAMPER_CHECK_VALID(find_error(options));
   const Terms old = terms_.load();
   std::uint64_t word = packed_.load(std::memory_order_acquire);
   const Packed before = unpack(word);

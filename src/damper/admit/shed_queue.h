@@ -206,7 +206,7 @@ class ShedQueue {
   [[nodiscard]] std::size_t capacity() const noexcept {
     return static_cast<std::size_t>(options_.capacity);
   }
-  static void check(const ShedQueueOptions& options) { DAMPER_CHECK(!find_error(options)); }
+  static void check(const ShedQueueOptions& options) { DAMPER_CHECK_VALID(find_error(options)); }
   Instant advance(Instant now) noexcept { return latest_ = std::max(latest_, now); }
   bool expired(Instant deadline, Instant now) const noexcept {
     return between(now, deadline) < options_.needed;

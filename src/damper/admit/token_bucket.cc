@@ -28,7 +28,7 @@ std::optional<std::string> find_error(const TokenBucketOptions& options) {
 // has under 2^62 units. The factor is rounded up, so that a token is not late by a unit; a double
 // is a whole mantissa times a power of two, so this division is the one rounding.
 TokenBucket::Scale TokenBucket::scale(const TokenBucketOptions& options) noexcept {
-  DAMPER_CHECK(!find_error(options));
+  DAMPER_CHECK_VALID(find_error(options));
   constexpr Wide kNanoseconds = 1'000'000'000;
   int k = 0;
   while (std::ldexp(options.rate_per_second, k + 1) < 0.5e9) ++k;

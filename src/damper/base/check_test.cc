@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
+#include <string>
+
 namespace damper {
 namespace {
 
@@ -13,6 +16,12 @@ TEST(Check, ATrueConditionCostsNothingAndSaysNothing) {
 
 TEST(CheckDeathTest, AFalseConditionStopsTheProgramAndNamesThePlace) {
   EXPECT_DEATH(DAMPER_CHECK(1 + 1 == 3), "check failed: 1 \\+ 1 == 3 at .*check_test.cc:[0-9]+");
+}
+
+TEST(CheckDeathTest, BadOptionsStopTheProgramWithTheSentenceAboutThem) {
+  DAMPER_CHECK_VALID(std::optional<std::string>());
+  EXPECT_DEATH(DAMPER_CHECK_VALID(std::optional<std::string>("reserve is -1")),
+               "check failed: reserve is -1 at .*check_test.cc:[0-9]+");
 }
 
 }  // namespace

@@ -32,12 +32,12 @@ BasicDependency<kFootprint>::BasicDependency(std::string name, const Policy& pol
       breaker_(policy.breaker.value_or(admit::CircuitBreakerOptions{})),
       throttle_(policy.throttle.value_or(admit::ClientThrottleOptions{})),
       limit_(policy.limit.value_or(admit::ConcurrencyLimitOptions{})) {
-  DAMPER_CHECK(!find_error(policy, kFootprint));
+  DAMPER_CHECK_VALID(find_error(policy, kFootprint));
 }
 
 template <Footprint kFootprint>
 void BasicDependency<kFootprint>::reload(const Policy& policy, Instant now) {
-  DAMPER_CHECK(!find_error(policy, kFootprint));
+  DAMPER_CHECK_VALID(find_error(policy, kFootprint));
   budget_.reload(policy.budget, now);
   hedge_budget_.reload(hedge_budget_options(policy), now);
   if (policy.breaker) breaker_.reload(*policy.breaker, now);

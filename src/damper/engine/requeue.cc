@@ -41,7 +41,7 @@ std::optional<std::string> find_error(const RequeuePolicy& policy) {
 
 Requeue::Requeue(const RequeuePolicy& policy, DependencyParents parents)
     : policy_(policy), switches_(parents.switches), budget_(policy.budget, parents.budget) {
-  DAMPER_CHECK(!find_error(policy));
+  DAMPER_CHECK_VALID(find_error(policy));
   if (policy.rate) rate_.emplace(*policy.rate);
 }
 

@@ -409,7 +409,8 @@ TEST(Requeue, APolicyThatCannotBeIsSaidInOneSentence) {
             "budget.reserve is -1; it must be from 0 to 1000");
   EXPECT_EQ(error([](RequeuePolicy& p) { p.rate = {.rate_per_second = 0}; }),
             "rate.rate_per_second is 0; it must be from 0.001 to 100000000");
-  EXPECT_DEATH(Requeue(RequeuePolicy{.timeout = 0s}), "check failed");
+  EXPECT_DEATH(Requeue(RequeuePolicy{.timeout = 0s}),
+               "check failed: timeout is 0s; it must be from 1ns to 720h at");
 }
 
 }  // namespace

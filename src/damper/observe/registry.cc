@@ -31,7 +31,7 @@ std::optional<std::string> find_error(const RegistryOptions& options) {
 }
 
 Registry::Registry(const RegistryOptions& options) : options_(options) {
-  DAMPER_CHECK(!find_error(options));
+  DAMPER_CHECK_VALID(find_error(options));
 }
 
 Registry::~Registry() { DAMPER_CHECK(collectors_.empty()); }

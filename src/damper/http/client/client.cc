@@ -62,7 +62,7 @@ class Fetch final : public RoundTrip, public Cancellable {
 
 Client::Client(Loop& loop, const ClientOptions& options)
     : loop_(loop), options_(options), dialer_(loop, options.dialer, options.resolver) {
-  DAMPER_CHECK(!find_error(options));
+  DAMPER_CHECK_VALID(find_error(options));
 }
 
 Client::~Client() {

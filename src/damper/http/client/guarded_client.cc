@@ -203,7 +203,7 @@ GuardedClient::GuardedClient(Loop& loop, Dependency& dependency,
       dialer_(loop, options.client.dialer, options.client.resolver),
       replicas_(options.endpoints.size(), options.replicas),
       waiting_(loop) {
-  DAMPER_CHECK(!find_error(options));
+  DAMPER_CHECK_VALID(find_error(options));
   if (decide::valid_owner(dependency.name())) owner_ = dependency.name();
   for (const std::string& text : options.endpoints) {
     const Endpoint endpoint = *parse_endpoint(text);

@@ -62,7 +62,7 @@ Pool::Pool(Dialer& dialer, const Endpoint& endpoint, const PoolOptions& options,
       tls_(tls),
       metrics_(metrics),
       protocol_(tls == nullptr ? options.plain : Protocol::unknown) {
-  DAMPER_CHECK(!find_error(options));
+  DAMPER_CHECK_VALID(find_error(options));
   DAMPER_CHECK(endpoint.tls == (tls != nullptr));
 }
 

@@ -50,7 +50,7 @@ std::optional<std::string> find_error(const ReplicaOptions& options) {
 
 Replicas::Replicas(std::size_t count, const ReplicaOptions& options) : options_(options) {
   DAMPER_CHECK(count <= kMostReplicas);
-  DAMPER_CHECK(!find_error(options));
+  DAMPER_CHECK_VALID(find_error(options));
   for (std::size_t i = 0; i < count; ++i) (void)try_add();
 }
 
@@ -78,7 +78,7 @@ void Replicas::remove(std::size_t replica) noexcept {
 }
 
 void Replicas::reload(const ReplicaOptions& options, Instant now) noexcept {
-  DAMPER_CHECK(!find_error(options));
+  DAMPER_CHECK_VALID(find_error(options));
   options_ = options;
   for (Replica& replica : replicas_) replica.breaker->reload(options.breaker, now);
 }

@@ -24,7 +24,7 @@ std::optional<std::string> find_error(const MemoryStoreOptions& options) {
 }
 
 MemoryStore::MemoryStore(const MemoryStoreOptions& options)
-    : options_((DAMPER_CHECK(!find_error(options)), options)) {}
+    : options_((DAMPER_CHECK_VALID(find_error(options)), options)) {}
 
 IdempotencyStore::Claim MemoryStore::claim(std::string_view key, const Fingerprint& request,
                                            UnixTime now) {

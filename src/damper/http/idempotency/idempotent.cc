@@ -148,7 +148,7 @@ bool valid_key(std::string_view key, std::size_t longest) noexcept {
 }
 
 Handler idempotent(Handler inner, IdempotencyStore& store, IdempotentOptions options) {
-  DAMPER_CHECK(!find_error(options));
+  DAMPER_CHECK_VALID(find_error(options));
   if (!options.now) options.now = [] { return run::wall_time(); };
   auto settings =
       std::make_shared<const Settings>(Settings{std::move(inner), store, std::move(options)});

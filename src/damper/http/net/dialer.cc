@@ -243,7 +243,7 @@ std::vector<std::string> interleave(const std::vector<std::string>& addresses, s
 
 Dialer::Dialer(Loop& loop, const DialerOptions& options, Resolver* resolver)
     : loop_(loop), options_(options), resolver_(resolver) {
-  DAMPER_CHECK(!find_error(options));
+  DAMPER_CHECK_VALID(find_error(options));
 }
 
 Dialer::~Dialer() = default;

@@ -13,7 +13,7 @@ using std::chrono::hours;
 using std::chrono::milliseconds;
 
 const AdmissionOptions& checked(const AdmissionOptions& options) {
-  DAMPER_CHECK(!find_error(options));
+  DAMPER_CHECK_VALID(find_error(options));
   return options;
 }
 

@@ -98,7 +98,7 @@ std::optional<std::string> find_error(const GuardOptions& options) {
 }
 
 Guard::Guard(const GuardOptions& options, GuardClock& clock)
-    : options_((DAMPER_CHECK(!find_error(options)), options)),
+    : options_((DAMPER_CHECK_VALID(find_error(options)), options)),
       clock_(clock),
       admission_(options.admission) {}
 

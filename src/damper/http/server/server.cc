@@ -149,7 +149,7 @@ Server::Server(Loop& loop, ServerOptions options, RequestSink& sink, ServerMetri
       places_(shares_places_ ? options_.places
                              : std::make_shared<admit::Places>(options_.max_connections)),
       wait_(loop, *this, &Server::on_wait_over) {
-  DAMPER_CHECK(!find_error(options_));
+  DAMPER_CHECK_VALID(find_error(options_));
 }
 
 Server::~Server() {
@@ -213,7 +213,7 @@ void Server::close_listener() noexcept {
 }
 
 void Server::use(const ServerOptions& options) {
-  DAMPER_CHECK(!find_error(options));
+  DAMPER_CHECK_VALID(find_error(options));
   options_.limits = options.limits;
   if (!shares_places_) places_->reload(options.max_connections);
   options_.tls = options.tls;

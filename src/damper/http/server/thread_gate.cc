@@ -19,7 +19,7 @@ std::optional<std::string> find_error(const ThreadGateOptions& options) {
 }
 
 ThreadGate::ThreadGate(const ThreadGateOptions& options)
-    : options_((DAMPER_CHECK(!find_error(options)), options)), limit_(options.limit) {}
+    : options_((DAMPER_CHECK_VALID(find_error(options)), options)), limit_(options.limit) {}
 
 ThreadGate::Ticket ThreadGate::try_enter(std::span<const Field> fields, Instant arrived) {
   const Instant now = run::now();

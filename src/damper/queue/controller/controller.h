@@ -166,7 +166,7 @@ class Controller final : private queue::ReconcileWork {
       std::is_invocable_r_v<Reconcile, Function&, const Key&, const RunContext&>;
 
   static queue::ControllerCoreOptions checked(const ControllerOptions& options) {
-    DAMPER_CHECK(!find_error(options));
+    DAMPER_CHECK_VALID(find_error(options));
     return queue::core_options(options);
   }
 

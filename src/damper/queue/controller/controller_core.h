@@ -94,7 +94,7 @@ class ControllerCore {
         requeue_(options.retries, parents),
         sink_(sink),
         name_of_(name_of) {
-    DAMPER_CHECK(!find_error(options));
+    DAMPER_CHECK_VALID(find_error(options));
   }
 
   AddResult add(View key, const AddOptions& how, Instant due, Instant now) {

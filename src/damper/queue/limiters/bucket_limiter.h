@@ -58,7 +58,7 @@ class BucketLimiter final : public RateLimiter<Key> {
   // REQUIRES: !find_error(options).
   explicit BucketLimiter(const BucketOptions& options = {})
       : options_(options), bucket_({options.rate_per_second, options.burst}) {
-    DAMPER_CHECK(!find_error(options));
+    DAMPER_CHECK_VALID(find_error(options));
   }
 
   [[nodiscard]] std::optional<Duration> when(KeyView<Key> /*key*/, const decide::Report& why,

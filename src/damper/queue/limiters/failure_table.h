@@ -73,7 +73,7 @@ class FailureTable {
 
   // REQUIRES: !find_error(options).
   explicit FailureTable(const FailureTableOptions& options = {}) : options_(options) {
-    DAMPER_CHECK(!find_error(options));
+    DAMPER_CHECK_VALID(find_error(options));
   }
 
   // Counts a failure. The reference is valid until the next call.

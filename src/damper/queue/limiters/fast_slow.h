@@ -47,7 +47,7 @@ class FastSlow final : public RateLimiter<Key> {
   // REQUIRES: !find_error(options).
   explicit FastSlow(const FastSlowOptions& options = {})
       : options_(options), table_(options.remembered) {
-    DAMPER_CHECK(!find_error(options));
+    DAMPER_CHECK_VALID(find_error(options));
   }
 
   [[nodiscard]] std::optional<Duration> when(KeyView<Key> key, const decide::Report& why,

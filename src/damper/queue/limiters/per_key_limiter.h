@@ -44,7 +44,7 @@ class PerKeyLimiter final : public RateLimiter<Key> {
   // REQUIRES: !find_error(options).
   explicit PerKeyLimiter(const PerKeyOptions& options = {})
       : backoff_{options.jitter, options.base, options.cap}, table_(options.remembered) {
-    DAMPER_CHECK(!find_error(options));
+    DAMPER_CHECK_VALID(find_error(options));
   }
 
   [[nodiscard]] std::optional<Duration> when(KeyView<Key> key, const decide::Report& why,

@@ -67,7 +67,7 @@ class WorkQueueCore {
       : options_(options),
         lines_(options.ageing, options.group_running),
         delayed_(options.at_limit == AtLimit::shed_least_important) {
-    DAMPER_CHECK(!find_error(options));
+    DAMPER_CHECK_VALID(find_error(options));
   }
 
   struct AddResult {
