@@ -64,7 +64,9 @@ auto BasicRetryBudget<kFootprint>::try_withdraw_here(Instant now) noexcept -> Gr
   std::uint64_t word = packed_.load(std::memory_order_acquire);
   for (;;) {
     Packed packed = unpack(word);
-    if (static_cast<std::int32_t>(slot_now - packed.slot) > 0) [[unlikely]] {
+    if (packed.reserve == kReloading) [[unlikely]]
+      return {};
+    if (slot_now != packed.slot && !SlotClock::is_ahead(packed.slot, slot_now)) [[unlikely]] {
       word = enter_slot(word, slot_now);
       continue;
     }
@@ -82,14 +84,17 @@ auto BasicRetryBudget<kFootprint>::try_withdraw_here(Instant now) noexcept -> Gr
     if (packed_.compare_exchange_weak(word, pack(packed), std::memory_order_acq_rel,
                                       std::memory_order_acquire)) {
       // A thread whose time is behind withdraws in the newest slot, and is refunded there.
-      const Instant at = packed.slot == slot_now ? now : clock.start(packed.slot, now);
-      return {.at = at, .from_reserve = from_reserve, .entered = 0, .granted = true};
+      Grant grant = {.at = now, .from_reserve = from_reserve, .entered = 0, .granted = true};
+      grant.ahead.fill(static_cast<std::uint8_t>(std::min(packed.slot - slot_now, 255U)));
+      return grant;
     }
   }
 }
 
 template <Footprint kFootprint>
-void BasicRetryBudget<kFootprint>::refund_here(Instant at, bool from_reserve) noexcept {
+void BasicRetryBudget<kFootprint>::refund_here(const Grant& grant, std::size_t level) noexcept {
+  const bool from_reserve = (grant.from_reserve >> level & 1) != 0;
+  const std::uint32_t ahead = grant.ahead[std::min(level, grant.ahead.size() - 1)];
   std::uint64_t word = packed_.load(std::memory_order_acquire);
   std::uint32_t slot = 0;
   for (;;) {
@@ -97,8 +102,9 @@ void BasicRetryBudget<kFootprint>::refund_here(Instant at, bool from_reserve) no
     // During a reload a thread may see the new clock and the old packed word, or the reverse. The
     // terms get the clock before the packed word does, so no slot is too old for it; a slot that is
     // ahead is that of the packed word.
-    slot = terms_.load().clock.slot(at);
-    if (static_cast<std::int32_t>(slot - packed.slot) < 0 || packed.passed == 0) break;
+    slot = terms_.load().clock.slot(grant.at) + ahead;
+    const bool is_past = slot != packed.slot && !SlotClock::is_ahead(slot, packed.slot);
+    if (is_past || packed.passed == 0) break;
     --packed.passed;
     if (packed_.compare_exchange_weak(word, pack(packed), std::memory_order_acq_rel,
                                       std::memory_order_acquire)) {
@@ -153,8 +159,9 @@ auto BasicRetryBudget<kFootprint>::try_withdraw_everywhere(Instant now,
     if (above) {
       grant.from_reserve = static_cast<std::uint8_t>(grant.from_reserve | above.from_reserve << 1);
       grant.entered = static_cast<std::uint8_t>(grant.entered | above.entered << 1);
+      std::copy_n(above.ahead.begin(), grant.ahead.size() - 1, grant.ahead.begin() + 1);
     } else {
-      refund_here(grant.at, grant.from_reserve != 0);
+      refund_here(grant, 0);
       grant.granted = false;
     }
   }
@@ -165,11 +172,10 @@ auto BasicRetryBudget<kFootprint>::try_withdraw_everywhere(Instant now,
 template <Footprint kFootprint>
 void BasicRetryBudget<kFootprint>::refund(const Grant& grant) noexcept {
   DAMPER_CHECK(grant.granted);
-  unsigned from_reserve = grant.from_reserve;
-  refund_here(grant.at, (from_reserve & 1) != 0);
+  refund_here(grant, 0);
+  std::size_t level = 0;
   for (Parent* budget = parent_; budget != nullptr; budget = budget->parent_) {
-    from_reserve >>= 1;
-    budget->refund_here(grant.at, (from_reserve & 1) != 0);
+    budget->refund_here(grant, ++level);
   }
   on_retry_done(grant);
 }
@@ -202,10 +208,13 @@ template <Footprint kFootprint>
 double BasicRetryBudget<kFootprint>::balance(Instant now) const noexcept {
   const Terms terms = terms_.load();
   const auto [earned, spent] = account(terms, now);
-  const auto in_reserve =
-      std::int64_t{unpack(packed_.load(std::memory_order_relaxed)).reserve} * kRetry;
-  const std::int64_t left = std::min(std::max<std::int64_t>(earned - spent, 0) + in_reserve,
-                                     earned - spent + terms.reserve * kRetry);
+  const Packed packed = unpack(packed_.load(std::memory_order_relaxed));
+  const auto in_reserve = std::min<std::int64_t>(packed.reserve, terms.reserve) * kRetry;
+  const std::uint32_t slot = terms.clock.slot(now);
+  const bool is_entered = packed.slot == slot || SlotClock::is_ahead(packed.slot, slot);
+  const std::int64_t most = std::int64_t{kMostPassed} - (is_entered ? packed.passed : 0);
+  const std::int64_t left = std::min({std::max<std::int64_t>(earned - spent, 0) + in_reserve,
+                                      earned - spent + terms.reserve * kRetry, most * kRetry});
   return static_cast<double>(std::max<std::int64_t>(left, 0)) / static_cast<double>(kRetry);
 }
 
@@ -238,18 +247,29 @@ void BasicRetryBudget<kFootprint>::scale_spent(const Terms& old, const Terms& te
 // Slots get new numbers at each reload, so a slot that a running withdrawal has read before is
 // never mistaken for a new one.
 //
-// Order of the stores, and why: (a) the old slot's withdrawals, then both rings are carried to the
-// new numbers; (b) terms_, so that a refund computes slots of the new clock; (c) packed_, in a loop
-// that adds the withdrawals granted since (a); (d) the carried count of the current slot is
-// cleared, since packed_ holds it now; (e) past_ is dropped, and clock_ last: until then deposits
-// and withdrawals use the old clock, whose slots the new ones are ahead of.
+// Order of the stores, and why: (a) packed_ gets the mark that refuses all withdrawals: one that is
+// granted while the rings are carried, and whose slot ends before (c), would be lost; then the old
+// slot's withdrawals are stored, and both rings are carried to the new numbers; (b) terms_, so that
+// a refund computes slots of the new clock; (c) packed_, in a loop that subtracts the refunds since
+// (a); (d) the carried count of the current slot is cleared, since packed_ holds it now; (e) past_
+// is dropped, and clock_ last: until then deposits and withdrawals use the old clock, whose slots
+// the new ones are ahead of.
 template <Footprint kFootprint>
 void BasicRetryBudget<kFootprint>::reload(const RetryBudgetOptions& options, Instant now) noexcept {
   DAMPER_CHECK_VALID(find_error(options));
   const Terms old = terms_.load();
   std::uint64_t word = packed_.load(std::memory_order_acquire);
-  const Packed before = unpack(word);
-  now = std::max(now, old.clock.start(before.slot, now));  // Another thread may be ahead.
+  Packed before;
+  Packed closed;
+  do {
+    before = closed = unpack(word);
+    closed.reserve = kReloading;
+  } while (!packed_.compare_exchange_weak(word, pack(closed), std::memory_order_acq_rel,
+                                          std::memory_order_acquire));
+  word = pack(closed);
+  if (SlotClock::is_ahead(before.slot, old.clock.slot(now))) {
+    now = old.clock.start(before.slot, now);  // Another thread is ahead.
+  }
   const SlotClock clock = old.clock.followed_by(options.window / kLive, now);
   const Terms terms = {
       .clock = clock,
@@ -267,14 +287,14 @@ void BasicRetryBudget<kFootprint>::reload(const RetryBudgetOptions& options, Ins
   Packed after;
   do {
     after = unpack(word);
-    const std::int64_t meanwhile =
-        std::int64_t{after.passed} - (after.slot == before.slot ? before.passed : 0);
+    const std::int64_t refunded = std::int64_t{before.passed} - after.passed;
     after.slot = clock.slot(now);
-    after.reserve = old.reserve == 0 ? 0
-                                     : after.reserve * static_cast<std::uint32_t>(options.reserve) /
-                                           static_cast<std::uint32_t>(old.reserve);
+    after.reserve = old.reserve == 0
+                        ? 0
+                        : before.reserve * static_cast<std::uint32_t>(options.reserve) /
+                              static_cast<std::uint32_t>(old.reserve);
     after.passed = static_cast<std::uint32_t>(
-        std::clamp<std::int64_t>(carried + meanwhile, 0, std::int64_t{kMostPassed}));
+        std::clamp<std::int64_t>(carried - refunded, 0, std::int64_t{kMostPassed}));
   } while (!packed_.compare_exchange_weak(word, pack(after), std::memory_order_acq_rel,
                                           std::memory_order_acquire));
   withdrawals_.clear(after.slot);  // packed_ counts them now.

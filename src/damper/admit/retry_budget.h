@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <optional>
@@ -41,7 +42,10 @@ struct RetryBudgetOptions {
 // A RetryGrant is the right to one retry, and what is needed to give it back. The masks have a bit
 // for each budget of the chain; the lowest is that of the budget that granted it.
 struct RetryGrant {
-  Instant at{};
+  Instant at{};  // of the withdrawal
+  // How many slots later than `at` each budget of the chain paid, since another thread was ahead in
+  // it; the last number is for all budgets from there on. A refund has to find the same slot.
+  std::array<std::uint8_t, 4> ahead{};
   std::uint8_t from_reserve = 0;
   std::uint8_t entered = 0;  // the budgets that count it as in flight
   bool granted = false;
@@ -63,14 +67,15 @@ struct RetryGrant {
 //       most percent * deposits in it + min_per_second * window + reserve: exactly, for every
 //       percent. (Later the deposits may expire before the retries that they paid for.)
 //   (2) A refused withdrawal changes nothing.
-//   (3) Under contention it is never overdrawn; a race may refuse a retry that a moment later would
-//       have been granted.
+//   (3) Under contention it is never overdrawn, also beside a reload; a race may refuse a retry
+//       that a moment later would have been granted.
 //   (4) Nothing counts for longer than its window, however seldom the budget is used; a withdrawal
 //       counts up to one slot longer, a deposit up to one slot shorter. A slot is a tenth of the
 //       window (small: a fifth).
 //   (5) Of nested budgets, all pay or none.
 //   (6) A reload keeps the fill: the part of what was earned that is spent stays the same.
-// Thread safety: all methods may be called concurrently, reload() with all but itself; lock-free.
+// Thread safety: all methods may be called concurrently, reload() with all but itself. No locks;
+// but a withdrawal reads seqlocks, and repeats that while another thread writes one.
 // Cost: no allocation; a deposit is a load and a store (the first two threads) or one
 // compare-and-swap, a grant is one compare-and-swap; 704 bytes (small: 272).
 template <Footprint kFootprint>
@@ -109,13 +114,14 @@ class BasicRetryBudget {
     return alone ? try_withdraw_here(now) : try_withdraw_everywhere(now, active);
   }
 
-  // The retry was not sent: its payment is returned, in the slot of grant.at.
+  // The retry was not sent: its payment is returned, in each budget in the slot that paid it.
   void refund(const Grant& grant) noexcept;
 
   // The retry has ended: it leaves the concurrency bound.
   void on_retry_done(const Grant& grant) noexcept;
 
-  // The number of retries that could be granted now, without regard to the parents.
+  // The number of retries that could be granted now, without regard to the parents: at most 2^20 -
+  // 1 in one slot.
   [[nodiscard]] double balance(Instant now) const noexcept;
   // The share of the earned retries that is left, from 0 to 1; 1 when nothing was ever spent.
   [[nodiscard]] double fill(Instant now) const noexcept;
@@ -146,7 +152,7 @@ class BasicRetryBudget {
   // slot. Packed in one word, so that a grant is one compare-and-swap.
   struct Packed {
     std::uint32_t slot = 0;
-    std::uint32_t reserve = 0;  // 12 bits
+    std::uint32_t reserve = 0;  // 12 bits; kReloading: nothing is granted
     std::uint32_t passed = 0;   // 20 bits: a million in a tenth of the window is the most
   };
   // The sum over the slots before the current one. They do not change any more, so it is computed
@@ -159,6 +165,7 @@ class BasicRetryBudget {
   };
 
   static constexpr std::uint32_t kMostPassed = (1U << 20) - 1;
+  static constexpr std::uint32_t kReloading = 0xfff;  // more than the largest reserve
   static std::uint64_t pack(Packed packed) noexcept {
     return std::uint64_t{packed.slot} << 32 | std::uint64_t{packed.reserve} << 20 | packed.passed;
   }
@@ -196,7 +203,7 @@ class BasicRetryBudget {
   void refill_reserve() noexcept;
   Grant try_withdraw_here(Instant now) noexcept;
   Grant try_withdraw_everywhere(Instant now, std::int64_t active) noexcept;
-  void refund_here(Instant at, bool from_reserve) noexcept;
+  void refund_here(const Grant& grant, std::size_t level) noexcept;
   bool try_enter(std::int64_t active, std::uint8_t& entered) noexcept;
 
   Parent* const parent_;

@@ -2,6 +2,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <limits>
 
 namespace damper {
 
@@ -15,7 +16,11 @@ class Percent {
   static constexpr std::int32_t kMost = 10 * kDenominator;  // 1000 %
 
   constexpr Percent() = default;
-  constexpr explicit Percent(std::int32_t percent) : hundredths_(percent * 100) {}
+  // Saturates, so that a number that is too large is found to be too large.
+  constexpr explicit Percent(std::int32_t percent)
+      : hundredths_(percent > kLargest / 100    ? kLargest
+                    : percent < -kLargest / 100 ? -kLargest
+                                                : percent * 100) {}
   static constexpr Percent from_hundredths(std::int32_t hundredths) {
     Percent percent;
     percent.hundredths_ = hundredths;
@@ -35,6 +40,8 @@ class Percent {
   friend constexpr auto operator<=>(Percent, Percent) = default;
 
  private:
+  static constexpr std::int32_t kLargest = std::numeric_limits<std::int32_t>::max();
+
   std::int32_t hundredths_ = 0;
 };
 

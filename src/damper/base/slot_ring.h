@@ -37,6 +37,12 @@ class SlotClock {
     const auto ahead = static_cast<std::int32_t>(slot_number - slot(now));
     return add(now, Duration{width_.count() * ahead});
   }
+  // Whether slot `a` is ahead of `b` by no more than threads are apart. All else is behind: the
+  // first use of a part may be any number of slots after its construction, more than 2^31 of them
+  // on a timeline that began in 1970.
+  [[nodiscard]] static constexpr bool is_ahead(std::uint32_t a, std::uint32_t b) noexcept {
+    return a != b && a - b <= kLongestLead;
+  }
   // The same slots under other numbers.
   [[nodiscard]] SlotClock shifted(std::uint32_t by) const noexcept {
     return SlotClock(width_, base_ + by);
@@ -50,6 +56,8 @@ class SlotClock {
   }
 
  private:
+  static constexpr std::uint32_t kLongestLead = 1U << 16;
+
   Duration width_{1};
   std::uint32_t base_ = 0;
 };

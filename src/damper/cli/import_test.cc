@@ -23,7 +23,10 @@ TEST(Import, PrintsThePolicyAndNotesApart) {
       << result.out;
   EXPECT_EQ(result.err,
             "standard input:2:21: note: tokens become a budget: tokenRatio of the successes in "
-            "10s, and half of maxTokens in reserve, which successes refill one for one\n"
+            "10s, and half of maxTokens in reserve, which successes refill one for one. It is "
+            "another rule than gRPC's, whose tokens any failure takes: gRPC stops all retries when "
+            "more than about tokenRatio of the calls fail, this budget goes on with tokenRatio of "
+            "them\n"
             "standard input:2:59: note: healthCheckConfig of the service config has no equivalent "
             "and is left out\n");
   const Result checked = damper({"check", "--quiet", "-"}, result.out);

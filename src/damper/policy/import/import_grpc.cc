@@ -60,7 +60,9 @@ class Importer {
     budget.set("retry_budget.deposit_on", 1);  // success
     notes_.note(tree.place,
                 "tokens become a budget: tokenRatio of the successes in 10s, and half of maxTokens "
-                "in reserve, which successes refill one for one");
+                "in reserve, which successes refill one for one. It is another rule than gRPC's, "
+                "whose tokens any failure takes: gRPC stops all retries when more than about "
+                "tokenRatio of the calls fail, this budget goes on with tokenRatio of them");
   }
 
   void read_method(const config::Tree& tree, const Draft& budget) {

@@ -35,6 +35,7 @@ TEST(ImportGrpc, ThrottlingIsABudgetOfSuccessesWithAReserve) {
   EXPECT_EQ(said(imported, "default", "retry_budget"),
             "budget_percent 10@30, reserve 5@30, deposit_on success");
   EXPECT_EQ(notes_with(imported, "tokens become a budget"), 1);
+  EXPECT_EQ(notes_with(imported, "It is another rule than gRPC's"), 1);
   EXPECT_EQ(notes_with(imported, "gRPC without retryThrottling"), 0);
 }
 
