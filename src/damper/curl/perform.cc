@@ -136,6 +136,12 @@ std::string_view header(CURL* handle, const char* name) {
 
 Result<long> answered(CURL* handle, long status) {
   decide::Report report{.outcome = decide::classify_http(static_cast<int>(status))};
+  // Not a conflict of versions: an earlier attempt with our key is still at work, and its answer is
+  // worth asking for. It says nothing about the server's health.
+  if (status == 409 && header(handle, "damper-idempotency") == "under_way") {
+    report.outcome = decide::Outcome::overload;
+    report.unknown = true;
+  }
   const UnixTime now = run::wall_time();
   decide::read_retry_after(header(handle, "Retry-After"), now, report);
   decide::read_rate_limit_reset(header(handle, "RateLimit-Reset"), now, report);

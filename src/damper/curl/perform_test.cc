@@ -266,6 +266,20 @@ TEST(CurlPerform, RetryAfterIsTheServersWord) {
   EXPECT_EQ(result.failure()->report.retry_after, 60s);
 }
 
+TEST(CurlPerform, AKeyThatIsUnderWayIsAskedForAgainAndIsNoConflict) {
+  ScriptServer server(
+      {"HTTP/1.1 409 Conflict\r\ndamper-idempotency: under_way\r\nRetry-After: 0\r\n"
+       "Content-Length: 0\r\nConnection: close\r\n\r\n",
+       kOk});
+  Dependency dependency("d", quick());
+  Transfer transfer(server.url);
+  const std::unique_ptr<curl_slist, decltype(&curl_slist_free_all)> key(
+      curl_slist_append(nullptr, "Idempotency-Key: k1"), &curl_slist_free_all);
+  curl_easy_setopt(transfer.handle.get(), CURLOPT_POSTFIELDS, "x=1");
+  EXPECT_TRUE(perform(dependency, {.method = "POST", .headers = key.get()}, transfer.handle.get()));
+  EXPECT_EQ(server.requests().size(), 2U);
+}
+
 TEST(CurlPerform, AStopEndsATransferThatHangs) {
   std::stop_source stop;
   ScriptServer server({"hang"}, [&] { stop.request_stop(); });

@@ -7,6 +7,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "damper/engine/call.h"
@@ -15,6 +16,7 @@
 #include "damper/run/attempt_once.h"
 #include "damper/run/helper_pool.h"
 #include "damper/run/result.h"
+#include "damper/run/scope.h"
 
 namespace damper::run {
 
@@ -98,7 +100,12 @@ class TypedHedgedCall final : public HedgedCall {
   // The dependency's name outlives it.
   TypedHedgedCall(engine::Call& call, const std::string& name, const std::stop_token& stop,
                   Operation& operation)
-      : HedgedCall(call, stop), owns_(owned_by(call)), name_(name), operation_(operation) {}
+      : HedgedCall(call, stop),
+        owns_(owned_by(call)),
+        caller_(std::this_thread::get_id()),
+        inherited_(Scope::take_along()),
+        name_(name),
+        operation_(operation) {}
 
   [[nodiscard]] CallResult<T> result(Verdict verdict, std::uint32_t attempts) {
     if (verdict == Verdict::success) return {**std::move(last_), attempts};
@@ -109,12 +116,16 @@ class TypedHedgedCall final : public HedgedCall {
 
  private:
   void run(const Attempt& attempt, Running& running) noexcept override {
+    std::optional<Scope> inherits;  // A helper thread has none of the caller's scopes.
+    if (std::this_thread::get_id() != caller_) inherits.emplace(inherited_);
     Result<T> result = attempt_once<T>(operation_, attempt, owns_, name_);
     const decide::Report report = result ? decide::Report{} : result.error().report;
     if (const auto held = on_outcome(running, report)) last_.emplace(std::move(result));
   }
 
   const Scope::Owns owns_;
+  const std::thread::id caller_;
+  const RequestContext inherited_;  // by the attempts on helper threads
   const std::string& name_;
   Operation& operation_;
   std::optional<Result<T>> last_;  // the last result that was not discarded

@@ -96,6 +96,24 @@ TEST_F(Hedged, TheHedgeLosesAndIsToldToStopAndWaitedFor) {  // Invariant (2).
   EXPECT_EQ(dependency_.tally().hedges_won, 0u);
 }
 
+TEST_F(Hedged, AHedgeOnAHelperInheritsWhatTheRequestIs) {
+  const run::RequestContext request{
+      .retry_owner = "edge", .attempt = 3, .criticality = admit::Criticality::sheddable};
+  const run::Scope inside(request);
+  std::atomic<int> seen = 0;
+  (void)call(dependency_, kRepeatable, [&](const Attempt& attempt) -> Result<int> {
+    EXPECT_NE(run::Scope::context(), nullptr);
+    if (run::Scope::context() != nullptr) {
+      EXPECT_EQ(run::Scope::context()->criticality, admit::Criticality::sheddable);
+    }
+    ++seen;
+    if (attempt.hedge()) return 2;
+    (void)until_stopped(attempt);
+    return 1;
+  });
+  EXPECT_EQ(seen, 2);
+}
+
 TEST_F(Hedged, AFailureWaitsForTheHedgeBesideIt) {
   std::latch beside(1);
   std::latch failing(1);

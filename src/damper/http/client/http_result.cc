@@ -45,9 +45,10 @@ decide::Report report_of(int status, std::span<const Field> fields, UnixTime now
   decide::Report report{.outcome = decide::classify_http(status)};
   if (report.outcome == decide::Outcome::success) return report;
   // Not a conflict of versions: an earlier attempt with our key is still at work. Its answer is
-  // worth asking for, when the server says.
+  // worth asking for, when the server says. It is no sign of its health, good or bad.
   if (status == 409 && find(fields, "damper-idempotency") == "under_way") {
     report.outcome = decide::Outcome::overload;
+    report.unknown = true;
   }
   for (const Field& field : fields) {
     if (same_name(field.name, "retry-after")) {

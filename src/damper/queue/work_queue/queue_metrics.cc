@@ -78,6 +78,8 @@ void write_queue(Page page, const QueueReading& reading) {
   page.histogram("damper_queue_wait_seconds", "Time that ready keys waited for a worker.",
                  reading.waits);
   page.histogram("damper_queue_work_seconds", "Duration of runs.", reading.works);
+  page.histogram("damper_rate_limiter_wait_seconds", "Time that keys waited for the rate limit.",
+                 reading.limiter_waits);
 }
 
 // The names of client-go, and its help texts where they apply.
@@ -144,8 +146,6 @@ void write_workers(Page page, const QueueMetrics::ControllerReading& reading, In
   const int workers = stats.workers > 0 ? stats.workers : 1;
   page.gauge("damper_worker_utilization", "Share of the workers that are running a key.",
              static_cast<double>(stats.queue.running) / workers);
-  page.histogram("damper_rate_limiter_wait_seconds",
-                 "Time that ready keys waited for the rate limit.", &reading.times.rate_waits);
   page.gauge("damper_retry_budget_balance", "Retries that the budget would grant now.",
              reading.budget.balance(now));
   page.gauge("damper_retry_budget_fill_ratio", "The share of the earned retries that is left.",
@@ -170,7 +170,8 @@ void QueueMetrics::write_metrics(std::string_view name, const ControllerReading&
                        {.stats = reading.stats.queue,
                         .retries = retries,
                         .waits = &reading.times.waits,
-                        .works = &reading.times.works},
+                        .works = &reading.times.works,
+                        .limiter_waits = &reading.times.rate_waits},
                        out);
   const Page page(out, "queue", name);
   write_runs(page, reading.stats);
@@ -178,6 +179,14 @@ void QueueMetrics::write_metrics(std::string_view name, const ControllerReading&
 }
 
 Instant QueueMetrics::now() noexcept { return run::now(); }
+
+std::uint64_t QueueMetrics::total(const Histogram& histogram) {
+  Histogram::Totals totals;
+  histogram.read_totals(totals);
+  std::uint64_t sum = 0;
+  for (const std::int64_t count : totals.counts) sum += static_cast<std::uint64_t>(count);
+  return sum;
+}
 
 observe::Registry::Collection QueueMetrics::show(observe::Registry::Collector collector) {
   return registry_.collect(std::move(collector));

@@ -14,6 +14,7 @@
 #include "damper/observe/transition_log.h"
 #include "damper/queue/controller/controller.h"
 #include "damper/queue/controller/controller_testing.h"
+#include "damper/queue/work_queue/work_queue.h"
 
 namespace damper::queue {
 namespace {
@@ -82,6 +83,23 @@ TEST(QueueMetrics, AQueueIsShownUnderBothNames) {
   }
   // Without histograms there are none, rather than empty ones.
   EXPECT_EQ(registry.expose().find("_bucket"), std::string::npos);
+  EXPECT_EQ(observe::promtool(registry.expose()), "");
+}
+
+TEST(QueueMetrics, AWorkQueueIsShownWithTheDelaysOfItsLimiter) {
+  observe::Registry registry;
+  QueueMetrics metrics(registry);
+  WorkQueue<std::string> queue;
+  const auto shown = metrics.add("q", queue);
+  queue.add("a");
+  EXPECT_TRUE(queue.get().done_rate_limited());
+  const auto of = [&](const std::string& series) {
+    return value(registry, series + "{queue=\"q\"}");
+  };
+  EXPECT_EQ(of("damper_rate_limiter_wait_seconds_count"), "1");
+  EXPECT_EQ(of("damper_queue_work_seconds_count"), "1");
+  EXPECT_EQ(of("damper_queue_delayed"), "1");
+  EXPECT_EQ(value(registry, "workqueue_retries_total{name=\"q\"}"), "1");
   EXPECT_EQ(observe::promtool(registry.expose()), "");
 }
 

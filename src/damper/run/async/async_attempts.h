@@ -51,7 +51,8 @@ using AwaitedValue = typename ValueOf<Awaited<Operation>>::type;
 // AsyncAttempts drive a call whose attempts are coroutines on its executor.
 //
 // Model: each attempt is spawned inside a scope of its own, with a cancellation signal. Giving one
-// up emits the signal, terminally, which reaches the socket that it waits for. What it returns then
+// up emits the signal, terminally, which reaches the socket that it waits for, and requests its
+// stop, if the call hedges (else its stop token is the caller's). What it returns then
 // is dropped; that it has ended is waited for, since it may refer to the caller's frame.
 // Invariants:
 //   (1) on_end() comes once, when the verdict is there and no coroutine of an attempt is left.
@@ -88,6 +89,8 @@ class AsyncAttempts : public AsyncDriver {
     bool taken = false;
     SharedRequestContext inherited;
     boost::asio::cancellation_signal signal;
+    std::stop_source stop{std::nostopstate};  // of this attempt, if it may lose
+    std::stop_token token;                    // the operation's
     std::optional<Result<Value>> result;
   };
   // What co_spawn() calls when the coroutine has ended.
@@ -100,6 +103,8 @@ class AsyncAttempts : public AsyncDriver {
   void send(const engine::Attempt& attempt) final {
     Place& place = take_place();
     place.attempt = attempt;
+    place.stop = call().may_hedge() ? std::stop_source() : std::stop_source(std::nostopstate);
+    place.token = place.stop.stop_possible() ? place.stop.get_token() : stop_;
     lanes_[attempt.lane] = &place;
     ++running_;
     boost::asio::co_spawn(
@@ -110,7 +115,10 @@ class AsyncAttempts : public AsyncDriver {
   }
 
   void give_up(int lane) final {
-    lanes_[static_cast<std::size_t>(lane)]->signal.emit(boost::asio::cancellation_type::terminal);
+    Place& place = *lanes_[static_cast<std::size_t>(lane)];
+    std::stop_source stop = place.stop;  // The place may be used again.
+    place.signal.emit(boost::asio::cancellation_type::terminal);
+    (void)stop.request_stop();
   }
 
   void on_verdict(Verdict verdict) final {
@@ -120,7 +128,7 @@ class AsyncAttempts : public AsyncDriver {
 
   boost::asio::awaitable<void> run(Place& place) {
     try {
-      const Attempt attempt(place.attempt, stop_);
+      const Attempt attempt(place.attempt, place.token);
       if constexpr (std::is_void_v<Awaited<Operation>>) {
         co_await std::invoke(*operation_, attempt);
         place.result.emplace(Done{});

@@ -12,6 +12,7 @@
 #include <boost/system/system_error.hpp>
 #include <optional>
 #include <stdexcept>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -62,6 +63,26 @@ TEST(AsyncCall, SoIsAPlainValueOrNothing) {
         dependency, {}, [](const Attempt&) -> asio::awaitable<void> { co_await pause(1us); });
     EXPECT_TRUE(nothing);
   });
+}
+
+TEST(AsyncCall, TheStopOfALoserIsRequested) {
+  Dependency dependency("test", hedging_policy());
+  warm(dependency);
+  std::stop_token first;
+  run_here([&]() -> asio::awaitable<void> {
+    const auto result = co_await async_call(dependency, {.idempotent = true},
+                                            [&](Attempt attempt) -> asio::awaitable<Result<int>> {
+                                              if (attempt.hedge()) {
+                                                EXPECT_FALSE(first.stop_requested());
+                                                co_return 2;
+                                              }
+                                              first = attempt.stop();
+                                              co_await pause(1h);
+                                              co_return 1;
+                                            });
+    EXPECT_EQ(*result, 2);
+  });
+  EXPECT_TRUE(first.stop_requested());
 }
 
 TEST(AsyncCall, AnAbortThatNobodyAskedForIsATimeout) {
