@@ -52,7 +52,7 @@ struct Checked {
 };
 
 Checked check(const std::string& given, const Options& options, const text::Stdio& streams) {
-  auto subject = load_subject(given, policy::find_from(options.from), streams);
+  auto subject = load_subject(given, policy::kFromNames.find(options.from), streams);
   if (!subject) return {not_loaded(input_name(given), subject.error()), ""};
   return {{.name = std::move(subject->name), .findings = std::move(subject->findings)},
           std::move(subject->effective)};
@@ -70,9 +70,7 @@ int run_check(const Options& options, const text::Stdio& streams) {
     print_rules(streams.out);
     return kOk;
   }
-  const auto least = static_cast<policy::Severity>(
-      std::find(policy::kSeverityNames.begin(), policy::kSeverityNames.end(), options.fail_on) -
-      policy::kSeverityNames.begin());
+  const policy::Severity least = policy::kSeverityNames.find(options.fail_on).value();
   int status = kOk;
   std::vector<CheckedFile> reports;
   for (const std::string& name : options.files) {

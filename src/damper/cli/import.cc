@@ -39,7 +39,7 @@ bool import(const Options& options, const text::Stdio& streams) {
     return false;
   }
   const std::string file = input_name(options.file);
-  std::optional<policy::From> from = policy::find_from(options.from);
+  std::optional<policy::From> from = policy::kFromNames.find(options.from);
   if (!from) {
     const auto guessed = policy::guess(*text, file);
     if (!guessed) {
@@ -75,7 +75,7 @@ void add_import(CLI::App& app, const text::Stdio& streams, int& status) {
   command->add_option("-o,--output", options->out,
                       "The file to write; - (the default) is standard output.");
   command->callback([options, streams, &status] {
-    if (!options->from.empty() && !policy::find_from(options->from)) {
+    if (!options->from.empty() && !policy::kFromNames.find(options->from)) {
       streams.err << "damper: --from must be one of " << text::joined(policy::kFromNames)
                   << ", not " << text::in_quotes(options->from)
                   << text::suggestion(options->from, policy::kFromNames) << '\n';

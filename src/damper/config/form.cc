@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "damper/base/duration_text.h"
+#include "damper/base/text/plain_text.h"
 #include "damper/base/text/words.h"
 
 namespace damper::config {
@@ -25,21 +26,13 @@ constexpr std::array<Unit, 3> kUnits = {
 constexpr std::int64_t kMostBytesWritten = std::int64_t{1} << 40;
 
 std::optional<std::int64_t> find_integer(std::string_view text) {
-  std::int64_t value = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || stop != end) return std::nullopt;
-  return value;
+  return text::find_number<std::int64_t>(text);
 }
 
 // Digits, and a point with digits: no exponent and no hexadecimal. What is not finite is within no
 // bounds.
 std::optional<double> find_number(std::string_view text) {
-  double value = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value, std::chars_format::fixed);
-  if (error != std::errc() || stop != end) return std::nullopt;
-  return value;
+  return text::find_number<double>(text, std::chars_format::fixed);
 }
 
 std::optional<std::int64_t> find_name(std::span<const std::string_view> names,
@@ -176,26 +169,6 @@ std::optional<std::vector<double>> find_numbers(const Form& form, const Tree& tr
   return numbers;
 }
 
-std::vector<std::string_view> split(std::string_view text) {
-  std::vector<std::string_view> words;
-  while (!text.empty()) {
-    const std::size_t comma = std::min(text.find(','), text.size());
-    std::string_view word = text.substr(0, comma);
-    text.remove_prefix(std::min(comma + 1, text.size()));
-    while (word.starts_with(' ')) word.remove_prefix(1);
-    while (word.ends_with(' ')) word.remove_suffix(1);
-    if (!word.empty()) words.push_back(word);
-  }
-  return words;
-}
-
-std::string shown(double value) {
-  std::array<char, 400> buffer{};  // The longest double without exponent has 309 digits.
-  const auto [end, error] =
-      std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, std::chars_format::fixed);
-  return error == std::errc() ? std::string(buffer.data(), end) : std::string("?");
-}
-
 std::string shown(const Tree& tree) {
   switch (tree.kind) {
     case Tree::Kind::null: return "nothing";
@@ -277,7 +250,8 @@ Expected<Value, Error> read_texts(std::string_view key, const Form& form, const 
 Expected<Value, Error> read_tokens(std::string_view key, const Form& form, const Tree& tree) {
   std::vector<std::string_view> words;
   if (tree.is_scalar()) {
-    words = split(tree.text);
+    words = text::split(tree.text);
+    std::erase(words, "");
   } else if (tree.kind == Tree::Kind::sequence) {
     for (const Tree& item : tree.items) {
       if (!item.is_scalar()) return wrong(key, accepted(form), tree);
@@ -364,7 +338,7 @@ std::string write_list(const Items& items, Write write) {
 std::string bound_text(const Form& form, double bound) {
   const bool is_number = form.kind == Kind::number || form.kind == Kind::share ||
                          form.kind == Kind::numbers || form.kind == Kind::wholes;
-  return is_number ? shown(bound) : write_raw(form, static_cast<std::int64_t>(bound));
+  return is_number ? text::decimal_text(bound) : write_raw(form, static_cast<std::int64_t>(bound));
 }
 
 }  // namespace
@@ -448,14 +422,14 @@ std::string write_value(const Form& form, const Value& value) {
   if (const auto* raw = std::get_if<std::int64_t>(&value)) {
     return form.off == *raw ? std::string(form.off_word) : write_raw(form, *raw);
   }
-  if (const auto* number = std::get_if<double>(&value)) return shown(*number);
+  if (const auto* number = std::get_if<double>(&value)) return text::decimal_text(*number);
   if (const auto* text = std::get_if<std::string>(&value)) {
     return text->empty() ? std::string() : quoted(*text);
   }
   if (const auto* texts = std::get_if<std::vector<std::string>>(&value)) {
     return texts->empty() && form.fewest > 0 ? std::string() : write_list(*texts, quoted);
   }
-  return write_list(std::get<std::vector<double>>(value), [](double one) { return shown(one); });
+  return write_list(std::get<std::vector<double>>(value), text::decimal_text);
 }
 
 std::string quoted(std::string_view text) {

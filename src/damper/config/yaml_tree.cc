@@ -3,10 +3,11 @@
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>
 #include <yaml-cpp/parser.h>
-
+#include <cstddef>
 #include <exception>
 #include <map>
 #include <sstream>
+#include <string_view>
 #include <utility>
 
 #include "damper/base/text/words.h"
@@ -169,6 +170,12 @@ Expected<std::vector<Tree>, Error> parse(std::string_view text, std::string_view
   }
 }
 
+void append(Tree& map, const Tree& key, Tree value) {
+  map.nodes += key.nodes + value.nodes;
+  map.items.push_back(key);
+  map.items.push_back(std::move(value));
+}
+
 }  // namespace
 
 Expected<Tree, Error> parse_yaml(std::string_view text, std::string_view file) {
@@ -180,6 +187,31 @@ Expected<Tree, Error> parse_yaml(std::string_view text, std::string_view file) {
 Expected<std::vector<Tree>, Error> parse_yaml_documents(std::string_view text,
                                                         std::string_view file) {
   return parse(text, file, false);
+}
+
+Tree merged(const Tree& lower, const Tree& upper) {
+  if (!lower.is_map() || !upper.is_map()) return upper;
+  std::map<std::string_view, std::size_t> over;
+  for (std::size_t i = 0; i < upper.pairs(); ++i) over.emplace(upper.key(i).text, i);
+  Tree both;
+  both.kind = Tree::Kind::map;
+  both.place = lower.place;
+  for (std::size_t i = 0; i < lower.pairs(); ++i) {
+    const auto found = over.find(lower.key(i).text);
+    if (found == over.end()) {
+      append(both, lower.key(i), lower.value(i));
+      continue;
+    }
+    const Tree& value = upper.value(found->second);
+    if (value.kind != Tree::Kind::null) {
+      append(both, upper.key(found->second), merged(lower.value(i), value));
+    }
+    over.erase(found);
+  }
+  for (std::size_t i = 0; i < upper.pairs(); ++i) {  // What is left, in the order of the file.
+    if (over.contains(upper.key(i).text)) append(both, upper.key(i), upper.value(i));
+  }
+  return both;
 }
 
 }  // namespace damper::config

@@ -41,6 +41,13 @@ struct Tree {
   [[nodiscard]] std::size_t pairs() const { return items.size() / 2; }
   [[nodiscard]] const Tree& key(std::size_t pair) const { return items[2 * pair]; }
   [[nodiscard]] const Tree& value(std::size_t pair) const { return items[2 * pair + 1]; }
+  // The value of a map's key; null when it is no map, or has no such key.
+  [[nodiscard]] const Tree* find(std::string_view word) const {
+    for (std::size_t i = 0; is_map() && i < pairs(); ++i) {
+      if (key(i).text == word) return &value(i);
+    }
+    return nullptr;
+  }
 };
 
 // The one document in the text; an empty text is a null tree. No exception leaves it.
@@ -49,5 +56,17 @@ struct Tree {
 // All documents in the text, which "---" separates; the limits hold for all of them together.
 [[nodiscard]] Expected<std::vector<Tree>, Error> parse_yaml_documents(std::string_view text,
                                                                       std::string_view file);
+
+// One tree put over another: what a variant says over what the scenario says.
+//
+// Model: of two maps, each key of the upper one takes the place of the same key of the lower one,
+// and what is below it is merged in turn; a key with nothing after it takes the lower one's away.
+// Anything else of the upper tree replaces the lower one whole: a list is never merged.
+// Invariants:
+//   (1) Every node keeps the place that it has in the file.
+//   (2) Keys keep the order of the lower tree; new ones come after them.
+//   (3) The result has no more nodes than both together.
+// Cost: a copy of both; O(n log n) in the keys.
+[[nodiscard]] Tree merged(const Tree& lower, const Tree& upper);
 
 }  // namespace damper::config

@@ -8,8 +8,8 @@
 
 #include "damper/base/check.h"
 #include "damper/base/portable_math.h"
+#include "damper/base/text/chart_text.h"
 #include "damper/base/text/plain_text.h"
-#include "damper/base/text/reduction.h"
 
 namespace damper::text {
 namespace {

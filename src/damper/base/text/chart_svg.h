@@ -19,7 +19,7 @@ namespace damper::text {
 
 inline constexpr double kPlotWidth = 1000;
 inline constexpr double kPlotHeight = 140;
-inline constexpr std::size_t kMostPoints = 300;  // of a series: reduce longer ones (reduction.h)
+inline constexpr std::size_t kMostPoints = 300;  // of a series: longer ones: reduced()
 inline constexpr std::size_t kMostHovers = 100;  // columns with values on hover
 
 enum class Shape : std::uint8_t {

@@ -71,4 +71,12 @@ void print_axis(std::ostream& out, std::size_t columns, Duration length,
 void print_table(std::ostream& out, const std::vector<std::vector<std::string>>& rows,
                  std::size_t width, const Painter& paint);
 
+// How a group of values becomes one point of a chart.
+enum class Reduction : std::uint8_t { greatest, mean };
+
+// Reduces the values to at most `most`. All groups but the last have the same, smallest possible,
+// size. NaN is ignored, except in a group of only NaN. REQUIRES: most > 0.
+[[nodiscard]] std::vector<double> reduced(std::span<const double> values, std::size_t most,
+                                          Reduction reduction);
+
 }  // namespace damper::text

@@ -125,6 +125,13 @@ std::string for_programs(double number, std::string_view none) {
   return {text.data(), std::to_chars(text.data(), text.data() + text.size(), number).ptr};
 }
 
+std::string decimal_text(double number) {
+  std::array<char, 400> buffer{};  // The longest double without an exponent has 309 digits.
+  const auto [end, error] =
+      std::to_chars(buffer.data(), buffer.data() + buffer.size(), number, std::chars_format::fixed);
+  return error == std::errc() ? std::string(buffer.data(), end) : "?";
+}
+
 std::string html_text(std::string_view text) {
   std::string out;
   while (true) {

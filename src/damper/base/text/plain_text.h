@@ -41,6 +41,9 @@ namespace damper::text {
 // The shortest text that parses to the same double; `none` for NaN and infinities.
 [[nodiscard]] std::string for_programs(double number, std::string_view none);
 
+// A number in full, without an exponent: the fewest digits that parse to the same double.
+[[nodiscard]] std::string decimal_text(double number);
+
 // The text for HTML content or a quoted attribute: printable(), and & < > " ' as entities. Line
 // feeds are unchanged.
 [[nodiscard]] std::string html_text(std::string_view text);

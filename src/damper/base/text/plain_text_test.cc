@@ -10,6 +10,12 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
+TEST(PlainText, ADecimalHasNoExponent) {
+  EXPECT_EQ(decimal_text(0.1), "0.1");
+  EXPECT_EQ(decimal_text(1e-7), "0.0000001");
+  EXPECT_EQ(decimal_text(1e21), "1" + std::string(21, '0'));
+}
+
 TEST(PlainText, WhatCouldDriveATerminalIsEscaped) {
   EXPECT_EQ(printable("storm \"naïve\""), "storm \"naïve\"");
   EXPECT_EQ(printable("\x1b[31mred\nnext\x7f"), "\\u001b[31mred\\nnext\\u007f");

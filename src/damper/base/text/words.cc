@@ -33,6 +33,22 @@ std::string to_ascii(std::string_view text, std::string_view special, std::size_
 
 }  // namespace
 
+std::string_view trimmed(std::string_view text) {
+  while (text.starts_with(' ')) text.remove_prefix(1);
+  while (text.ends_with(' ')) text.remove_suffix(1);
+  return text;
+}
+
+std::vector<std::string_view> split(std::string_view text) {
+  std::vector<std::string_view> parts;
+  for (std::size_t comma = 0; comma != std::string_view::npos;) {
+    comma = text.find(',');
+    parts.push_back(trimmed(text.substr(0, comma)));
+    text.remove_prefix(comma == std::string_view::npos ? 0 : comma + 1);
+  }
+  return parts;
+}
+
 std::string in_quotes(std::string_view text) {
   return '"' + to_ascii(text, "\"\\", kMostEchoed) + '"';
 }

@@ -1,12 +1,32 @@
 #pragma once
 
+#include <charconv>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
+#include <vector>
 
 namespace damper::text {
 
-// Parts of error sentences about words in a file or on a command line.
+// Words and numbers in a file or on a command line, and parts of error sentences about them.
+
+// The text as a number; nothing if it is none, or if anything stands before or after it. `format`
+// is that of std::from_chars.
+template <class Number, class... Format>
+[[nodiscard]] std::optional<Number> find_number(std::string_view text, Format... format) {
+  Number number{};
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number, format...);
+  return error == std::errc() && stop == end ? std::optional(number) : std::nullopt;
+}
+
+// Without the spaces at both ends.
+[[nodiscard]] std::string_view trimmed(std::string_view text);
+
+// The parts between commas, trimmed.
+[[nodiscard]] std::vector<std::string_view> split(std::string_view text);
 
 // The text in double quotes: printable ASCII, everything else escaped, cut with "..." after 60
 // characters.

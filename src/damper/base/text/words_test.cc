@@ -12,6 +12,21 @@ namespace {
 constexpr std::array<std::string_view, 4> kWords = {"timeout", "per_try_timeout", "num_retries",
                                                     "jitter"};
 
+TEST(Words, ANumberIsTheWholeText) {
+  EXPECT_EQ(find_number<int>("-12"), -12);
+  EXPECT_EQ(find_number<double>("1e2"), 100.0);
+  EXPECT_EQ(find_number<double>("1e2", std::chars_format::fixed), std::nullopt);
+  for (const std::string_view text : {"", " 1", "1 ", "1x", "99999999999"}) {
+    EXPECT_EQ(find_number<int>(text), std::nullopt) << text;
+  }
+}
+
+TEST(Words, PartsAreTrimmedAndKeptWhenEmpty) {
+  EXPECT_EQ(trimmed("  a b "), "a b");
+  EXPECT_EQ(split(" a, b c ,,d"), (std::vector<std::string_view>{"a", "b c", "", "d"}));
+  EXPECT_EQ(split(""), std::vector<std::string_view>{""});
+}
+
 TEST(Words, AnEditIsOneInsertionDeletionReplacementOrSwap) {
   EXPECT_EQ(edit_distance("", ""), 0);
   EXPECT_EQ(edit_distance("", "abc"), 3);

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "damper/config/error.h"
-#include "damper/policy/lint/finding.h"
+#include "damper/policy/lint/lint.h"
 
 namespace damper::cli {
 

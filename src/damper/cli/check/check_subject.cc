@@ -22,13 +22,6 @@ namespace {
 using config::Error;
 using policy::Finding;
 
-bool is_scenario(const config::Tree& tree) {
-  for (std::size_t i = 0; tree.is_map() && i < tree.pairs(); ++i) {
-    if (tree.key(i).text == "scenario") return true;
-  }
-  return false;
-}
-
 bool is_same(const Finding& a, const Finding& b) {
   return a.rule == b.rule && a.place == b.place && a.route == b.route && a.why == b.why;
 }
@@ -115,7 +108,7 @@ Expected<CheckSubject, Error> load_subject(const std::string& given,
   if (!text) return unexpected(text.error());
   if (from) return of_other_system(std::move(name), *from, *text);
   const auto tree = config::parse_yaml(*text, name);
-  if (tree && is_scenario(*tree)) {
+  if (tree && tree->find("scenario") != nullptr) {
     auto scenarios = lab::load_scenario(*text, name);
     if (!scenarios) return unexpected(scenarios.error());
     return of_scenarios(std::move(name), *scenarios);

@@ -8,7 +8,7 @@
 #include "damper/cli/program.h"
 #include "damper/config/error.h"
 #include "damper/policy/import/import.h"
-#include "damper/policy/lint/finding.h"
+#include "damper/policy/lint/lint.h"
 
 namespace damper::cli {
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "damper/base/text/chart_text.h"
-#include "damper/lab/runs/map_result.h"
+#include "damper/lab/runs/map.h"
 
 namespace damper::lab {
 

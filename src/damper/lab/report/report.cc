@@ -197,6 +197,39 @@ std::string summary_text(const Measure& measure, const RunSet& set) {
   return with_unit(text, measure.unit);
 }
 
+std::vector<ReportRow> measure_rows(const Report& report) {
+  std::vector<ReportRow> rows;
+  const auto add = [&](std::string_view name, std::string_view note, const auto& cell_of) {
+    ReportRow& row = rows.emplace_back(ReportRow{std::string(name), std::string(note), {}});
+    for (const RunSet& set : report.sets) row.cells.push_back(cell_of(set));
+  };
+  if (std::ranges::any_of(report.sets, [](const RunSet& set) { return set.records.size() != 1; })) {
+    add("runs", "", [](const RunSet& set) {
+      return text::with_commas(static_cast<std::int64_t>(set.records.size()));
+    });
+  }
+  for (const Measure* measure : shown_measures(report)) {
+    add(measure->name, measure->what,
+        [measure](const RunSet& set) { return summary_text(*measure, set); });
+  }
+  return rows;
+}
+
+std::vector<ReportRow> verdict_rows(const Report& report) {
+  std::vector<ReportRow> rows;
+  for (std::size_t i = 0; i < kVerdictNames.size(); ++i) {
+    ReportRow row{.name = std::string(kVerdictNames[i])};
+    bool any = false;
+    for (const RunSet& set : report.sets) {
+      const std::uint64_t count = verdicts_of(set)[i];
+      any = any || count > 0;
+      row.cells.push_back(text::with_commas(static_cast<std::int64_t>(count)));
+    }
+    if (any) rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
 std::vector<Promise> check_expectations(const Report& report) {
   std::vector<Promise> promises;
   const std::vector<std::string> names = labels(report);

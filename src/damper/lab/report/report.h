@@ -56,6 +56,16 @@ struct Report {
 // "no", "yes", or "0.74 (0.73 to 0.75)" with Wilson's interval. "-": undefined in all runs.
 [[nodiscard]] std::string summary_text(const Measure& measure, const RunSet& set);
 
+// The rows of a table with a column for each set: the number of runs, if a set has not exactly one,
+// and the shown measures; how the requests ended, without verdicts that no set has.
+struct ReportRow {
+  std::string name{};
+  std::string note{};  // what a measure is
+  std::vector<std::string> cells{};
+};
+[[nodiscard]] std::vector<ReportRow> measure_rows(const Report& report);
+[[nodiscard]] std::vector<ReportRow> verdict_rows(const Report& report);
+
 // A Promise is a checked expectation.
 struct Promise {
   std::string sentence;

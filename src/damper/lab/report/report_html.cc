@@ -78,51 +78,15 @@ void print_panel(std::ostream& out, const Panel& panel, bool with_faults) {
   out << "</div>\n</section>\n";
 }
 
-std::vector<text::HtmlCell> header_row(const Report& report, const char* corner) {
-  std::vector<text::HtmlCell> row = {{corner}};
-  for (const std::string& name : labels(report)) row.push_back({name});
-  return row;
-}
-
-void print_measures(std::ostream& out, const Report& report) {
-  std::vector<std::vector<text::HtmlCell>> rows = {header_row(report, "")};
-  const bool many =
-      std::ranges::any_of(report.sets, [](const RunSet& set) { return set.records.size() > 1; });
-  if (many) {
-    rows.push_back({{"runs"}});
-    for (const RunSet& set : report.sets) {
-      rows.back().push_back({text::with_commas(static_cast<std::int64_t>(set.records.size()))});
-    }
+void print_rows(std::ostream& out, const Report& report, std::string_view caption,
+                const std::vector<ReportRow>& rows) {
+  std::vector<std::vector<text::HtmlCell>> table = {{{""}}};
+  for (const std::string& name : labels(report)) table[0].push_back({name});
+  for (const ReportRow& row : rows) {
+    table.push_back({{row.name, row.note}});
+    for (const std::string& cell : row.cells) table.back().push_back({cell});
   }
-  for (const Measure* measure : shown_measures(report)) {
-    rows.push_back({{std::string(measure->name), std::string(measure->what)}});
-    for (const RunSet& set : report.sets) rows.back().push_back({summary_text(*measure, set)});
-  }
-  text::begin_section(
-      out, "Numbers",
-      many ? "Means over all runs, with half of their 95 % interval; probabilities with "
-             "Wilson's interval."
-           : "");
-  text::print_html_table(out, "Measures", rows);
-  out << "</section>\n";
-}
-
-void print_verdicts(std::ostream& out, const Report& report) {
-  std::vector<std::vector<text::HtmlCell>> rows = {header_row(report, "")};
-  for (std::size_t i = 0; i < kVerdictNames.size(); ++i) {
-    std::vector<text::HtmlCell> row = {{std::string(kVerdictNames[i])}};
-    bool any = false;
-    for (const RunSet& set : report.sets) {
-      const std::uint64_t count = verdicts_of(set)[i];
-      any = any || count > 0;
-      row.push_back({text::with_commas(static_cast<std::int64_t>(count))});
-    }
-    if (any) rows.push_back(std::move(row));
-  }
-  if (rows.size() == 1) return;
-  text::begin_section(out, "How requests ended",
-                      "Verdicts of the clients' requests, all runs together.");
-  text::print_html_table(out, "Verdicts", rows);
+  text::print_html_table(out, caption, table);
   out << "</section>\n";
 }
 
@@ -157,8 +121,19 @@ void print_html(std::ostream& out, const Report& report) {
   const bool with_faults = std::ranges::any_of(
       report.sets, [](const RunSet& set) { return !set.scenario.faults.empty(); });
   for (const Panel& panel : panels(report)) print_panel(out, panel, with_faults);
-  print_measures(out, report);
-  print_verdicts(out, report);
+  const bool many =
+      std::ranges::any_of(report.sets, [](const RunSet& set) { return set.records.size() > 1; });
+  text::begin_section(
+      out, "Numbers",
+      many ? "Means over all runs, with half of their 95 % interval; probabilities with "
+             "Wilson's interval."
+           : "");
+  print_rows(out, report, "Measures", measure_rows(report));
+  if (const std::vector<ReportRow> verdicts = verdict_rows(report); !verdicts.empty()) {
+    text::begin_section(out, "How requests ended",
+                        "Verdicts of the clients' requests, all runs together.");
+    print_rows(out, report, "Verdicts", verdicts);
+  }
   print_again(out, report);
   text::end_page(out, report.version);
 }

@@ -57,16 +57,48 @@ void write_latency(JsonWriter& json, std::string_view name, const LatencySketch&
   json.close('}');
 }
 
-void write_clients(JsonWriter& json, const ClientsRecord& clients) {
+// The counts of a group or a service, by name.
+template <class Group>
+struct Count {
+  std::string_view name;
+  std::uint64_t Group::*member;
+};
+constexpr auto kClientsCounts = std::to_array<Count<ClientsRecord>>({
+    {"requests", &ClientsRecord::requests},
+    {"attempts", &ClientsRecord::attempts},
+    {"succeeded", &ClientsRecord::succeeded},
+    {"failed", &ClientsRecord::failed},
+    {"unfinished", &ClientsRecord::unfinished},
+    {"requests_in_fault", &ClientsRecord::requests_in_fault},
+    {"attempts_in_fault", &ClientsRecord::attempts_in_fault},
+});
+constexpr auto kControllersCounts = std::to_array<Count<ControllersRecord>>({
+    {"events", &ControllersRecord::events},
+    {"runs", &ControllersRecord::runs},
+    {"retries", &ControllersRecord::retries},
+    {"succeeded", &ControllersRecord::succeeded},
+    {"failed", &ControllersRecord::failed},
+    {"events_in_fault", &ControllersRecord::events_in_fault},
+    {"runs_in_fault", &ControllersRecord::runs_in_fault},
+});
+constexpr auto kServiceCounts = std::to_array<Count<ServiceRecord>>({
+    {"first_tries", &ServiceRecord::first_tries},
+    {"attempts", &ServiceRecord::attempts},
+    {"hedges", &ServiceRecord::hedges},
+    {"served", &ServiceRecord::served},
+    {"good", &ServiceRecord::good},
+    {"refused", &ServiceRecord::refused},
+});
+
+template <class Group>
+void open_group(JsonWriter& json, const Group& group, std::span<const Count<Group>> counts) {
   json.open('{');
-  json.field("name", clients.name);
-  json.field("requests", clients.requests);
-  json.field("attempts", clients.attempts);
-  json.field("succeeded", clients.succeeded);
-  json.field("failed", clients.failed);
-  json.field("unfinished", clients.unfinished);
-  json.field("requests_in_fault", clients.requests_in_fault);
-  json.field("attempts_in_fault", clients.attempts_in_fault);
+  json.field("name", group.name);
+  for (const Count<Group>& count : counts) json.field(count.name, group.*count.member);
+}
+
+void write_clients(JsonWriter& json, const ClientsRecord& clients) {
+  open_group<ClientsRecord>(json, clients, kClientsCounts);
   write_latency(json, "latency", clients.latency);
   write_series(json, clients.ticks, clients_series());
   json.open('{', "latency_series");
@@ -80,15 +112,7 @@ void write_clients(JsonWriter& json, const ClientsRecord& clients) {
 }
 
 void write_controllers(JsonWriter& json, const ControllersRecord& controllers) {
-  json.open('{');
-  json.field("name", controllers.name);
-  json.field("events", controllers.events);
-  json.field("runs", controllers.runs);
-  json.field("retries", controllers.retries);
-  json.field("succeeded", controllers.succeeded);
-  json.field("failed", controllers.failed);
-  json.field("events_in_fault", controllers.events_in_fault);
-  json.field("runs_in_fault", controllers.runs_in_fault);
+  open_group<ControllersRecord>(json, controllers, kControllersCounts);
   write_latency(json, "queued", controllers.queued);
   write_latency(json, "settled", controllers.settled);
   write_series(json, controllers.ticks, controllers_series());
@@ -96,14 +120,7 @@ void write_controllers(JsonWriter& json, const ControllersRecord& controllers) {
 }
 
 void write_service(JsonWriter& json, const ServiceRecord& service) {
-  json.open('{');
-  json.field("name", service.name);
-  json.field("first_tries", service.first_tries);
-  json.field("attempts", service.attempts);
-  json.field("hedges", service.hedges);
-  json.field("served", service.served);
-  json.field("good", service.good);
-  json.field("refused", service.refused);
+  open_group<ServiceRecord>(json, service, kServiceCounts);
   write_series(json, service.ticks, service_series());
   json.close('}');
 }
@@ -132,7 +149,7 @@ void write_run(JsonWriter& json, const Record& record) {
 
 void write_fault(JsonWriter& json, const FaultSpec& fault) {
   json.open('{');
-  json.field("kind", kFaultNames[static_cast<std::size_t>(fault.kind)]);
+  json.field("kind", kFaultNames[fault.kind]);
   json.field("on", fault.on);
   json.field("at_seconds", seconds(fault.at));
   json.field("length_seconds", seconds(fault.length));

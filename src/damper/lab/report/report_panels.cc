@@ -9,8 +9,8 @@
 #include <string_view>
 
 #include "damper/base/duration_text.h"
+#include "damper/base/text/chart_text.h"
 #include "damper/base/text/plain_text.h"
-#include "damper/base/text/reduction.h"
 #include "damper/lab/report/report_series.h"
 
 namespace damper::lab {
@@ -18,21 +18,14 @@ namespace {
 
 double seconds(Duration duration) { return static_cast<double>(duration.count()) / 1e9; }
 
-double first_tries(const ServiceTick& tick) { return tick.first_tries; }
-double retries(const ServiceTick& tick) { return tick.retries; }
-double hedges(const ServiceTick& tick) { return tick.hedges; }
 double good(const ServiceTick& tick) { return std::min(tick.good, tick.served); }
 double unwanted(const ServiceTick& tick) { return tick.served - std::min(tick.good, tick.served); }
-double queued(const ServiceTick& tick) { return tick.queued; }
-double working(const ServiceTick& tick) { return tick.working; }
-double limit(const ServiceTick& tick) { return tick.limit; }
-double budget(const ClientsTick& tick) { return tick.budget; }
-double controllers_budget(const ControllersTick& tick) { return tick.budget; }
-double failing(const ControllersTick& tick) { return tick.failing; }
 double waiting(const ControllersTick& tick) {
   return tick.waiting - std::min(tick.failing, tick.waiting);
 }
-double parked(const ControllersTick& tick) { return tick.parked; }
+
+using enum text::Shape;
+using enum text::Reduction;
 
 // How a series is drawn from the ticks.
 template <typename Tick>
@@ -45,34 +38,31 @@ struct Drawn {
 };
 
 constexpr auto kArrivals = std::to_array<Drawn<ServiceTick>>({
-    {"first tries", "first", text::Shape::area, text::Reduction::greatest, first_tries},
-    {"retries", "retry", text::Shape::area, text::Reduction::greatest, retries},
-    {"hedges", "hedge", text::Shape::area, text::Reduction::greatest, hedges},
+    {"first tries", "first", area, greatest, field<&ServiceTick::first_tries>},
+    {"retries", "retry", area, greatest, field<&ServiceTick::retries>},
+    {"hedges", "hedge", area, greatest, field<&ServiceTick::hedges>},
 });
 constexpr auto kServed = std::to_array<Drawn<ServiceTick>>({
-    {"goodput: served and still wanted", "good", text::Shape::area, text::Reduction::mean, good},
-    {"served, but wanted no more", "unwanted", text::Shape::area, text::Reduction::mean, unwanted},
-    {"offered: first tries", "offered", text::Shape::line, text::Reduction::mean, first_tries},
+    {"goodput: served and still wanted", "good", area, mean, good},
+    {"served, but wanted no more", "unwanted", area, mean, unwanted},
+    {"offered: first tries", "offered", line, mean, field<&ServiceTick::first_tries>},
 });
 constexpr auto kQueue = std::to_array<Drawn<ServiceTick>>({
-    {"queued", "queued", text::Shape::area, text::Reduction::greatest, queued},
-    {"in work", "working", text::Shape::line, text::Reduction::greatest, working},
-    {"concurrency limit", "limit", text::Shape::line, text::Reduction::greatest, limit},
+    {"queued", "queued", area, greatest, field<&ServiceTick::queued>},
+    {"in work", "working", line, greatest, field<&ServiceTick::working>},
+    {"concurrency limit", "limit", line, greatest, field<&ServiceTick::limit>},
 });
 constexpr auto kBudget = std::to_array<Drawn<ClientsTick>>({
-    {"retries that would be granted", "budget", text::Shape::area, text::Reduction::mean, budget},
+    {"retries that would be granted", "budget", area, mean, field<&ClientsTick::budget>},
 });
 
 constexpr auto kKeys = std::to_array<Drawn<ControllersTick>>({
-    {"failed, and wait for a retry", "retry", text::Shape::area, text::Reduction::greatest,
-     failing},
-    {"others that wait, the broken ones included", "queued", text::Shape::area,
-     text::Reduction::greatest, waiting},
-    {"parked", "limit", text::Shape::line, text::Reduction::greatest, parked},
+    {"failed, and wait for a retry", "retry", area, greatest, field<&ControllersTick::failing>},
+    {"others that wait, the broken ones included", "queued", area, greatest, waiting},
+    {"parked", "limit", line, greatest, field<&ControllersTick::parked>},
 });
 constexpr auto kControllersBudget = std::to_array<Drawn<ControllersTick>>({
-    {"retries that would be granted", "budget", text::Shape::area, text::Reduction::mean,
-     controllers_budget},
+    {"retries that would be granted", "budget", area, mean, field<&ControllersTick::budget>},
 });
 
 // Few points: means of synchronised arrivals would oscillate.
@@ -81,8 +71,7 @@ constexpr std::size_t kMostMeans = 60;
 constexpr std::size_t kMostTicks = 2 * text::kMostPoints;
 
 std::vector<double> points_of(const std::vector<double>& values, text::Reduction reduction) {
-  return text::reduced(values, reduction == text::Reduction::mean ? kMostMeans : text::kMostPoints,
-                       reduction);
+  return text::reduced(values, reduction == mean ? kMostMeans : text::kMostPoints, reduction);
 }
 
 bool is_drawn(const std::vector<double>& values) {
@@ -106,10 +95,8 @@ text::Chart chart_of(const RunSet& set, const std::vector<Tick>& ticks,
   text::Chart chart = empty_chart(set);
   for (const Drawn<Tick>& each : drawn) {
     // Peaks of 100 ms are meaningless in a run of an hour.
-    const bool peaks =
-        each.reduction == text::Reduction::greatest && !(rate && ticks.size() > kMostTicks);
-    std::vector<double> values = points_of(
-        values_of(ticks, each.of), peaks ? text::Reduction::greatest : text::Reduction::mean);
+    const bool peaks = each.reduction == greatest && !(rate && ticks.size() > kMostTicks);
+    std::vector<double> values = points_of(values_of(ticks, each.of), peaks ? greatest : mean);
     for (double& value : values) value *= scale;
     if (is_drawn(values)) {
       chart.series.push_back({each.name, each.ink, each.shape, std::move(values)});
@@ -122,13 +109,13 @@ double greatest_of(const text::Chart& chart) {
   double most = 0;
   std::vector<double> stack;
   for (const text::ChartSeries& series : chart.series) {
-    if (series.shape == text::Shape::area) {
+    if (series.shape == area) {
       stack.resize(std::max(stack.size(), series.values.size()), 0);
     }
     for (std::size_t i = 0; i < series.values.size(); ++i) {
       if (std::isnan(series.values[i])) continue;
-      if (series.shape == text::Shape::area) stack[i] += series.values[i];
-      most = std::max({most, series.values[i], series.shape == text::Shape::area ? stack[i] : 0});
+      if (series.shape == area) stack[i] += series.values[i];
+      most = std::max({most, series.values[i], series.shape == area ? stack[i] : 0});
     }
   }
   return most;
@@ -139,7 +126,7 @@ std::string spoken(const Panel& panel, const Panel::Figure& figure) {
   std::string text = panel.title + ", " + figure.label + ':';
   const char* separator = " ";
   for (const text::ChartSeries& series : figure.chart.series) {
-    const double most = text::reduced(series.values, 1, text::Reduction::greatest).front();
+    const double most = text::reduced(series.values, 1, greatest).front();
     text += separator + series.name + " up to " + text::for_people(most) + figure.chart.unit;
     separator = ", ";
   }
@@ -290,9 +277,9 @@ Panel latency_panel(const Report& report) {
           for (const LatencySketch& sketch : record.clients.front().latency_ticks) {
             values.push_back(latency_of(sketch, latency_series()[j]));
           }
-          values = text::reduced(values, kMostMeans, text::Reduction::greatest);
+          values = text::reduced(values, kMostMeans, greatest);
           if (!is_drawn(values)) continue;
-          chart.series.push_back({kNames[j], kInks[j], text::Shape::line, std::move(values)});
+          chart.series.push_back({kNames[j], kInks[j], line, std::move(values)});
         }
         return chart;
       });

@@ -6,11 +6,6 @@
 namespace damper::lab {
 namespace {
 
-template <auto member, class Tick>
-double field(const Tick& tick) {
-  return tick.*member;
-}
-
 constexpr auto kService = std::to_array<TickSeries<ServiceTick>>({
     {"first_tries", field<&ServiceTick::first_tries>},
     {"retries", field<&ServiceTick::retries>},

@@ -17,6 +17,12 @@ struct TickSeries {
   double (*of)(const Tick& tick);
 };
 
+// A member of a tick as the function of a series.
+template <auto member, class Tick>
+[[nodiscard]] double field(const Tick& tick) {
+  return tick.*member;
+}
+
 [[nodiscard]] std::span<const TickSeries<ServiceTick>> service_series();
 [[nodiscard]] std::span<const TickSeries<ClientsTick>> clients_series();
 [[nodiscard]] std::span<const TickSeries<ControllersTick>> controllers_series();

@@ -5,8 +5,8 @@
 #include <span>
 
 #include "damper/base/duration_text.h"
+#include "damper/base/text/chart_text.h"
 #include "damper/base/text/plain_text.h"
-#include "damper/base/text/reduction.h"
 #include "damper/lab/report/report_series.h"
 
 namespace damper::lab {
@@ -18,10 +18,9 @@ constexpr std::size_t kTextWidth = 90;
 double retries_and_hedges(const ServiceTick& tick) {
   return static_cast<double>(tick.retries) + tick.hedges;
 }
-double first_tries(const ServiceTick& tick) { return tick.first_tries; }
-double served(const ServiceTick& tick) { return tick.served; }
-double good(const ServiceTick& tick) { return tick.good; }
-double failing(const ControllersTick& tick) { return tick.failing; }
+constexpr auto kFirstTries = field<&ServiceTick::first_tries, ServiceTick>;
+constexpr auto kServed = field<&ServiceTick::served, ServiceTick>;
+constexpr auto kFailing = field<&ControllersTick::failing, ControllersTick>;
 
 // A service in the first run of a set.
 struct Charted {
@@ -65,7 +64,7 @@ void print_columns(std::ostream& out, const std::vector<double>& values, double 
 std::vector<text::MarkedTime> marks_of(const Scenario& scenario) {
   std::vector<text::MarkedTime> marks;
   for (const FaultSpec& fault : scenario.faults) {
-    const std::string kind(kFaultNames[static_cast<std::size_t>(fault.kind)]);
+    const std::string kind(kFaultNames[fault.kind]);
     marks.push_back({fault.at, fault.end(), format_duration(fault.at) + ": " + kind,
                      format_duration(fault.end()) + ": over"});
   }
@@ -86,18 +85,19 @@ void print_service(std::ostream& out, const Charted& chart, double top, double t
   const std::vector<ServiceTick>& ticks = chart.service->ticks;
   const std::string name = paint(text::Ink::strong, text::printable(chart.label, 40));
   out << '\n' << name << ", first tries\n";
-  print_columns(out, columns_of(ticks, first_tries, text::Reduction::greatest), top, 2,
+  print_columns(out, columns_of(ticks, kFirstTries, text::Reduction::greatest), top, 2,
                 text::Ink::calm, paint);
   out << name << (chart.service->hedges > 0 ? ", retries and hedges\n" : ", retries\n");
   print_columns(out, columns_of(ticks, retries_and_hedges, text::Reduction::greatest), top, 3,
                 text::Ink::alarm, paint);
-  const std::vector<double> whole = columns_of(ticks, served, text::Reduction::mean);
+  const std::vector<double> whole = columns_of(ticks, kServed, text::Reduction::mean);
   if (top_served > 0) {
     out << name << ", served\n";
-    text::print_chart(
-        out,
-        text::draw_parts(columns_of(ticks, good, text::Reduction::mean), whole, 1, top_served, 3),
-        text::compact(top_served), text::Ink::good, paint);
+    text::print_chart(out,
+                      text::draw_parts(columns_of(ticks, field<&ServiceTick::good, ServiceTick>,
+                                                  text::Reduction::mean),
+                                       whole, 1, top_served, 3),
+                      text::compact(top_served), text::Ink::good, paint);
   }
   print_time_axis(out, *chart.scenario, *chart.record, whole.size(), ticks.size(), paint);
 }
@@ -122,9 +122,9 @@ void print_charts(std::ostream& out, const std::vector<Charted>& charts,
                   const text::Painter& paint) {
   if (charts.empty()) return;
   const Charted& first = charts.front();
-  const double top = std::max({1.0, tallest(charts, first_tries, text::Reduction::greatest),
+  const double top = std::max({1.0, tallest(charts, kFirstTries, text::Reduction::greatest),
                                tallest(charts, retries_and_hedges, text::Reduction::greatest)});
-  const double top_served = tallest(charts, served, text::Reduction::mean);
+  const double top_served = tallest(charts, kServed, text::Reduction::mean);
   const int group = text::chart_group(first.service->ticks.size());
   out << "\nAt " << text::printable(first.service->name, 40) << " in "
       << format_duration(first.record->bucket);
@@ -145,7 +145,7 @@ void print_keys(std::ostream& out, const Report& report, const text::Painter& pa
     if (set.records.empty() || set.records.front().controllers.empty()) continue;
     const ControllersRecord& all = set.records.front().controllers.front();
     group = all.name;
-    for (const double keys : values_of(all.ticks, failing)) top = std::max(top, keys);
+    for (const double keys : values_of(all.ticks, kFailing)) top = std::max(top, keys);
   }
   if (top <= 0) return;
   out << "\nKeys of " << text::printable(group, 40)
@@ -155,7 +155,7 @@ void print_keys(std::ostream& out, const Report& report, const text::Painter& pa
     const Record& record = report.sets[i].records.front();
     if (record.controllers.empty() || record.bucket <= Duration{0}) continue;
     const std::vector<ControllersTick>& ticks = record.controllers.front().ticks;
-    const std::vector<double> columns = columns_of(ticks, failing, text::Reduction::greatest);
+    const std::vector<double> columns = columns_of(ticks, kFailing, text::Reduction::greatest);
     out << '\n' << paint(text::Ink::strong, text::printable(names[i], 40)) << ", failing\n";
     print_columns(out, columns, top, 3, text::Ink::alarm, paint);
     print_time_axis(out, report.sets[i].scenario, record, columns.size(), ticks.size(), paint);
@@ -193,44 +193,16 @@ void print_faults(std::ostream& out, const Report& report) {
   }
 }
 
-std::vector<std::string> header_row(const Report& report) {
-  std::vector<std::string> row = {""};
-  for (const std::string& name : labels(report)) row.push_back(text::printable(name, 24));
-  return row;
-}
-
-void print_measures(std::ostream& out, const Report& report, const text::Painter& paint) {
-  std::vector<std::vector<std::string>> rows = {header_row(report)};
-  if (std::ranges::any_of(report.sets, [](const RunSet& set) { return set.records.size() != 1; })) {
-    rows.push_back({"runs"});
-    for (const RunSet& set : report.sets) {
-      rows.back().push_back(text::with_commas(static_cast<std::int64_t>(set.records.size())));
-    }
-  }
-  for (const Measure* measure : shown_measures(report)) {
-    rows.push_back({std::string(measure->name)});
-    for (const RunSet& set : report.sets) rows.back().push_back(summary_text(*measure, set));
+void print_rows(std::ostream& out, const Report& report, const std::string& corner,
+                const std::vector<ReportRow>& rows, const text::Painter& paint) {
+  std::vector<std::vector<std::string>> table = {{corner}};
+  for (const std::string& name : labels(report)) table[0].push_back(text::printable(name, 24));
+  for (const ReportRow& row : rows) {
+    table.push_back({row.name});
+    table.back().insert(table.back().end(), row.cells.begin(), row.cells.end());
   }
   out << '\n';
-  text::print_table(out, rows, kWidth, paint);
-}
-
-void print_verdicts(std::ostream& out, const Report& report, const text::Painter& paint) {
-  std::vector<std::vector<std::string>> rows = {header_row(report)};
-  rows[0][0] = "how requests ended";
-  for (std::size_t i = 0; i < kVerdictNames.size(); ++i) {
-    std::vector<std::string> row = {std::string(kVerdictNames[i])};
-    bool any = false;
-    for (const RunSet& set : report.sets) {
-      const std::uint64_t count = verdicts_of(set)[i];
-      any = any || count > 0;
-      row.push_back(text::with_commas(static_cast<std::int64_t>(count)));
-    }
-    if (any) rows.push_back(row);
-  }
-  if (rows.size() == 1) return;
-  out << '\n';
-  text::print_table(out, rows, kWidth, paint);
+  text::print_table(out, table, kWidth, paint);
 }
 
 void print_again(std::ostream& out, const Report& report) {
@@ -270,8 +242,9 @@ void print_text(std::ostream& out, const Report& report, text::ReportStyle style
   });
   if (deeper) print_charts(out, bottom, paint);
   print_keys(out, report, paint);
-  print_measures(out, report, paint);
-  print_verdicts(out, report, paint);
+  print_rows(out, report, "", measure_rows(report), paint);
+  const std::vector<ReportRow> verdicts = verdict_rows(report);
+  if (!verdicts.empty()) print_rows(out, report, "how requests ended", verdicts, paint);
   print_again(out, report);
   if (const std::string text = interruption(report); !text.empty()) {
     out << '\n' << paint(text::Ink::warning, text) << '\n';

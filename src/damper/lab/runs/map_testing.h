@@ -1,6 +1,6 @@
 #pragma once
 
-#include "damper/lab/runs/map_result.h"
+#include "damper/lab/runs/map.h"
 
 namespace damper::lab {
 

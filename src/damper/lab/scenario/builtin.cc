@@ -4,7 +4,6 @@
 
 #include "damper/base/text/words.h"
 #include "damper/config/yaml_tree.h"
-#include "damper/lab/scenario/builtin_text.h"
 #include "damper/lab/scenario/scenario_file.h"
 
 namespace damper::lab {
@@ -12,10 +11,8 @@ namespace {
 
 std::string about_of(std::string_view text) {
   const auto tree = config::parse_yaml(text, "");
-  for (std::size_t i = 0; tree && tree->is_map() && i < tree->pairs(); ++i) {
-    if (tree->key(i).text == "about") return tree->value(i).text;
-  }
-  return {};
+  const config::Tree* const about = tree ? tree->find("about") : nullptr;
+  return about == nullptr ? std::string() : about->text;
 }
 
 std::vector<Builtin> make_builtins() {

@@ -11,6 +11,7 @@
 #include "damper/admit/concurrency_limit.h"
 #include "damper/admit/criticality.h"
 #include "damper/admit/shed_queue.h"
+#include "damper/base/enum_names.h"
 #include "damper/base/instant.h"
 #include "damper/decide/outcome.h"
 #include "damper/engine/requeue.h"
@@ -49,14 +50,14 @@ enum class Discipline : std::uint8_t {
   lifo,
   shed,  // the engine's own admit::ShedQueue
 };
-inline constexpr std::array<std::string_view, 3> kDisciplineNames = {"fifo", "lifo", "shed"};
+inline constexpr EnumNames<Discipline::shed> kDisciplineNames = {"fifo", "lifo", "shed"};
 
 enum class Balance : std::uint8_t {
   rotate,  // the replicas in turn; a retry or a hedge goes to another one
   spread,  // at random; the same for retries and hedges
   keyed,   // a request belongs to one replica, and so do its retries: a shard
 };
-inline constexpr std::array<std::string_view, 3> kBalanceNames = {"rotate", "spread", "keyed"};
+inline constexpr EnumNames<Balance::keyed> kBalanceNames = {"rotate", "spread", "keyed"};
 
 // A call that a service makes for each request, once its own service time is over.
 struct CallSpec {
@@ -98,14 +99,14 @@ enum class Pattern : std::uint8_t {
   bursts,    // `burst` at once, every so often, from the clients in turn
   metered,   // N(rate, rate / 4) of them accumulate each millisecond
 };
-inline constexpr std::array<std::string_view, 5> kPatternNames = {"poisson", "constant", "spread",
-                                                                  "bursts", "metered"};
+inline constexpr EnumNames<Pattern::metered> kPatternNames = {"poisson", "constant", "spread",
+                                                              "bursts", "metered"};
 enum class Loop : std::uint8_t {
   open,    // requests come whether or not the last one is answered
   closed,  // each client has one request at a time, and thinks before the next
   once,    // each client makes one request
 };
-inline constexpr std::array<std::string_view, 3> kLoopNames = {"open", "closed", "once"};
+inline constexpr EnumNames<Loop::once> kLoopNames = {"open", "closed", "once"};
 
 struct ClientsSpec {
   std::string name{};
@@ -175,8 +176,8 @@ enum class FaultKind : std::uint8_t {
   lost,      // nothing gets through; what was sent is lost
   spike,     // `amount` times as many requests: on clients with poisson or metered arrivals
 };
-inline constexpr std::array<std::string_view, 7> kFaultNames = {
-    "down", "errors", "slow", "capacity", "held", "lost", "spike"};
+inline constexpr EnumNames<FaultKind::spike> kFaultNames = {"down", "errors", "slow", "capacity",
+                                                            "held", "lost",   "spike"};
 
 // What a kind of fault needs, and how reports describe it: {on}, {answer}, and the amount as
 // {share} or {times} are replaced.

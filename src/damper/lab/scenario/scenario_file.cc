@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "damper/base/text/words.h"
-#include "damper/config/tree_merge.h"
+#include "damper/config/yaml_tree.h"
 #include "damper/lab/scenario/scenario_schema.h"
 
 namespace damper::lab {
@@ -23,11 +23,6 @@ std::optional<std::size_t> find_pair(const Tree& map, std::string_view key) {
     if (map.key(i).text == key) return i;
   }
   return std::nullopt;
-}
-
-const Tree* find_value(const Tree& map, std::string_view key) {
-  const auto pair = find_pair(map, key);
-  return pair ? &map.value(*pair) : nullptr;
 }
 
 Tree without(Tree map, std::string_view key) {
@@ -64,7 +59,7 @@ std::optional<std::string> find_unknown(std::string_view what, std::string_view 
 class Loader {
  public:
   Loader(const Tree& top, std::string_view file)
-      : file_(file), variants_(find_value(top, "variants")), base_(without(top, "variants")) {
+      : file_(file), variants_(top.find("variants")), base_(without(top, "variants")) {
     if (const auto pair = find_pair(top, "variants")) variants_place_ = top.key(*pair).place;
   }
 
@@ -83,7 +78,7 @@ class Loader {
       const Tree& name = variants_->key(i);
       const Tree& over = variants_->value(i);
       if (auto wrong = check_variant(name, over)) return unexpected(*std::move(wrong));
-      const Tree* policy = find_value(over, "policy");
+      const Tree* policy = over.find("policy");
       const bool replaced = policy != nullptr && policy->kind != Tree::Kind::null;
       const Tree& lower = replaced ? without_policy() : base_;
       const Tree whole = over.is_map() ? config::merged(lower, over) : base_;
@@ -129,7 +124,7 @@ class Loader {
   [[nodiscard]] std::optional<Error> check_names(std::string_view part, const Tree& over,
                                                  const std::string& called) const {
     const std::string_view what = part == "services" ? "service" : part;
-    const Words known = words_of(find_value(base_, part));
+    const Words known = words_of(base_.find(part));
     for (std::size_t i = 0; over.is_map() && i < over.pairs(); ++i) {
       if (auto wrong = find_unknown(what, over.key(i).text, called, known)) {
         return error(over.key(i).place, *std::move(wrong));

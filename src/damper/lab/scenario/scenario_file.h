@@ -16,8 +16,8 @@ inline constexpr std::size_t kMostVariants = 32;
 // A scenario file is a scenario in YAML, with variants of it to compare.
 //
 // Model: the keys are those of scenario_schema.h. Each variant is put over the rest of the file
-// (tree_merge.h) but for its `policy`, which replaces the other one whole: a policy says all that
-// it means. A variant changes services and clients that are there; it adds none.
+// (merged(), yaml_tree.h) but for its `policy`, which replaces the other one whole: a policy says
+// all that it means. A variant changes services and clients that are there; it adds none.
 // Invariants:
 //   (1) What is loaded can be played: find_error() finds nothing in any of it.
 //   (2) An error is one sentence, with its place, and what is accepted.

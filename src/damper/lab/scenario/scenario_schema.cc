@@ -1,18 +1,81 @@
-// The schema of the scenario itself, of faults and of promises.
 #include "damper/lab/scenario/scenario_schema.h"
 
 #include <algorithm>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <type_traits>
+#include <vector>
 
+#include "damper/decide/outcome.h"
 #include "damper/lab/runs/measure.h"
-#include "damper/lab/scenario/schema_forms.h"
+#include "damper/lab/scenario/distribution.h"
 #include "damper/policy/file/schema.h"
 
 namespace damper::lab {
 namespace {
 
+// What the tables of the scenario's schema share.
+
+using config::kTick;
+using config::Reader;
+using config::Schema;
 using config::Section;
+using config::Tree;
+using config::form::choice;
+using config::form::duration;
+using config::form::integer;
+using config::form::kBoolean;
+using config::form::kShare;
+using config::form::number;
+using config::form::of;
+using config::form::percent;
+using namespace std::chrono_literals;
 using Items = Section::Items;
+using Wrong = std::optional<config::Error>;
+
+constexpr Duration kDay = std::chrono::hours(24);
+
+// The outcomes that a service or a fault can answer instead of a success: from transient to
+// permanent.
+constexpr config::Form kAnswer =
+    choice(std::span<const std::string_view>(decide::kOutcomeNames.data() + 1, 6)).with_offset(1);
+
+constexpr config::Form kDistribution = {
+    .kind = config::Kind::text,
+    .accepted = "a distribution, such as 5ms, exponential(5ms) or normal(50ms, 10ms)",
+    .parse = [](std::string_view text) -> Expected<std::string> {
+      const Expected<Distribution> distribution = parse_distribution(text);
+      if (!distribution) return unexpected(distribution.error());
+      return to_text(*distribution);
+    },
+    .write = [](const config::Value& value) { return std::get<std::string>(value); }};
+
+template <auto Field, class T>
+void distribution(Schema<T>& s, std::string_view path, std::string_view doc) {
+  s.template key<[](const T& t) { return to_text(Field(t)); },
+                 [](T& t, const config::Value& value) {
+                   Field(t) = *parse_distribution(std::get<std::string>(value));
+                 }>(path, kDistribution, doc);
+}
+
+template <class T>
+Section::Schemas element() {
+  return {&schema<T>()};
+}
+
+// Reads a list into a vector.
+template <class Owner, class T, auto Field, std::size_t kMost>
+Wrong read_list(Reader& reader, const Section& section, const Tree& word, const Tree& value,
+                void* owner) {
+  std::vector<T>& things = Field(*static_cast<Owner*>(owner));
+  return reader.read_list(section, word, value, kMost, [&](const Tree& item) {
+    T& thing = things.emplace_back();
+    thing.place = item.place;
+    return reader.read(schema<T>(), item, item.place, "a " + std::string(schema<T>().title()),
+                       thing);
+  });
+}
 
 // Reads a map from names into a vector of groups or services.
 template <class T, auto Field, std::size_t kMost>
@@ -95,7 +158,7 @@ void add_parts(Schema<Scenario>& s) {
   s.section("map", "What `damper lab map` sweeps.").accepted = "a map of keys";
 }
 
-Schema<Scenario> make_scenario() {
+Schema<Scenario> make(std::type_identity<Scenario>) {
   Schema<Scenario> s("scenario");
   s.key<DAMPER_FIELD(name)>("scenario", kName, "Name of the scenario.").required = true;
   s.key<DAMPER_FIELD(about)>("about", {.kind = config::Kind::text},
@@ -119,7 +182,7 @@ Schema<Scenario> make_scenario() {
   return s;
 }
 
-Schema<FaultSpec> make_fault() {
+Schema<FaultSpec> make(std::type_identity<FaultSpec>) {
   Schema<FaultSpec> s("fault");
   s.key<DAMPER_FIELD(on)>("on", kName, "The affected service; for a spike, the clients.").required =
       true;
@@ -131,7 +194,7 @@ Schema<FaultSpec> make_fault() {
        "lost: messages are lost. spike: the request rate is multiplied by `amount`.")
       .required = true;
   s.key<DAMPER_FIELD(at)>("at", duration(0s, kDay), "Start of the fault.");
-  s.key<DAMPER_FIELD(length)>("for", duration(config::kTick, kDay),
+  s.key<DAMPER_FIELD(length)>("for", duration(kTick, kDay),
                               "Length of the fault. Default: to the end of the run.")
       .unset_at_zero = true;
   s.key<DAMPER_FIELD(requests)>("requests", integer(1, 1e9),
@@ -145,7 +208,7 @@ Schema<FaultSpec> make_fault() {
   return s;
 }
 
-Schema<Expectation> make_expectation() {
+Schema<Expectation> make(std::type_identity<Expectation>) {
   Schema<Expectation> s("promise");
   s.key<DAMPER_FIELD(measure)>("measure", kName, "The measure.").required = true;
   s.key<DAMPER_FIELD(of)>("of", kName, "The bounds apply to the ratio to this variant's measure.")
@@ -160,23 +223,236 @@ std::string tables(std::string_view title) {
   return "\n### " + std::string(title) + "\n\n" + schema<T>().reference("###");
 }
 
+// ---- Services and the calls that they make -----------------------------------------------------
+
+void add_queue(Schema<ServiceSpec>& s) {
+  s.key<DAMPER_FIELD(queue)>("queue.discipline", choice(kDisciplineNames),
+                             "Order of the queue: the oldest first, the newest first, or the "
+                             "engine's shed queue.");
+  s.key<DAMPER_FIELD(queue_bound)>("queue.bound", integer(0, 10'000'000),
+                                   "Requests queued at a replica; further ones are refused.");
+  s.key<DAMPER_FIELD(shed.target)>("queue.target", duration(kTick, 1h),
+                                   "Of a shed queue: longest wait under pressure.");
+  s.key<DAMPER_FIELD(shed.interval)>(
+      "queue.interval", duration(1ms, 1h),
+      "Of a shed queue: a queue that is not empty for longer is under pressure.");
+  s.key<DAMPER_FIELD(limit->kind)>("limit.kind", choice(admit::kLimitKindNames),
+                                   "Algorithm that adapts the limit to the latencies.");
+  s.key<DAMPER_FIELD(limit->min)>("limit.min", integer(1, 100'000), "Lower bound of the limit.");
+  s.key<DAMPER_FIELD(limit->initial)>("limit.initial", integer(1, 100'000),
+                                      "Initial limit; the limit itself if the kind is fixed.");
+  s.key<DAMPER_FIELD(limit->max)>("limit.max", integer(1, 100'000), "Upper bound of the limit.");
+}
+
+Schema<ServiceSpec> make(std::type_identity<ServiceSpec>) {
+  Schema<ServiceSpec> s("service");
+  s.set_may_be_null();
+  s.key<DAMPER_FIELD(replicas)>("replicas", integer(1, 10'000), "Replicas of the service.");
+  s.key<DAMPER_FIELD(balance)>(
+      "balance", choice(kBalanceNames),
+      "Selection of the replica. rotate: in turn, and another one for a retry or a hedge. spread: "
+      "at random. keyed: each request belongs to one replica, and so do its retries.");
+  s.key<DAMPER_FIELD(workers)>("workers", integer(0, 100'000),
+                               "Concurrent requests of a replica. 0: no bound.");
+  distribution<DAMPER_FIELD(service_time)>(s, "service_time", "Time of a worker for a request.");
+  s.key<DAMPER_FIELD(grain)>("grain", duration(0s, 1h),
+                             "Service times are rounded down to multiples of it. 0s: as drawn.");
+  s.key<DAMPER_FIELD(per_request)>(
+      "per_request", duration(0s, 1h),
+      "Added to the service time for each request in progress at the replica.");
+  s.key<DAMPER_FIELD(handover)>("handover", duration(0s, 1h),
+                                "Delay before a worker takes the next request from the queue.");
+  s.key<DAMPER_FIELD(fails_after)>("fails_after", duration(0s, kDay).with_off(0),
+                                   "A request that is older than this is answered with an error.");
+  add_queue(s);
+  s.key<DAMPER_FIELD(refusal)>("refusal", kAnswer,
+                               "Outcome of a request that the queue or the limit refuses.");
+  s.key<DAMPER_FIELD(errors)>("errors", kShare, "Share of requests that fail, at any time.");
+  s.key<DAMPER_FIELD(correlation)>("correlation", kShare,
+                                   "Share of requests with the same service time at all replicas.");
+  s.key<DAMPER_FIELD(optimistic)>(
+      "optimistic", kBoolean,
+      "The service is one row with a version: an attempt reads it, then writes it, and fails if it "
+      "was written in between.");
+  s.key<DAMPER_FIELD(heeds_deadline)>("heeds_deadline", kBoolean,
+                                      "A request whose deadline has passed is not worked on.");
+  s.key<DAMPER_FIELD(heeds_cancel)>(
+      "heeds_cancel", kBoolean,
+      "A request that its caller has cancelled leaves the queue and the worker.");
+  distribution<DAMPER_FIELD(network)>(
+      s, "network", "Delay of a message between the service and its callers, each way.");
+  s.key<DAMPER_FIELD(loss)>("loss", kShare, "Share of messages lost by the network, each way.");
+  Section& queue = s.section("queue", "The queue before the workers of a replica.");
+  queue.accepted = "fifo, lifo, shed or a map of keys";
+  queue.word = "queue.discipline";
+  s.optional_section<DAMPER_FIELD(limit)>("limit",
+                                          "The engine's concurrency limit at each replica, for "
+                                          "requests in progress and waiting.")
+      .accepted = "on, off or a map of keys";
+  s.section({.path = "calls",
+             .doc = "Calls made for each request after its own service time, all at once.",
+             .accepted = "a list of services, such as [db] or [{service: db, times: 3}]",
+             .items = Section::Items::list,
+             .element = element<CallSpec>,
+             .read = read_list<ServiceSpec, CallSpec, DAMPER_FIELD(calls), kMostCalls>});
+  return s;
+}
+
+Schema<CallSpec> make(std::type_identity<CallSpec>) {
+  Schema<CallSpec> s("call");
+  s.set_word("service");
+  s.key<DAMPER_FIELD(service)>("service", kName, "The called service.").required = true;
+  s.key<DAMPER_FIELD(times)>("times", integer(1, 10'000), "Number of calls, all at once.");
+  return s;
+}
+
+// ---- Clients and controllers. Where a policy file has a word for it, it is that word. --------
+
+constexpr std::int64_t kNever = kForever.count();
+
+// How callers in published models stop retrying.
+void add_published(Schema<ClientsSpec>& s) {
+  s.key<DAMPER_FIELD(gives_up)>("gives_up", kShare,
+                                "Published models: probability of giving up after each failure.");
+  s.key<DAMPER_FIELD(gives_up_over)>("gives_up_over", kShare,
+                                     "Published models: clients give up after a failure when "
+                                     "failed attempts / requests of their process exceed this "
+                                     "ratio. 1: never.");
+  s.key<DAMPER_FIELD(bucket)>("bucket", number(0, 1e6),
+                              "Published models: size of a token bucket of the process. A retry "
+                              "takes one token, and clients give up when one is left. 0: none.");
+  s.key<DAMPER_FIELD(bucket_refill)>("bucket_refill", kShare,
+                                     "Published models: tokens that each request adds.");
+}
+
+Schema<ClientsSpec> make(std::type_identity<ClientsSpec>) {
+  Schema<ClientsSpec> s("clients");
+  s.set_may_be_null();
+  s.key<DAMPER_FIELD(calls)>("calls", kName, "The called service.").required = true;
+  s.key<DAMPER_FIELD(count)>("count", integer(1, 10'000'000), "Number of clients.");
+  s.key<DAMPER_FIELD(processes)>("processes", integer(1, kMostCallers),
+                                 "Number of processes; the clients of a process share its budget "
+                                 "and its breaker.");
+  s.key<DAMPER_FIELD(loop)>(
+      "loop", choice(kLoopNames),
+      "open: requests arrive whether or not the last one is answered. closed: each client has one "
+      "request at a time, and thinks before the next. once: each client makes one request.");
+  s.key<DAMPER_FIELD(arrivals)>(
+      "arrivals", choice(kPatternNames),
+      "Of an open loop. poisson: at random, at `rate`. constant: each client every `every`, all in "
+      "step. spread: the same, evenly out of step. bursts: `burst` at once every `every`. metered: "
+      "about N(rate, rate / 4) accumulate each millisecond.");
+  s.key<DAMPER_FIELD(rate)>("rate", number(0.001, 1e7),
+                            "Requests per second of all clients together; poisson and metered.")
+      .unset_at_zero = true;
+  s.key<DAMPER_FIELD(every)>("every", duration(kTick, kDay),
+                             "Interval between requests of a client, or between bursts of the "
+                             "group; constant, spread and bursts.")
+      .unset_at_zero = true;
+  s.key<DAMPER_FIELD(burst)>("burst", integer(1, 1'000'000), "Requests in a burst.");
+  distribution<DAMPER_FIELD(think)>(s, "think",
+                                    "Of a closed loop: delay before each request but the first; at "
+                                    "least 1ms after one that took no time.");
+  distribution<DAMPER_FIELD(first)>(s, "first", "Time of the first request of each client.");
+  s.key<DAMPER_FIELD(until)>("until", duration(kTick, kDay).with_off(kNever),
+                             "No request starts after this time.");
+  s.key<DAMPER_FIELD(deadline)>("deadline", duration(kTick).with_off(kNever),
+                                "Deadline of the caller, from the start of the request, beside the "
+                                "policy's timeout.");
+  s.key<DAMPER_FIELD(idempotent)>("idempotent", kBoolean, "Requests may safely be repeated.");
+  s.key<DAMPER_FIELD(criticality)>("criticality", choice(admit::kCriticalityNames),
+                                   "Criticality of the requests: a shed queue sheds the least "
+                                   "critical first.");
+  add_published(s);
+  return s;
+}
+
+void add_retries(Schema<ControllersSpec>& s) {
+  s.key<DAMPER_FIELD(retries.max_attempts)>(
+      "retry_policy.num_retries", integer(0, 999'999).with_off(-1).with_offset(1),
+      "Consecutive failed retries of a key before it is parked. off: it is never parked.");
+  s.key<DAMPER_FIELD(retries.overload_base)>(
+      "retry_policy.overload_base_interval", duration(kTick),
+      "base_interval after an overload without a Retry-After.");
+  s.key<DAMPER_FIELD(retries.backoff.jitter)>(
+      "retry_policy.retry_back_off.jitter", choice(schedule::kJitterNames),
+      "Distribution of the wait before a retry over its interval.");
+  s.key<DAMPER_FIELD(retries.backoff.base)>(
+      "retry_policy.retry_back_off.base_interval", duration(kTick),
+      "Interval before the first retry; doubled for each further retry.");
+  s.key<DAMPER_FIELD(retries.backoff.cap)>("retry_policy.retry_back_off.max_interval",
+                                           duration(kTick), "Longest interval.");
+  s.key<DAMPER_FIELD(retries.budget.percent)>("retry_budget.budget_percent",
+                                              percent(0, Percent::kMost),
+                                              "Retries as a percentage of runs that are none.");
+  s.key<DAMPER_FIELD(retries.budget.window)>("retry_budget.window", duration(1s, 1h),
+                                             "Period over which the percentage is computed.");
+  s.key<DAMPER_FIELD(retries.budget.reserve)>(
+      "retry_budget.reserve", integer(0, 1000),
+      "Retries beyond the percentage; full at first, and only successes refill it.");
+  s.key<DAMPER_FIELD(retries.budget.min_per_second)>("retry_budget.min_retries_per_second",
+                                                     integer(0, 10'000),
+                                                     "Retries that are always allowed.");
+  for (const auto& [path, doc] :
+       {std::pair("retry_policy", "When and how often a failed key is run again."),
+        std::pair("retry_policy.retry_back_off", "The wait of a key before a retry."),
+        std::pair("retry_budget", "Bounds the retries of all keys of a controller.")}) {
+    s.section(path, doc).accepted = "a map of keys";
+  }
+}
+
+Schema<ControllersSpec> make(std::type_identity<ControllersSpec>) {
+  Schema<ControllersSpec> s("controllers");
+  s.set_may_be_null();
+  s.key<DAMPER_FIELD(calls)>("calls", kName,
+                             "The called service: each run of a key is one request to it.")
+      .required = true;
+  s.key<DAMPER_FIELD(count)>(
+      "count", integer(1, kMostCallers),
+      "Number of controllers: processes, each with its own queue, budget and "
+      "limits.");
+  s.key<DAMPER_FIELD(workers)>("workers", integer(1, 1000), "Concurrent runs of a controller.");
+  s.key<DAMPER_FIELD(keys)>("keys", integer(1, 1'000'000), "Objects of each controller.");
+  s.key<DAMPER_FIELD(events)>("events", number(0.001, 100'000),
+                              "Events per second of each controller, at random; each adds the key "
+                              "of an object to the queue.")
+      .unset_at_zero = true;
+  s.key<DAMPER_FIELD(hot_keys)>("hot_keys", integer(0, 1'000'000),
+                                "Number of hot keys: the first ones.");
+  s.key<DAMPER_FIELD(hot_share)>("hot_share", kShare, "Share of the events of hot keys.");
+  s.key<DAMPER_FIELD(broken_keys)>(
+      "broken_keys", integer(0, 1'000'000),
+      "Number of keys of each controller that always fail: the last ones.");
+  s.key<DAMPER_FIELD(broken_answer)>("broken_answer", kAnswer, "Outcome of broken keys.");
+  s.key<DAMPER_FIELD(resync)>("resync", duration(0s, kDay),
+                              "Interval at which a controller adds all of its keys again, out of "
+                              "step with the others. 0s: never.");
+  s.key<DAMPER_FIELD(coalesce)>("coalesce", kBoolean,
+                                "false: a plain queue, in which each event is a run.");
+  s.key<DAMPER_FIELD(retries.timeout)>("timeout", duration(kTick), "Timeout of a run.");
+  s.key<DAMPER_FIELD(rate_limit)>("rate_limit", number(0.001, 1e6),
+                                  "Runs per second of a controller. Default: no limit.")
+      .unset_at_zero = true;
+  s.key<DAMPER_FIELD(burst)>("burst", integer(1, 1'000'000),
+                             "Runs at once after an idle period, beyond rate_limit.");
+  add_retries(s);
+  return s;
+}
+
 }  // namespace
 
-template <>
-const Schema<Scenario>& schema<Scenario>() {
-  static const Schema<Scenario> kSchema = make_scenario();
+template <class T>
+const Schema<T>& schema() {
+  static const Schema<T> kSchema = make(std::type_identity<T>{});
   return kSchema;
 }
-template <>
-const Schema<FaultSpec>& schema<FaultSpec>() {
-  static const Schema<FaultSpec> kSchema = make_fault();
-  return kSchema;
-}
-template <>
-const Schema<Expectation>& schema<Expectation>() {
-  static const Schema<Expectation> kSchema = make_expectation();
-  return kSchema;
-}
+template const Schema<Scenario>& schema();
+template const Schema<ServiceSpec>& schema();
+template const Schema<CallSpec>& schema();
+template const Schema<ClientsSpec>& schema();
+template const Schema<ControllersSpec>& schema();
+template const Schema<FaultSpec>& schema();
+template const Schema<Expectation>& schema();
 
 Expected<std::string> parse_name(std::string_view text) {
   const bool fine =

@@ -12,20 +12,6 @@ namespace damper::lab {
 // Every key of a scenario file: one schema for each struct of scenario.h.
 template <class T>
 [[nodiscard]] const config::Schema<T>& schema();
-template <>
-const config::Schema<Scenario>& schema<Scenario>();
-template <>
-const config::Schema<ServiceSpec>& schema<ServiceSpec>();
-template <>
-const config::Schema<CallSpec>& schema<CallSpec>();
-template <>
-const config::Schema<ClientsSpec>& schema<ClientsSpec>();
-template <>
-const config::Schema<ControllersSpec>& schema<ControllersSpec>();
-template <>
-const config::Schema<FaultSpec>& schema<FaultSpec>();
-template <>
-const config::Schema<Expectation>& schema<Expectation>();
 
 // The name of a scenario, a variant, a service or a group.
 [[nodiscard]] Expected<std::string> parse_name(std::string_view text);

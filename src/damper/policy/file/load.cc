@@ -10,7 +10,7 @@
 #include "damper/config/yaml_tree.h"
 #include "damper/policy/file/policy_file.h"
 #include "damper/policy/file/schema.h"
-#include "damper/policy/lint/calls.h"
+#include "damper/policy/lint/amplification.h"
 
 namespace damper::policy {
 namespace {

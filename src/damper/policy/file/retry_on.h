@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "damper/base/enum_names.h"
 #include "damper/decide/outcome.h"
 
 namespace damper::policy {
@@ -42,21 +43,21 @@ class RetryOn {
     resource_exhausted,
     unavailable,
   };
-  static constexpr std::array<std::string_view, 15> kNames = {"default",
-                                                              "5xx",
-                                                              "gateway-error",
-                                                              "reset",
-                                                              "reset-before-request",
-                                                              "connect-failure",
-                                                              "refused-stream",
-                                                              "retriable-4xx",
-                                                              "retriable-status-codes",
-                                                              "envoy-ratelimited",
-                                                              "cancelled",
-                                                              "deadline-exceeded",
-                                                              "internal",
-                                                              "resource-exhausted",
-                                                              "unavailable"};
+  static constexpr EnumNames<Token::unavailable> kNames = {"default",
+                                                           "5xx",
+                                                           "gateway-error",
+                                                           "reset",
+                                                           "reset-before-request",
+                                                           "connect-failure",
+                                                           "refused-stream",
+                                                           "retriable-4xx",
+                                                           "retriable-status-codes",
+                                                           "envoy-ratelimited",
+                                                           "cancelled",
+                                                           "deadline-exceeded",
+                                                           "internal",
+                                                           "resource-exhausted",
+                                                           "unavailable"};
 
   using Statuses = std::bitset<600>;  // Those of retriable_status_codes: 400 to 599.
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "damper/base/text/words.h"
+#include "damper/policy/file/schema.h"
 #include "damper/policy/import/import_draft.h"
 #include "damper/policy/import/import_walk.h"
 #include "damper/policy/import/importers.h"
@@ -19,15 +20,12 @@ constexpr std::string_view kShapes =
 
 // `kubectl get -o yaml` puts documents into a list.
 void add_items(const config::Tree& document, std::vector<config::Tree>& documents) {
-  for (std::size_t i = 0; i < document.pairs() && document.is_map(); ++i) {
-    const bool is_kind = document.key(i).text == "kind";
-    if (!is_kind || !document.value(i).text.ends_with("List")) continue;
-    for (std::size_t k = 0; k < document.pairs(); ++k) {
-      const config::Tree& items = document.value(k);
-      if (document.key(k).text != "items" || items.kind != config::Tree::Kind::sequence) continue;
-      documents.insert(documents.end(), items.items.begin(), items.items.end());
-      return;
-    }
+  const config::Tree* const kind = document.find("kind");
+  const config::Tree* const items = document.find("items");
+  if (kind != nullptr && kind->text.ends_with("List") && items != nullptr &&
+      items->kind == config::Tree::Kind::sequence) {
+    documents.insert(documents.end(), items->items.begin(), items->items.end());
+    return;
   }
   documents.push_back(document);
 }
@@ -41,13 +39,9 @@ Expected<std::vector<config::Tree>, config::Error> read_documents(std::string_vi
   return documents;
 }
 
-}  // namespace
+constexpr EnumNames<From::linkerd> kTitles = {"Envoy", "gRPC", "Istio", "Linkerd"};
 
-std::optional<From> find_from(std::string_view name) {
-  const auto found = std::find(kFromNames.begin(), kFromNames.end(), name);
-  if (found == kFromNames.end()) return std::nullopt;
-  return static_cast<From>(found - kFromNames.begin());
-}
+}  // namespace
 
 Expected<Imported, config::Error> import_policy(From from, std::string_view text,
                                                 std::string_view file) {
@@ -103,6 +97,27 @@ Expected<From, config::Error> guess(std::string_view text, std::string_view file
                                   {},
                                   "is of no system that can be told by its shape: " +
                                       std::string(kShapes) + "; say which with --from"});
+}
+
+std::string print_import(const Imported& imported, From from) {
+  const std::string title(kTitles[from]);
+  // A value without a line is the other system's default.
+  const auto comment = [&](config::SourceLocation place) {
+    return place.line > 0 ? "line " + std::to_string(place.line) : "as " + title;
+  };
+  std::string out = "# From " + text::on_one_line(imported.file.file) + ", as " + title +
+                    " means it.\n" + imported.file.shape + ":\n";
+  for (const Route& route : imported.file.routes) {
+    const std::string block = block_schema().print(
+        route.settings, 4, false, [&](std::size_t key) -> std::optional<std::string> {
+          if (route.origins[key] != Origin::route) return std::nullopt;
+          return comment(route.places[key]);
+        });
+    std::string line = "  \"" + route.name + (block.empty() ? "\": {}" : "\":");
+    line.resize(std::max(line.size() + 1, config::kCommentColumn), ' ');
+    out.append(line).append("# ").append(comment(route.place)).append("\n").append(block);
+  }
+  return out;
 }
 
 }  // namespace damper::policy

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "damper/base/enum_names.h"
 #include "damper/base/expected.h"
 #include "damper/config/yaml_tree.h"
 #include "damper/policy/file/policy_file.h"
@@ -23,11 +24,8 @@ namespace damper::policy {
 
 enum class From : std::uint8_t { envoy, grpc, istio, linkerd };
 
-inline constexpr std::array<std::string_view, 4> kFromNames = {"envoy", "grpc", "istio", "linkerd"};
-[[nodiscard]] constexpr std::string_view name(From from) noexcept {
-  return kFromNames[static_cast<std::size_t>(from)];
-}
-[[nodiscard]] std::optional<From> find_from(std::string_view name);
+inline constexpr EnumNames<From::linkerd> kFromNames = {"envoy", "grpc", "istio", "linkerd"};
+[[nodiscard]] constexpr std::string_view name(From from) noexcept { return kFromNames[from]; }
 
 // Invariants:
 //   (1) load(print(file)) and load(print_import(...)) give the same policies as `file` has.

@@ -1,5 +1,3 @@
-#include "damper/policy/import/import_envoy_cluster.h"
-
 #include <gtest/gtest.h>
 
 #include <string>

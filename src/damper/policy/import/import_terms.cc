@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <string>
 
@@ -25,13 +24,6 @@ constexpr std::array<std::string_view, 17> kGrpcCodes = {
     "ABORTED",   "OUT_OF_RANGE",   "UNIMPLEMENTED",     "INTERNAL",           "UNAVAILABLE",
     "DATA_LOSS", "UNAUTHENTICATED"};
 
-std::optional<int> find_int(std::string_view text) {
-  int value = 0;
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || stop != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
 std::uint32_t bit(RetryOn::Token token) { return 1U << static_cast<unsigned>(token); }
 
 // What a policy's retry_on is made of, word by word.
@@ -47,13 +39,12 @@ class Words {
   }
 
   void add_word(std::string_view word, config::SourceLocation place) {
-    if (const auto status = find_int(word)) {
+    if (const auto status = text::find_number<int>(word)) {
       tokens_ |= bit(RetryOn::Token::retriable_status_codes);
       return add_status(*status, place);
     }
-    for (std::size_t i = 1; i < RetryOn::kNames.size(); ++i) {  // `default` is a word of ours.
-      if (RetryOn::kNames[i] == word) return add_token(static_cast<RetryOn::Token>(i), word, place);
-    }
+    const auto token = RetryOn::kNames.find(word);
+    if (token && word != "default") return add_token(*token, word, place);  // A word of ours.
     notes_.note(place,
                 "retry_on's " + text::in_quotes(word) + " has no equivalent and is left out");
   }
@@ -91,16 +82,11 @@ void set_envoy_backoff(Draft& draft) {
 void set_retry_on(Draft& draft, std::string_view words, config::SourceLocation place,
                   std::span<const config::Tree> codes, ImportNotes& notes) {
   Words found(notes);
-  while (!words.empty()) {
-    const std::size_t comma = std::min(words.find(','), words.size());
-    std::string_view word = words.substr(0, comma);
-    words.remove_prefix(std::min(comma + 1, words.size()));
-    while (word.starts_with(' ')) word.remove_prefix(1);
-    while (word.ends_with(' ')) word.remove_suffix(1);
+  for (const std::string_view word : text::split(words)) {
     if (!word.empty()) found.add_word(word, place);
   }
   for (const config::Tree& code : codes) {
-    const auto status = find_int(code.text);
+    const auto status = text::find_number<int>(code.text);
     if (!status)
       notes.fail(code.place, "a status must be a number, not " + text::in_quotes(code.text));
     if (status) found.add_status(*status, code.place);
@@ -113,7 +99,7 @@ void set_grpc_codes(Draft& draft, std::span<const config::Tree> codes, config::S
   using Token = RetryOn::Token;
   Words found(notes);
   for (const config::Tree& code : codes) {
-    auto number = find_int(code.text);
+    auto number = text::find_number<int>(code.text);
     for (std::size_t i = 0; i < kGrpcCodes.size(); ++i) {
       if (kGrpcCodes[i] == code.text) number = static_cast<int>(i);
     }

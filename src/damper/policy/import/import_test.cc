@@ -98,15 +98,15 @@ TEST(Import, AFileOfNoSystemIsTrouble) {
             "f: is of no system that can be told by its shape: Envoy has sta");
   for (const std::string_view text : {"", "{}", "a: 1", "---\n---\n"}) {
     for (const std::string_view system : kFromNames) {
-      EXPECT_EQ(error_of(*find_from(system), text).substr(0, 41),
+      EXPECT_EQ(error_of(*kFromNames.find(system), text).substr(0, 41),
                 "f: has no route that makes calls, read as");
     }
   }
 }
 
 TEST(Import, NamesOfSystems) {
-  EXPECT_EQ(find_from("istio"), From::istio);
-  EXPECT_EQ(find_from("Istio"), std::nullopt);
+  EXPECT_EQ(kFromNames.find("istio"), From::istio);
+  EXPECT_EQ(kFromNames.find("Istio"), std::nullopt);
   EXPECT_EQ(name(From::linkerd), "linkerd");
 }
 

@@ -1,7 +1,6 @@
 #include "damper/policy/import/import_walk.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <tuple>
 #include <utility>
@@ -30,27 +29,16 @@ std::string camel(std::string_view text) {
   return out;
 }
 
-template <class T>
-std::optional<T> find_number(const config::Tree& tree) {
-  T value = 0;
-  const char* end = tree.text.data() + tree.text.size();
-  const auto [stop, error] = std::from_chars(tree.text.data(), end, value);
-  if (!tree.is_scalar() || error != std::errc() || stop != end) return std::nullopt;
-  return value;
-}
-
 constexpr Duration kOver = kLongest + Duration{1};
 
 // One part of 1h30m: a number with a unit.
 std::optional<Duration> find_part(std::string_view text) {
   if (const auto exact = parse_duration(text)) return *exact;
   const std::size_t unit = std::min(text.find_first_not_of("0123456789."), text.size());
-  double number = 0;
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + unit, number);
-  if (error != std::errc() || stop != text.data() + unit) return std::nullopt;
+  const auto number = text::find_number<double>(text.substr(0, unit));
   const auto one = parse_duration("1" + std::string(text.substr(unit)));
   const double longest = static_cast<double>(kLongest.count());
-  if (!one || number * static_cast<double>(one->count()) < longest) return std::nullopt;
+  if (!number || !one || *number * static_cast<double>(one->count()) < longest) return std::nullopt;
   return kOver;
 }
 
@@ -168,7 +156,7 @@ std::optional<Placed<Duration>> Fields::duration(std::string_view field) {
 std::optional<Placed<std::int64_t>> Fields::integer(std::string_view field) {
   const config::Tree* value = take(field);
   if (value == nullptr) return std::nullopt;
-  const auto integer = find_number<std::int64_t>(*value);
+  const auto integer = text::find_number<std::int64_t>(value->text);
   if (integer && *integer >= 0) return Placed<std::int64_t>{*integer, value->place};
   wrong(field, "a whole number", *value);
   return std::nullopt;
@@ -177,7 +165,7 @@ std::optional<Placed<std::int64_t>> Fields::integer(std::string_view field) {
 std::optional<Placed<double>> Fields::number(std::string_view field) {
   const config::Tree* value = take(field);
   if (value == nullptr) return std::nullopt;
-  const auto number = find_number<double>(*value);
+  const auto number = text::find_number<double>(value->text);
   if (number && std::isfinite(*number) && *number >= 0) {
     return Placed<double>{*number, value->place};
   }

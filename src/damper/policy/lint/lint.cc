@@ -8,6 +8,62 @@
 namespace damper::policy {
 namespace {
 
+// In the order of the enumeration: the worst first.
+constexpr std::array<RuleText, kRuleNames.size()> kTexts = {{
+    {Severity::error, "The file is no policy file.",
+     "It is not put in force; the policy before it, or the default, goes on."},
+    {Severity::error, "The load is not under the capacity.",
+     "The queue grows whatever the policy does."},
+    {Severity::error, "The load is not under the hidden capacity, capacity / worst amplification.",
+     "A short trigger is enough: the retries that it causes keep the dependency overloaded after "
+     "it has gone."},
+    {Severity::error, "A method that is not idempotent is retried whatever happened.",
+     "What the first attempt did is done twice: two orders, two payments."},
+    {Severity::error, "An attempt is given up before half of the healthy ones have answered.",
+     "Most of the work is thrown away and asked for again."},
+    {Severity::warning, "The retry budget never refuses.",
+     "In an outage every request becomes as many attempts as the cap allows, when the dependency "
+     "can carry least."},
+    {Severity::warning, "Retries are granted at a rate that does not depend on the requests.",
+     "Each client has the floor for itself; a fleet of quiet ones together retries everything."},
+    {Severity::warning, "One request can become 1.5 attempts or more.",
+     "The dependency must have that much room above its load, or the retries become the outage."},
+    {Severity::warning, "Layers above each other retry, each on its own.",
+     "Attempts multiply: three layers of three attempts are 27."},
+    {Severity::warning, "A layer works on for longer than the one above waits.",
+     "Its caller has gone, and the answer is for nobody."},
+    {Severity::warning, "Retries wait without jitter.",
+     "Those who failed together come back together."},
+    {Severity::warning,
+     "Requests are retried whatever their method, and the methods are not known.",
+     "A POST among them is done twice."},
+    {Severity::warning, "Attempts are promised that can never be started before the deadline.",
+     "The policy does not do what it says: the call ends with deadline_too_close."},
+    {Severity::warning, "The timeout is an hour or more.",
+     "Nobody waits so long; a call that hangs holds its thread and its connection for ever."},
+    {Severity::warning, "An attempt is given up before 99 % of the healthy ones have answered.",
+     "A healthy dependency fails every hundredth attempt, and is asked again."},
+    {Severity::warning, "An attempt may take far longer than healthy ones do.",
+     "One that hangs is noticed late, and the retry that could have helped has no time left."},
+    {Severity::warning, "Every request may be hedged.",
+     "When the dependency slows down, its load doubles."},
+    {Severity::warning, "Hedging is on, but no attempt is left for a hedge.",
+     "Attempts count hedges: nothing is ever hedged."},
+    {Severity::note, "What is stable of the capacity is less than the capacity.",
+     "Above it the system is vulnerable: it can run for months, and not come back after a "
+     "trigger."},
+    {Severity::note, "Attempts fit before the deadline only when those before them fail early.",
+     "When the dependency hangs, fewer attempts are made than the policy says."},
+    {Severity::note, "A method is sent that is not idempotent.",
+     "It is sent again only when the first surely never left, or with an Idempotency-Key."},
+    {Severity::note, "Hedges may spend all of the retry budget.",
+     "They pay from it too, and leave nothing for the retries of failures."},
+    {Severity::note, "The file asks for retries of an overload.",
+     "An overloaded dependency is asked again only when it says when."},
+    {Severity::note, "The file asks for something that Damper does otherwise, or not at all.",
+     "It loads, and does something else than its author may expect."},
+}};
+
 void sort_by_place(Findings& found) {
   std::stable_sort(found.begin(), found.end(), [](const Finding& a, const Finding& b) {
     return std::tuple(a.place.line, a.place.column, a.rule) <
@@ -16,6 +72,8 @@ void sort_by_place(Findings& found) {
 }
 
 }  // namespace
+
+const RuleText& text_of(Rule rule) { return kTexts[static_cast<std::size_t>(rule)]; }
 
 Finding finding_of(const config::Note& note) {
   if (note.about_overload) {
@@ -31,10 +89,11 @@ std::vector<Finding> lint(std::span<const Route> routes) {
   const std::vector<Amplified> amplified = amplify(layers);
   Findings found;
   for (std::size_t i = 0; i < routes.size(); ++i) {
-    const Lens lens{.routes = routes, .layers = layers, .amplified = amplified, .position = i};
+    const Lens lens{
+        .routes = routes, .layers = layers, .amplified = amplified, .position = i, .found = &found};
     for (const auto rule : {find_load, find_amplification, find_layers, find_timing,
                             find_attempt_timeout, find_unsafe, find_hedges}) {
-      rule(lens, found);
+      rule(lens);
     }
   }
   sort_by_place(found);

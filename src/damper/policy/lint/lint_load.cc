@@ -1,7 +1,9 @@
 // The rules about how much reaches the dependency: capacity, budget, floor.
-#include "damper/policy/lint/lint_rules.h"
-
 #include <algorithm>
+
+#include "damper/base/duration_text.h"
+#include "damper/policy/lint/deadline_fit.h"
+#include "damper/policy/lint/lint_rules.h"
 
 namespace damper::policy {
 namespace {
@@ -63,19 +65,80 @@ std::string fix_of(const Lens& lens, double attempts) {
          ", or shed load before it";
 }
 
+constexpr std::size_t kMostFactors = 10;
+
+// Layers with a tight budget each may retry on their own: 1.1 x 1.1 is no storm.
+bool multiplies(const Amplified& amplified) {
+  return amplified.retrying.size() > 1 && amplified.attempts >= kWide;
+}
+
+// "3 x 3 x 3 = 27"
+std::string product_text(const Lens& lens, const Amplified& amplified) {
+  std::string text;
+  const std::size_t shown = std::min(amplified.retrying.size(), kMostFactors);
+  for (std::size_t i = 0; i < shown; ++i) {
+    text += (i == 0 ? "" : " x ") + attempts_text(lens.layers[amplified.retrying[i]].attempts);
+  }
+  if (shown < amplified.retrying.size()) text += " x ...";
+  const bool cut = amplified.attempts >= kMostAmplified;
+  return text + (cut ? " = over " : " = ") + attempts_text(amplified.attempts);
+}
+
+void find_layered_retries(const Lens& lens) {
+  const Amplified& amplified = lens.amplified[lens.position];
+  if (!multiplies(amplified)) return;
+  // Said once, at the bottom.
+  const std::vector<std::size_t>& below = lens.layers[lens.position].calls;
+  if (std::any_of(below.begin(), below.end(),
+                  [&](std::size_t i) { return multiplies(lens.amplified[i]); })) {
+    return;
+  }
+  double most = 1;
+  for (const std::size_t i : amplified.path) most = std::max(most, lens.layers[i].attempts);
+  std::vector<std::size_t> others = amplified.retrying;
+  others.erase(others.begin());
+  std::string names;
+  for (std::size_t i = 0; i < std::min(others.size(), kMostFactors); ++i) {
+    names += (i == 0 ? "" : ", ") + lens.routes[others[i]].name;
+  }
+  if (others.size() > kMostFactors) names += ", ...";
+  lens.add(Rule::layered_retries, "retry_policy.num_retries",
+           "in " + path_text(lens, amplified.path) + " " +
+               std::to_string(amplified.retrying.size()) +
+               " layers retry on their own: one request can become " +
+               product_text(lens, amplified) + " attempts",
+           "retry_policy: { num_retries: 0 }   # in " + names +
+               "; or carry damper-retry-owner through all layers (ownership: true): at most " +
+               attempts_text(most));
+}
+
+void find_stacked_timeouts(const Lens& lens) {
+  if (lens.layers[lens.position].carries) return;
+  const Duration waits = longest_attempt(lens.policy().call);
+  for (const std::size_t i : lens.layers[lens.position].calls) {
+    Lens below = lens;
+    below.position = i;
+    if (below.policy().call.timeout <= waits) continue;
+    below.add(Rule::stacked_timeouts, "timeout",
+              "it works for up to " + below.value("timeout") + ", but " + lens.route().name +
+                  " above it waits for " + format_duration(waits) +
+                  " and does not pass on how long",
+              "timeout: " + format_duration(waits));
+  }
+}
+
 }  // namespace
 
-void find_load(const Lens& lens, Findings& found) {
+void find_load(const Lens& lens) {
   const Facts& facts = lens.facts();
   if (facts.capacity <= 0) return;
   const double attempts = lens.amplified[lens.position].attempts;
   const double hidden = hidden_capacity(facts.capacity, attempts);
   if (facts.load >= facts.capacity) {
-    found.push_back(lens.finding(Rule::load_over_capacity, "facts.load",
-                                 "the load of " + rate_text(facts.load) +
-                                     " is not under the capacity of " + rate_text(facts.capacity) +
-                                     ", retries not counted",
-                                 fix_of(lens, attempts)));
+    lens.add(Rule::load_over_capacity, "facts.load",
+             "the load of " + rate_text(facts.load) + " is not under the capacity of " +
+                 rate_text(facts.capacity) + ", retries not counted",
+             fix_of(lens, attempts));
     return;
   }
   if (attempts <= 1) return;
@@ -84,17 +147,16 @@ void find_load(const Lens& lens, Findings& found) {
                              " only " + decimal(facts.capacity, 1) + " / " +
                              attempts_text(attempts) + " = " + rate_text(hidden) + " is stable";
   if (facts.load >= hidden) {
-    found.push_back(lens.finding(Rule::load_over_hidden_capacity, "facts.load",
-                                 stable + "; the load is " + rate_text(facts.load) +
-                                     ", and a short trigger can leave it collapsed",
-                                 fix_of(lens, attempts)));
+    lens.add(Rule::load_over_hidden_capacity, "facts.load",
+             stable + "; the load is " + rate_text(facts.load) +
+                 ", and a short trigger can leave it collapsed",
+             fix_of(lens, attempts));
   } else {
-    found.push_back(
-        lens.finding(Rule::hidden_capacity, "facts.capacity", stable, fix_of(lens, attempts)));
+    lens.add(Rule::hidden_capacity, "facts.capacity", stable, fix_of(lens, attempts));
   }
 }
 
-void find_amplification(const Lens& lens, Findings& found) {
+void find_amplification(const Lens& lens) {
   const Settings& settings = lens.settings();
   const admit::RetryBudgetOptions& budget = settings.policy.budget;
   const Facts& facts = lens.facts();
@@ -104,11 +166,11 @@ void find_amplification(const Lens& lens, Findings& found) {
   const std::string fix =
       budget_line(settings) + "   # " + attempts_text(with_budget(settings)) + " attempts";
   if (has_no_budget(settings)) {
-    found.push_back(lens.finding(Rule::no_budget, "retry_budget.budget_percent",
-                                 "a budget of " + lens.value("retry_budget.budget_percent") +
-                                     " % refuses nothing: in an outage each request becomes " +
-                                     attempts_text(worst) + " attempts",
-                                 fix));
+    lens.add(Rule::no_budget, "retry_budget.budget_percent",
+             "a budget of " + lens.value("retry_budget.budget_percent") +
+                 " % refuses nothing: in an outage each request becomes " + attempts_text(worst) +
+                 " attempts",
+             fix);
   } else if (budget.min_per_second > 0 && worst - earned > kFloorNoticed) {
     const std::string floor = std::to_string(budget.min_per_second);
     const std::string why =
@@ -122,15 +184,18 @@ void find_amplification(const Lens& lens, Findings& found) {
                   " retries a second whatever it sends: a fleet of quiet clients makes " +
                   attempts_text(worst) + " attempts of each request, and not " +
                   attempts_text(earned);
-    found.push_back(
-        lens.finding(Rule::retry_floor, "retry_budget.min_retries_per_second", why, fix));
+    lens.add(Rule::retry_floor, "retry_budget.min_retries_per_second", why, fix);
   } else if (worst >= kWide) {
-    found.push_back(lens.finding(
-        Rule::amplification, "retry_budget.budget_percent",
-        "one request can become " + attempts_text(worst) +
-            " attempts: in an outage that much more than the load reaches the dependency",
-        fix));
+    lens.add(Rule::amplification, "retry_budget.budget_percent",
+             "one request can become " + attempts_text(worst) +
+                 " attempts: in an outage that much more than the load reaches the dependency",
+             fix);
   }
+}
+
+void find_layers(const Lens& lens) {
+  find_layered_retries(lens);
+  find_stacked_timeouts(lens);
 }
 
 }  // namespace damper::policy

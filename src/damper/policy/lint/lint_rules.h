@@ -8,18 +8,21 @@
 
 #include "damper/policy/file/policy_file.h"
 #include "damper/policy/lint/amplification.h"
-#include "damper/policy/lint/finding.h"
+#include "damper/policy/lint/lint.h"
 
 namespace damper::policy {
 
-// What the rules of the linter are made of. A rule appends its finding, or nothing.
+// What the rules of the linter are made of. A rule adds its finding, or nothing.
 
-// A Lens is one route as the rules see it, among all.
+using Findings = std::vector<Finding>;
+
+// A Lens is one route as the rules see it, among all, and the findings so far.
 struct Lens {
   std::span<const Route> routes;
   std::span<const Layer> layers;         // one for each route
   std::span<const Amplified> amplified;  // the same
   std::size_t position = 0;
+  Findings* found = nullptr;
 
   [[nodiscard]] const Route& route() const { return routes[position]; }
   [[nodiscard]] const Settings& settings() const { return route().settings; }
@@ -30,21 +33,19 @@ struct Lens {
   [[nodiscard]] bool retries() const;
   // The value of a key as the file would write it.
   [[nodiscard]] std::string value(std::string_view path) const;
-  // A finding at the place of that key.
-  [[nodiscard]] Finding finding(Rule rule, std::string_view path, std::string why,
-                                std::string fix) const;
+  // Adds a finding at the place of that key.
+  void add(Rule rule, std::string_view path, std::string why, std::string fix) const;
 };
-using Findings = std::vector<Finding>;
 
 inline constexpr double kWide = 1.5;  // attempts for each request, from which on it is too much
 
-void find_load(const Lens& lens, Findings& found);             // capacity, hidden and plain
-void find_amplification(const Lens& lens, Findings& found);    // budget, floor, width
-void find_layers(const Lens& lens, Findings& found);           // layered retries, stacked timeouts
-void find_timing(const Lens& lens, Findings& found);           // deadline, jitter
-void find_attempt_timeout(const Lens& lens, Findings& found);  // against the latencies
-void find_unsafe(const Lens& lens, Findings& found);           // methods
-void find_hedges(const Lens& lens, Findings& found);
+void find_load(const Lens& lens);             // capacity, hidden and plain
+void find_amplification(const Lens& lens);    // budget, floor, width
+void find_layers(const Lens& lens);           // layered retries, stacked timeouts
+void find_timing(const Lens& lens);           // deadline, jitter
+void find_attempt_timeout(const Lens& lens);  // against the latencies
+void find_unsafe(const Lens& lens);           // methods
+void find_hedges(const Lens& lens);
 
 // "1.1", "27", "272.7": rounded to `decimals`, without trailing zeros.
 [[nodiscard]] std::string decimal(double value, int decimals);

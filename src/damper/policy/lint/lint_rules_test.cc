@@ -4,6 +4,8 @@
 
 #include <limits>
 
+#include "damper/policy/lint/lint_testing.h"
+
 namespace damper::policy {
 namespace {
 
@@ -18,5 +20,66 @@ TEST(LintRules, NumbersAreRoundedAndEndWithoutZeros) {
   EXPECT_EQ(decimal(std::numeric_limits<double>::max(), 3).size(), 309u);
 }
 
+TEST(LintSafety, AnUnsafeMethodThatIsRetriedIsAnError) {
+  EXPECT_EQ(
+      said_by(Rule::unsafe_retries,
+              "route: {facts: {methods: [GET, POST, PATCH], assume_idempotent: true}}"),
+      "1:65 : POST, PATCH: retried also when the first attempt may have been carried out, up "
+      "to 3 times in all | assume_idempotent: false   # and an Idempotency-Key for those that "
+      "the server knows");
+  EXPECT_EQ(rules_of("route: {facts: {methods: [GET, HEAD, OPTIONS, TRACE, PUT, DELETE], "
+                     "assume_idempotent: true}}"),
+            "");
+  EXPECT_EQ(rules_of("route: {retry_policy: {num_retries: 0}, facts: {methods: POST, "
+                     "assume_idempotent: true}}"),
+            "");
+}
+
+TEST(LintSafety, MethodsThatNobodyKnowsAreAWarning) {
+  EXPECT_EQ(said_by(Rule::any_method_retried, "route: {facts: {assume_idempotent: true}}"),
+            "1:36 : every request is retried, and nobody says that none is a POST | facts: { "
+            "methods: [GET] }   # what is really sent");
+}
+
+// The engine does not retry them: good to know, and not wrong.
+TEST(LintSafety, AnUnsafeMethodThatIsNotRetriedIsANote) {
+  EXPECT_EQ(said_by(Rule::methods_not_retried, "route: {facts: {methods: [GET, POST]}}"),
+            "1:26 : POST: sent again only when the first attempt surely never left | send an "
+            "Idempotency-Key, if the server knows it, to have these retried too");
+  EXPECT_EQ(rules_of("route: {facts: {methods: [GET, PUT]}}"), "");
+  EXPECT_EQ(rules_of("route: {facts: {methods: [PATCH]}}"), "methods-not-retried");
+  EXPECT_EQ(rules_of("route: {facts: {methods: []}}"), "");
+}
+
+TEST(LintSafety, HedgingWithoutABudgetIsNamed) {
+  EXPECT_EQ(said_by(Rule::hedge_without_budget,
+                    "route: {retry_budget: {budget_percent: 100}, hedge_policy: "
+                    "{additional_request_chance: 100%}}"),
+            "1:88 : every request may be hedged: when the dependency slows down its load doubles | "
+            "hedge_policy: { additional_request_chance: { numerator: 5 } }");
+  EXPECT_EQ(rules_of("route: {retry_budget: {budget_percent: 100}, hedge_policy: "
+                     "{additional_request_chance: 99.99%}}"),
+            "amplification");
+}
+
+TEST(LintSafety, HedgesThatMaySpendTheBudgetAreNoted) {
+  EXPECT_EQ(
+      said_by(Rule::hedges_spend_budget, "route: {hedge_policy: {additional_request_chance: 10%}}"),
+      "1:51 : hedges may be 10 % of the requests, and they share the retry budget of 10 %: "
+      "nothing is left for retries | additional_request_chance: 5%");
+  EXPECT_EQ(rules_of("route: {hedge_policy: {additional_request_chance: 9.99%}}"), "");
+  EXPECT_EQ(rules_of("route: {retry_budget: {budget_percent: 0}, hedge_policy: {max_hedges: 1}}"),
+            "");
+}
+
+TEST(LintSafety, HedgesNeedAttempts) {
+  EXPECT_EQ(said_by(Rule::hedge_without_attempts,
+                    "route: {retry_policy: {num_retries: 0}, hedge_policy: {max_hedges: 2}}"),
+            "1:68 : max_hedges is 2, but num_retries is 0, and hedges count as attempts: none is "
+            "ever sent | retry_policy: { num_retries: 1 }");
+  EXPECT_EQ(rules_of("route: {retry_policy: {num_retries: 1}, hedge_policy: {max_hedges: 2}}"), "");
+}
+
 }  // namespace
+
 }  // namespace damper::policy

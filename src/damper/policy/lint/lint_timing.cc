@@ -19,16 +19,15 @@ std::string fits_text(const engine::CallPolicy& call, const DeadlineFit& fit) {
          " at worst";
 }
 
-void find_fit(const Lens& lens, Findings& found) {
+void find_fit(const Lens& lens) {
   const engine::CallPolicy& call = lens.policy().call;
   const DeadlineFit fit = deadline_fit(call);
   const std::string time = format_duration(call.timeout - call.reserve);
   if (fit.best < call.max_attempts) {
-    found.push_back(lens.finding(
-        Rule::attempts_exceed_deadline, "retry_policy.num_retries",
-        "the shortest waits between " + std::to_string(call.max_attempts) +
-            " attempts are too long for the " + time + " of the call: " + fits_text(call, fit),
-        "num_retries: " + std::to_string(fit.best - 1) + ", or a shorter base_interval"));
+    lens.add(Rule::attempts_exceed_deadline, "retry_policy.num_retries",
+             "the shortest waits between " + std::to_string(call.max_attempts) +
+                 " attempts are too long for the " + time + " of the call: " + fits_text(call, fit),
+             "num_retries: " + std::to_string(fit.best - 1) + ", or a shorter base_interval");
     return;
   }
   // An adaptive timeout is as long as the latencies ask for; nobody knows that here.
@@ -40,24 +39,22 @@ void find_fit(const Lens& lens, Findings& found) {
       fit.wanted <= kLongest ? "timeout: " + format_duration(fit.wanted) + ", or " : "";
   const std::string attempt = format_duration(longest_attempt(call));
   if (!fit.retries_timeouts) {
-    found.push_back(lens.finding(
-        Rule::attempts_exceed_deadline, "retry_policy.per_try_timeout",
-        "an attempt may take " + attempt + " of the " + time +
-            " of the call, so one that times out is not retried: " + fits_text(call, fit),
-        timeout + "a per_try_timeout under half of the timeout"));
+    lens.add(Rule::attempts_exceed_deadline, "retry_policy.per_try_timeout",
+             "an attempt may take " + attempt + " of the " + time +
+                 " of the call, so one that times out is not retried: " + fits_text(call, fit),
+             timeout + "a per_try_timeout under half of the timeout");
     return;
   }
   Duration waits{0};
   for (int i = 1; i < call.max_attempts; ++i) {
     waits += longest_wait(call.backoff, static_cast<std::uint32_t>(i - 1));
   }
-  found.push_back(
-      lens.finding(Rule::attempts_may_not_fit, "retry_policy.num_retries",
-                   std::to_string(call.max_attempts) + " attempts of up to " + attempt +
-                       " and waits of up to " + format_duration(waits) + " do not fit the " + time +
-                       " of the call: " + fits_text(call, fit),
-                   timeout + (fit.worst > 1 ? "num_retries: " + std::to_string(fit.worst - 1)
-                                            : "a shorter per_try_timeout")));
+  lens.add(Rule::attempts_may_not_fit, "retry_policy.num_retries",
+           std::to_string(call.max_attempts) + " attempts of up to " + attempt +
+               " and waits of up to " + format_duration(waits) + " do not fit the " + time +
+               " of the call: " + fits_text(call, fit),
+           timeout + (fit.worst > 1 ? "num_retries: " + std::to_string(fit.worst - 1)
+                                    : "a shorter per_try_timeout"));
 }
 
 // What an attempt's timeout should be about.
@@ -80,25 +77,24 @@ std::string_view bounding_key(const engine::CallPolicy& call) {
 
 }  // namespace
 
-void find_timing(const Lens& lens, Findings& found) {
+void find_timing(const Lens& lens) {
   const engine::CallPolicy& call = lens.policy().call;
   if (call.timeout >= kNobodyWaits) {
-    found.push_back(lens.finding(
-        Rule::no_deadline, "timeout",
-        "a timeout of " + lens.value("timeout") + " is no deadline: a call that hangs, hangs",
-        "timeout: 5s   # or what the caller waits for"));
+    lens.add(Rule::no_deadline, "timeout",
+             "a timeout of " + lens.value("timeout") + " is no deadline: a call that hangs, hangs",
+             "timeout: 5s   # or what the caller waits for");
   }
   if (!lens.retries()) return;
   if (call.backoff.jitter == schedule::Jitter::none) {
-    found.push_back(lens.finding(Rule::no_jitter, "retry_policy.retry_back_off.jitter",
-                                 "all calls that failed at one moment come back at one moment, " +
-                                     format_duration(schedule::ceiling(call.backoff, 0)) + " later",
-                                 "retry_back_off: { jitter: full }"));
+    lens.add(Rule::no_jitter, "retry_policy.retry_back_off.jitter",
+             "all calls that failed at one moment come back at one moment, " +
+                 format_duration(schedule::ceiling(call.backoff, 0)) + " later",
+             "retry_back_off: { jitter: full }");
   }
-  find_fit(lens, found);
+  find_fit(lens);
 }
 
-void find_attempt_timeout(const Lens& lens, Findings& found) {
+void find_attempt_timeout(const Lens& lens) {
   const Facts::Latency& latency = lens.facts().latency;
   const engine::CallPolicy& call = lens.policy().call;
   const Duration attempt = longest_attempt(call);
@@ -107,26 +103,25 @@ void find_attempt_timeout(const Lens& lens, Findings& found) {
   const std::string given_up = "an attempt is given up after " + format_duration(attempt);
   const auto line = [&](Duration wanted) { return leaf + ": " + format_duration(wanted); };
   if (attempt < latency.p50) {
-    found.push_back(
-        lens.finding(Rule::timeout_under_p50, key,
-                     given_up + ", under the median of " + format_duration(latency.p50) +
-                         ": more than half of the healthy ones are cut off",
-                     line(latency.p99 > Duration{0} ? advised(latency) : times(latency.p50, 10))));
+    lens.add(Rule::timeout_under_p50, key,
+             given_up + ", under the median of " + format_duration(latency.p50) +
+                 ": more than half of the healthy ones are cut off",
+             line(latency.p99 > Duration{0} ? advised(latency) : times(latency.p50, 10)));
   } else if (attempt < latency.p99) {
-    found.push_back(lens.finding(Rule::timeout_under_p99, key,
-                                 given_up + ", under the p99 of " + format_duration(latency.p99) +
-                                     ": more than 1 % of the healthy ones are cut off",
-                                 line(advised(latency))));
+    lens.add(Rule::timeout_under_p99, key,
+             given_up + ", under the p99 of " + format_duration(latency.p99) +
+                 ": more than 1 % of the healthy ones are cut off",
+             line(advised(latency)));
   } else if (latency.p99 > Duration{0} && !call.adaptive_timeout.on &&
              attempt > times(latency.p99, kFarOverP99) &&
              attempt > times(latency.p999, kFarOverP999)) {
-    found.push_back(lens.finding(
+    lens.add(
         Rule::timeout_far_over_p99, key,
         "an attempt that hangs is given up after " + format_duration(attempt) + ", " +
             decimal(static_cast<double>(attempt.count()) / static_cast<double>(latency.p99.count()),
                     0) +
             " times the p99 of " + format_duration(latency.p99),
-        "per_try_timeout: " + format_duration(advised(latency))));
+        "per_try_timeout: " + format_duration(advised(latency)));
   }
 }
 
