@@ -4,10 +4,58 @@
 #include <cstdint>
 #include <vector>
 
-#include "damper/lab/world/arrivals.h"
+#include "damper/base/instant.h"
+#include "damper/base/random.h"
+#include "damper/lab/scenario/scenario.h"
+#include "damper/lab/world/random_streams.h"
 #include "damper/lab/world/simulation.h"
 
 namespace damper::lab {
+
+// The time to the next of a Poisson process. 0 <= draw < 1.
+[[nodiscard]] Duration exponential_gap(double rate_per_second, double draw) noexcept;
+
+// Arrivals determine when the clients of one group start their requests.
+//
+// Why: draws of their own, by client and by request, so that two policies see the same arrivals.
+// Model: a *source* has a next time. Each client is one where clients act by themselves (constant,
+// spread, closed, once); else the group is (poisson, bursts, metered). ClientGroups schedules the
+// first time of each source and, at each of its times, starts requests and schedules the next.
+// Thread safety: none. Cost: no allocation.
+class Arrivals {
+ public:
+  // The spec outlives it. `group` is its position among the scenario's clients.
+  Arrivals(const ClientsSpec& spec, std::size_t group, const RandomStreams& streams);
+
+  // The number of sources: one, or one for each client.
+  [[nodiscard]] std::uint32_t sources() const noexcept;
+  // The first time of the source.
+  [[nodiscard]] Instant first(std::uint32_t source);
+  // The number of requests that start when a source is due. `rush` multiplies the rate.
+  [[nodiscard]] std::uint32_t begin(double rush);
+  // The time after `now`; kNever: none, or after the answer (closed).
+  [[nodiscard]] Instant next(Instant now, double rush);
+  // The time of the client's next request in a closed loop, now that its request number `nth`, from
+  // 0, is over.
+  [[nodiscard]] Instant after_answer(std::uint32_t client, std::uint32_t nth, Instant now) const;
+
+  // The client that makes the next request, for a source that is a group.
+  [[nodiscard]] std::uint32_t next_client();
+  // A number for a request that begins now, the nth of its client, from 0 (a group counts by
+  // itself): it identifies the request, and is the same under every policy.
+  [[nodiscard]] std::uint64_t number(std::uint32_t client, std::uint32_t nth) noexcept;
+  // Whether each client is a source.
+  [[nodiscard]] bool by_client() const noexcept;
+
+ private:
+  const ClientsSpec& spec_;
+  const std::uint64_t group_;
+  const RandomStreams& streams_;
+  Random gaps_;
+  Random choices_;
+  double due_ = 0;  // metered: what has accumulated
+  std::uint64_t begun_ = 0;
+};
 
 // The ClientGroups start the requests of the scenario's clients, and record how they end.
 //

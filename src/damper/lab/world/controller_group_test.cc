@@ -1,4 +1,4 @@
-#include "damper/lab/world/controller_group.h"
+#include "damper/lab/world/controller_groups.h"
 
 #include <gtest/gtest.h>
 

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "damper/lab/world/replica.h"
 #include "damper/lab/world/simulation.h"
-#include "damper/lab/world/wait_line.h"
 
 namespace damper::lab {
 
