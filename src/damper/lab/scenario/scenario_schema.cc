@@ -368,9 +368,11 @@ Schema<ClientsSpec> make(std::type_identity<ClientsSpec>) {
 }
 
 void add_retries(Schema<ControllersSpec>& s) {
-  s.key<DAMPER_FIELD(retries.max_attempts)>(
-      "retry_policy.num_retries", integer(0, 999'999).with_off(-1).with_offset(1),
-      "Consecutive failed retries of a key before it is parked. off: it is never parked.");
+  s.key<DAMPER_FIELD(retries.max_attempts)>("retry_policy.num_retries",
+                                            integer(0, 999'999).with_off(-1).with_offset(1),
+                                            "Consecutive failed retries of a key, while other keys "
+                                            "succeed, before it is parked. off: it is "
+                                            "never parked.");
   s.key<DAMPER_FIELD(retries.overload_base)>(
       "retry_policy.overload_base_interval", duration(kTick),
       "base_interval after an overload without a Retry-After.");
