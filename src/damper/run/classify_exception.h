@@ -1,6 +1,7 @@
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <exception>
 #include <functional>
 #include <optional>
@@ -15,6 +16,9 @@ namespace run {
 
 // The report of an exception if it is of the classifier's type.
 using ExceptionClassifier = std::function<std::optional<decide::Report>(std::exception_ptr)>;
+
+// More classifiers than exception types of a program: they are added in a loop, by mistake.
+inline constexpr std::size_t kMostClassifiers = 1000;
 
 // Adds a classifier for the whole process. It is asked before those that were added earlier.
 void add_classifier(ExceptionClassifier classifier);
@@ -35,7 +39,8 @@ void add_classifier(ExceptionClassifier classifier);
 // The function returns an Outcome or a Report; of two for the same exception the later one is used.
 // Without it, an exception that has no error code ends the call as `permanent` and gives no verdict
 // to breaker, limit, throttle and latency: nothing is known about its cause.
-// Thread safety: may be called at any time; calls that fail later use it.
+// Thread safety: may be called at any time; calls that fail later use it, on their threads, several
+// at once.
 template <class Exception, std::invocable<const Exception&> Function>
   requires std::is_convertible_v<std::invoke_result_t<Function&, const Exception&>,
                                  decide::Outcome> ||

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "damper/base/check.h"
 #include "damper/run/classify_exception.h"
 
 namespace damper {
@@ -30,6 +31,7 @@ Registry& registry() {
 void add_classifier(ExceptionClassifier classifier) {
   Registry& all = registry();
   const std::lock_guard lock(all.mutex);
+  DAMPER_CHECK(all.classifiers->size() < kMostClassifiers);
   auto more = std::make_shared<Classifiers>(*all.classifiers);
   more->push_back(std::move(classifier));
   all.classifiers = std::move(more);
