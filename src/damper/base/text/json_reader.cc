@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
-#include "damper/base/text/find_number.h"
 #include "damper/base/text/utf8.h"
+#include "damper/base/text/words.h"
 
 namespace damper::text {
 namespace {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -14,6 +15,10 @@ constexpr std::array<std::string_view, 4> kWords = {"timeout", "per_try_timeout"
 
 TEST(Words, ANumberIsTheWholeText) {
   EXPECT_EQ(find_number<int>("-12"), -12);
+  EXPECT_EQ(find_number<std::uint16_t>("65535"), 65535);
+  for (const char* text : {"65536", "-1", "+1", "0x1"}) {
+    EXPECT_FALSE(find_number<std::uint16_t>(text)) << text;
+  }
   EXPECT_EQ(find_number<double>("1e2"), 100.0);
   EXPECT_EQ(find_number<double>("1e2", std::chars_format::fixed), std::nullopt);
   for (const std::string_view text : {"", " 1", "1 ", "1x", "99999999999"}) {

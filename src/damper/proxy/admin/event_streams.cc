@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "damper/base/check.h"
-#include "damper/base/text/find_number.h"
+#include "damper/base/text/words.h"
 #include "damper/observe/registry.h"
 
 namespace damper::proxy {

@@ -6,9 +6,9 @@
 #include <sstream>
 #include <type_traits>
 
-#include "damper/base/text/find_number.h"
 #include "damper/base/text/json_reader.h"
 #include "damper/base/text/json_writer.h"
+#include "damper/base/text/words.h"
 
 namespace damper::proxy {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <array>
 
-#include "damper/base/text/find_number.h"
+#include "damper/base/text/words.h"
 #include "damper/http/client/url.h"
 
 namespace damper::proxy {

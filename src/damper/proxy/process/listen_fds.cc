@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include "damper/base/text/find_number.h"
+#include "damper/base/text/words.h"
 #include "damper/proxy/data/listener_sockets.h"
 
 namespace damper::proxy {

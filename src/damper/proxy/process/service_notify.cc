@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdlib>
 
-#include "damper/base/text/find_number.h"
+#include "damper/base/text/words.h"
 
 namespace damper::proxy {
 namespace {

@@ -18,7 +18,7 @@
 #include <system_error>
 #include <thread>
 
-#include "damper/base/text/find_number.h"
+#include "damper/base/text/words.h"
 #include "damper/proxy/process/listen_fds.h"
 
 namespace damper::proxy {

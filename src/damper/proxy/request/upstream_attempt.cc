@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "damper/base/check.h"
-#include "damper/base/text/find_number.h"
+#include "damper/base/text/words.h"
 #include "damper/decide/classify_http.h"
 #include "damper/decide/classify_transport.h"
 #include "damper/decide/retry_after.h"
