@@ -89,7 +89,7 @@ int demo(const Options& options, const text::Stdio& streams) {
   streams.out << "\nThe same with charts: " << options.html << "\n\n" << kNext;
   if (run::Interrupt::flag().load()) return run::kInterrupted;
   const bool held = std::ranges::all_of(record->acts, [](const demo::ActRecord& one) {
-    return std::ranges::all_of(demo::promises(one), &demo::DemoPromise::held);
+    return std::ranges::all_of(demo::promises(one), &demo::Promise::held);
   });
   return held ? kOk : kBroken;
 }

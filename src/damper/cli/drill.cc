@@ -3,7 +3,6 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <ostream>
-#include <system_error>
 
 #include "damper/cli/terminal.h"
 #include "damper/demo/storm.h"
@@ -26,17 +25,18 @@ struct Options {
   bool json = false;
 };
 
-// Tells how far it is: on a terminal in one line that changes, elsewhere in a few lines.
+constexpr std::size_t kBucketsALine = 30;  // three seconds
+
+// Shows the progress: on a terminal in one line that changes, elsewhere in a few lines.
 class Watcher {
  public:
-  Watcher(std::ostream& out, bool terminal) : out_(out), terminal_(terminal) {}
+  explicit Watcher(std::ostream& out) : out_(out), terminal_(is_terminal(out)) {}
 
-  void on_progress(const demo::StormProgress& progress) {
+  void on_progress(const demo::StormOptions& options, const demo::StormRecord& record) {
     if (terminal_) {
-      out_ << '\r' << demo::progress_line(progress) << std::flush;
-    } else if (progress.at >= next_) {
-      out_ << demo::progress_line(progress) << std::endl;
-      next_ += std::chrono::seconds(3);
+      out_ << '\r' << demo::progress_line(options, record) << std::flush;
+    } else if (record.naive.attempts.size() % kBucketsALine == 1) {
+      out_ << demo::progress_line(options, record) << std::endl;
     }
   }
   void finish() { out_ << (terminal_ ? "\r\x1b[K" : "\n"); }
@@ -44,34 +44,29 @@ class Watcher {
  private:
   std::ostream& out_;
   const bool terminal_;
-  Duration next_{0};
 };
 
 int storm(Options& options, const text::Stdio& streams) {
   demo::StormOptions& storm = options.storm;
   storm.down = std::chrono::seconds(options.seconds);
   storm.capacity_per_second = 3 * storm.clients;  // Half as much again as what is offered.
-  const bool terminal = is_terminal(streams.out);
-  demo::StormRecord record;
-  try {
-    if (options.json) {
-      record = demo::run_storm(storm, [](const demo::StormProgress&) {});
-      demo::print_storm_json(streams.out, storm, record);
-    } else {
-      demo::print_plot(streams.out, storm);
-      Watcher watcher(streams.out, terminal);
-      record = demo::run_storm(
-          storm, [&](const demo::StormProgress& progress) { watcher.on_progress(progress); });
-      watcher.finish();
-      demo::print_storm(streams.out, storm, record, {.colour = wants_colour(streams.out)});
-    }
-  } catch (const std::system_error& error) {
-    streams.err << "damper: cannot start " << 2 * storm.clients
-                << " threads: " << error.code().message() << "; try fewer --clients\n";
+  Watcher watcher(streams.out);
+  if (!options.json) demo::print_plot(streams.out, storm);
+  const auto record = demo::run_storm(storm, [&](const demo::StormRecord& seen) {
+    if (!options.json) watcher.on_progress(storm, seen);
+  });
+  if (!record) {
+    streams.err << "damper: the drill cannot start: " << record.error() << '\n';
     return kTrouble;
   }
+  if (options.json) {
+    demo::print_storm_json(streams.out, storm, *record);
+  } else {
+    watcher.finish();
+    demo::print_storm(streams.out, storm, *record, {.colour = wants_colour(streams.out)});
+  }
   for (const demo::Promise& promise :
-       demo::promises(demo::find(record.naive, storm), demo::find(record.guarded, storm))) {
+       demo::promises(demo::find(record->naive, storm), demo::find(record->guarded, storm))) {
     if (!promise.held) return kBroken;
   }
   return kOk;

@@ -9,7 +9,7 @@
 #include "damper/base/duration_text.h"
 #include "damper/demo/demo_acts.h"
 #include "damper/demo/demo_backends.h"
-#include "damper/demo/demo_fleet.h"
+#include "damper/demo/load_generator.h"
 #include "damper/proxy/data/proxy.h"
 #include "damper/run/clock.h"
 
@@ -22,19 +22,19 @@ constexpr int kSlowness = 20;
 class Lane {
  public:
   Lane(std::unique_ptr<DemoBackends> backends, std::unique_ptr<proxy::Proxy> proxy,
-       std::unique_ptr<DemoFleet> fleet)
-      : backends_(std::move(backends)), proxy_(std::move(proxy)), fleet_(std::move(fleet)) {}
+       std::unique_ptr<LoadGenerator> load)
+      : backends_(std::move(backends)), proxy_(std::move(proxy)), load_(std::move(load)) {}
 
   void apply(const ActRecord& act, Duration at) {
     const bool trouble = act.times.trouble <= at && at < act.times.over;
-    fleet_->set_rate(rate_at(act.act, act.times, at));
+    load_->set_rate(rate_at(act.act, act.times, at));
     backends_->set_down(trouble && (act.act == Act::outage || act.act == Act::kill_switch));
     backends_->set_slowness(1, trouble && act.act == Act::slow_replica ? kSlowness : 1);
   }
 
   // Everybody who waits is remembered, and then the switch is flipped where there is one.
   void flip(LaneRecord& record) {
-    record.waiting = fleet_->mark();
+    record.waiting = load_->mark();
     flipped_ = run::now();
     if (!proxy_) return;
     admit::SwitchSetting off;
@@ -44,33 +44,24 @@ class Lane {
   }
 
   void sample(LaneRecord& record) {
-    const std::uint64_t started = fleet_->started();
-    const std::uint64_t arrivals = backends_->arrivals();
-    record.started.push_back(static_cast<std::uint32_t>(started - started_));
-    record.attempts.push_back(static_cast<std::uint32_t>(arrivals - arrivals_));
-    started_ = started;
-    arrivals_ = arrivals;
-    const std::vector<DemoCall> ended = fleet_->take();
-    record.calls.insert(record.calls.end(), ended.begin(), ended.end());
-    if (const auto at = fleet_->marked_ended()) record.waiting_ended = between(flipped_, *at);
+    load_->sample(*backends_, record);
+    if (const auto at = load_->marked_ended()) record.waiting_ended = between(flipped_, *at);
   }
 
  private:
-  // In the order in which they are needed: the fleet goes first.
+  // In the order in which they are needed: the load ends first.
   std::unique_ptr<DemoBackends> backends_;
   std::unique_ptr<proxy::Proxy> proxy_;
-  std::unique_ptr<DemoFleet> fleet_;
-  std::uint64_t started_ = 0;
-  std::uint64_t arrivals_ = 0;
+  std::unique_ptr<LoadGenerator> load_;
   Instant flipped_ = kNever;
 };
 
 Expected<std::unique_ptr<Lane>> start_unguarded(Act act, Instant begun) {
   auto backends = DemoBackends::start({});
   if (!backends) return unexpected(backends.error());
-  auto fleet = DemoFleet::start(unguarded_fleet(act, (*backends)->endpoints()), begun);
-  if (!fleet) return unexpected(fleet.error());
-  return std::make_unique<Lane>(std::move(*backends), nullptr, std::move(*fleet));
+  auto load = LoadGenerator::start(unguarded_load(act, (*backends)->endpoints()), begun);
+  if (!load) return unexpected(load.error());
+  return std::make_unique<Lane>(std::move(*backends), nullptr, std::move(*load));
 }
 
 Expected<std::unique_ptr<Lane>> start_guarded(Act act, Instant begun, std::string& policy) {
@@ -82,9 +73,9 @@ Expected<std::unique_ptr<Lane>> start_guarded(Act act, Instant begun, std::strin
   auto proxy = proxy::Proxy::start(*config, {});
   if (!proxy) return unexpected(proxy.error());
   const std::string address = "http://127.0.0.1:" + std::to_string((*proxy)->port("demo"));
-  auto fleet = DemoFleet::start(guarded_fleet(act, address), begun);
-  if (!fleet) return unexpected(fleet.error());
-  return std::make_unique<Lane>(std::move(*backends), std::move(*proxy), std::move(*fleet));
+  auto load = LoadGenerator::start(guarded_load(act, address), begun);
+  if (!load) return unexpected(load.error());
+  return std::make_unique<Lane>(std::move(*backends), std::move(*proxy), std::move(*load));
 }
 
 }  // namespace

@@ -50,22 +50,22 @@ double rate_at(Act act, const ActTimes& times, Duration at) noexcept {
   return surge ? kSurge : kRate;
 }
 
-DemoFleetOptions unguarded_fleet(Act act, std::vector<std::string> backends) {
-  DemoFleetOptions fleet{.targets = std::move(backends), .attempts = 4, .delay = milliseconds(20)};
+LoadOptions unguarded_load(Act act, std::vector<std::string> backends) {
+  LoadOptions load{.targets = std::move(backends), .attempts = 4, .delay = milliseconds(20)};
   if (act == Act::kill_switch) {
-    fleet.path = kPatient;
-    fleet.delay = seconds(1);
+    load.path = kPatient;
+    load.delay = seconds(1);
   }
-  return fleet;
+  return load;
 }
 
-DemoFleetOptions guarded_fleet(Act act, std::string proxy) {
-  DemoFleetOptions fleet{.targets = {std::move(proxy)}, .attempt_timeout = milliseconds(1200)};
+LoadOptions guarded_load(Act act, std::string proxy) {
+  LoadOptions load{.targets = {std::move(proxy)}, .attempt_timeout = milliseconds(1200)};
   if (act == Act::kill_switch) {
-    fleet.path = kPatient;
-    fleet.attempt_timeout = seconds(30);
+    load.path = kPatient;
+    load.attempt_timeout = seconds(30);
   }
-  return fleet;
+  return load;
 }
 
 std::string demo_policy(const std::vector<std::string>& backends) {

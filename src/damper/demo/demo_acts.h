@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "damper/base/instant.h"
-#include "damper/demo/demo_fleet.h"
 #include "damper/demo/demo_record.h"
+#include "damper/demo/load_generator.h"
 
 namespace damper::demo {
 
@@ -30,8 +30,8 @@ struct ActPlot {
 [[nodiscard]] double rate_at(Act act, const ActTimes& times, Duration at) noexcept;
 
 // The clients of an act that have nothing but themselves, and those that have the proxy.
-[[nodiscard]] DemoFleetOptions unguarded_fleet(Act act, std::vector<std::string> backends);
-[[nodiscard]] DemoFleetOptions guarded_fleet(Act act, std::string proxy);
+[[nodiscard]] LoadOptions unguarded_load(Act act, std::vector<std::string> backends);
+[[nodiscard]] LoadOptions guarded_load(Act act, std::string proxy);
 
 // The proxy's policy file, for these backends.
 [[nodiscard]] std::string demo_policy(const std::vector<std::string>& backends);

@@ -38,9 +38,9 @@ TEST(DemoActs, ThePolicyLoads) {
 }
 
 TEST(DemoActs, NaiveClientsTryFourTimesAndGuardedOnesOnce) {
-  EXPECT_EQ(unguarded_fleet(Act::outage, {"http://127.0.0.1:1"}).attempts, 4U);
-  EXPECT_EQ(guarded_fleet(Act::outage, "http://127.0.0.1:1").attempts, 1U);
-  EXPECT_EQ(unguarded_fleet(Act::kill_switch, {}).path, guarded_fleet(Act::kill_switch, "").path);
+  EXPECT_EQ(unguarded_load(Act::outage, {"http://127.0.0.1:1"}).attempts, 4U);
+  EXPECT_EQ(guarded_load(Act::outage, "http://127.0.0.1:1").attempts, 1U);
+  EXPECT_EQ(unguarded_load(Act::kill_switch, {}).path, guarded_load(Act::kill_switch, "").path);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "damper/base/random.h"
+#include "damper/decide/layering.h"
 #include "damper/http/net/loop.h"
 #include "damper/http/server/handler_service.h"
 #include "damper/http/server/server.h"
@@ -50,6 +51,8 @@ class DemoBackends::Backend {
 
   void on_request(http::ExchangePtr exchange) {
     all_.arrivals_.fetch_add(1);
+    const auto attempt = exchange->request().fields.find(decide::kAttemptHeader);
+    if (attempt && *attempt != "1") all_.retries_.fetch_add(1);
     if (all_.down_.load() || line_.size() >= all_.options_.longest_queue) {
       exchange->respond({.status = 503});
       return;

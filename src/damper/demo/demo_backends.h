@@ -44,8 +44,12 @@ class DemoBackends {
   // So many times slower than it should be, for work that begins from now on.
   void set_slowness(std::size_t backend, int times) noexcept { slowness_[backend].store(times); }
 
-  // Requests that have come, to all three.
-  [[nodiscard]] std::uint64_t arrivals() const noexcept { return arrivals_.load(); }
+  // Requests that reached any of the three, and those of them that are a retry by their header.
+  struct Arrivals {
+    std::uint64_t all = 0;
+    std::uint64_t retries = 0;
+  };
+  [[nodiscard]] Arrivals arrivals() const noexcept { return {arrivals_.load(), retries_.load()}; }
 
  private:
   class Backend;
@@ -57,6 +61,7 @@ class DemoBackends {
   std::atomic<bool> down_{false};
   std::array<std::atomic<int>, kDemoBackends> slowness_{1, 1, 1};
   std::atomic<std::uint64_t> arrivals_{0};
+  std::atomic<std::uint64_t> retries_{0};
   std::vector<std::string> endpoints_;
   std::unique_ptr<Running> running_;
 };

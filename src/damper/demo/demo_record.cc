@@ -41,7 +41,7 @@ double ratio(std::uint64_t part, std::uint64_t whole) {
 LaneFindings findings(const LaneRecord& lane, Duration from, Duration to) {
   LaneFindings found;
   std::vector<Duration> taken;
-  for (const DemoCall& call : lane.calls) {
+  for (const LoadCall& call : lane.calls) {
     if (call.ended < from || call.ended >= to) continue;
     taken.push_back(call.ended - call.started);
     if (call.good()) ++found.good;
@@ -70,7 +70,7 @@ std::optional<Duration> find_recovery(const LaneRecord& lane, const ActTimes& ti
 
 std::vector<double> good_series(const LaneRecord& lane) {
   std::vector<double> good(lane.started.size(), 0);
-  for (const DemoCall& call : lane.calls) {
+  for (const LoadCall& call : lane.calls) {
     const std::size_t at = bucket_of(call.ended);
     if (call.good() && at < good.size()) ++good[at];
   }
@@ -79,7 +79,7 @@ std::vector<double> good_series(const LaneRecord& lane) {
 
 std::vector<double> p99_series(const LaneRecord& lane) {
   std::vector<std::vector<Duration>> taken(lane.started.size());
-  for (const DemoCall& call : lane.calls) {
+  for (const LoadCall& call : lane.calls) {
     const std::size_t at = bucket_of(call.ended);
     if (at < taken.size()) taken[at].push_back(call.ended - call.started);
   }
@@ -101,14 +101,14 @@ std::vector<double> attempts_series(const LaneRecord& lane) {
   return ratios;
 }
 
-std::vector<DemoPromise> promises(const ActRecord& act) {
+std::vector<Promise> promises(const ActRecord& act) {
   const LaneFindings with = findings(act.guarded, act.times.trouble, act.times.end);
   const LaneFindings without = findings(act.unguarded, act.times.trouble, act.times.end);
   const bool has_time = act.times.end >= kTimeToShow;
-  const DemoPromise well_again{
+  const Promise well_again{
       "all was well again within 2 s",
       find_recovery(act.guarded, act.times).value_or(kForever) <= std::chrono::seconds(2)};
-  std::vector<DemoPromise> made;
+  std::vector<Promise> made;
   switch (act.act) {
     case Act::outage:
       made.push_back({"an outage cost the backends at most 1.15 attempts for each request",

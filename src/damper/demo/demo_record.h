@@ -10,26 +10,28 @@
 
 namespace damper::demo {
 
-// What the demo saw, and what that says. Times count from the beginning of an act. Nothing here is
-// made up: clients write down their requests, backends count what reaches them.
+// What the demo and the drill measured. Times count from the beginning of an act. Nothing here is
+// made up: clients record their requests, backends count what reaches them.
 
 inline constexpr Duration kDemoBucket = std::chrono::milliseconds(100);
 // How long a user waits: an answer after that is not a good one, whoever gave it.
 inline constexpr Duration kDemoPatience = std::chrono::seconds(1);
 
 // One request of one client, over.
-struct DemoCall {
+struct LoadCall {
   Duration started{0};
   Duration ended{0};
+  std::uint32_t attempts = 1;
   bool answered = false;  // 200
   [[nodiscard]] bool good() const noexcept { return answered && ended - started <= kDemoPatience; }
 };
 
 // One side of an act: guarded, or not.
 struct LaneRecord {
-  std::vector<DemoCall> calls{};            // those that are over, in the order in which they ended
+  std::vector<LoadCall> calls{};            // those that are over, in the order in which they ended
   std::vector<std::uint32_t> started{};     // requests, in each kDemoBucket
   std::vector<std::uint32_t> attempts{};    // that reached a backend, in each kDemoBucket
+  std::vector<std::uint32_t> retries{};     // those of them that were not the first of a request
   std::uint64_t waiting = 0;                // under way when the switch was flipped
   std::optional<Duration> waiting_ended{};  // after the flip: when the last of those was over
 };
@@ -78,11 +80,12 @@ struct DemoRecord {
   std::string policy{};  // of the proxy, as a file
 };
 
-// A bound that an act is there to show, and whether it held. Acts under 8 s are too short for some.
-struct DemoPromise {
+// A bound that an act or a drill is there to show, and whether it held.
+struct Promise {
   std::string sentence;
   bool held = false;
 };
-[[nodiscard]] std::vector<DemoPromise> promises(const ActRecord& act);
+// Acts under 8 s are too short for some.
+[[nodiscard]] std::vector<Promise> promises(const ActRecord& act);
 
 }  // namespace damper::demo

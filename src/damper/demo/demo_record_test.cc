@@ -22,9 +22,9 @@ void add_bucket(LaneRecord& lane, int offered, int good, int attempts) {
 }
 
 TEST(DemoRecord, AnAnswerAfterAUsersPatienceIsNoGoodOne) {
-  const DemoCall soon{.started = seconds(1), .ended = seconds(2), .answered = true};
-  const DemoCall late{.started = seconds(1), .ended = milliseconds(2001), .answered = true};
-  const DemoCall refused{.started = seconds(1), .ended = seconds(1), .answered = false};
+  const LoadCall soon{.started = seconds(1), .ended = seconds(2), .answered = true};
+  const LoadCall late{.started = seconds(1), .ended = milliseconds(2001), .answered = true};
+  const LoadCall refused{.started = seconds(1), .ended = seconds(1), .answered = false};
   EXPECT_TRUE(soon.good());
   EXPECT_FALSE(late.good());
   EXPECT_FALSE(refused.good());
@@ -87,7 +87,7 @@ TEST(DemoRecord, APromiseIsKeptOnlyIfItIs) {
     add_bucket(act.guarded, 20, i == 0 ? 0 : 20, 23);
     add_bucket(act.unguarded, 20, 0, 80);
   }
-  for (const DemoPromise& promise : promises(act)) EXPECT_TRUE(promise.held) << promise.sentence;
+  for (const Promise& promise : promises(act)) EXPECT_TRUE(promise.held) << promise.sentence;
   EXPECT_EQ(promises(act).size(), 2U);  // Too short to speak of recovery.
   act.guarded.attempts[0] = 24;         // 139 by 120
   EXPECT_FALSE(promises(act)[0].held);

@@ -30,6 +30,9 @@ void print_demo_summary(std::ostream& out, const DemoRecord& record, text::Repor
 // What the kill switch did on each side; empty: it was not flipped.
 [[nodiscard]] std::string switch_sentence(const ActRecord& act);
 
+// One line: whether it held, and its sentence.
+void print_promise(std::ostream& out, const Promise& promise, const text::Painter& paint);
+
 // How long something took, for people: 31 ms, 1.3 s.
 [[nodiscard]] std::string spent_text(Duration spent);
 

@@ -1,52 +1,21 @@
 #include "damper/demo/storm.h"
 
 #include <algorithm>
+#include <numeric>
+#include <thread>
+
+#include "damper/demo/demo_backends.h"
+#include "damper/demo/load_generator.h"
+#include "damper/run/clock.h"
 
 namespace damper::demo {
-
-Backend::Backend(const StormOptions& options, Instant start) noexcept
-    : down_at_(start + options.calm),
-      back_at_(start + options.back_at()),
-      service_(Duration(std::chrono::seconds(1)) / options.capacity_per_second),
-      empty_at_(start) {}
-
-std::optional<Instant> Backend::admit(Instant now, std::uint32_t attempt) noexcept {
-  (attempt == 1 ? first_tries_ : retries_).fetch_add(1, std::memory_order_relaxed);
-  if (down_at_ <= now && now < back_at_) return std::nullopt;
-  served_.fetch_add(1, std::memory_order_relaxed);
-  Instant empty = empty_at_.load(std::memory_order_relaxed);
-  Instant answer;
-  do {
-    answer = std::max(empty, now) + service_;
-  } while (!empty_at_.compare_exchange_weak(empty, answer, std::memory_order_relaxed));
-  return answer;
-}
-
-Backend::Count Backend::count() const noexcept {
-  return {.first_tries = first_tries_.load(std::memory_order_relaxed),
-          .retries = retries_.load(std::memory_order_relaxed),
-          .served = served_.load(std::memory_order_relaxed)};
-}
-
-std::int64_t next_call(Duration elapsed, Duration every) noexcept { return elapsed / every + 1; }
-
-Buckets bucketed(const FleetRecord& fleet, const StormOptions& options) {
-  const auto size = static_cast<std::size_t>((options.end() + kBucket - Duration{1}) / kBucket);
-  Buckets buckets{std::vector<int>(size), std::vector<int>(size)};
-  for (const Arrival& arrival : fleet.arrivals) {
-    const auto index = static_cast<std::size_t>(arrival.at / kBucket);
-    ++(arrival.attempt == 1 ? buckets.first_tries : buckets.retries)[std::min(index, size - 1)];
-  }
-  return buckets;
-}
-
 namespace {
 
-std::optional<Duration> back_after(const FleetRecord& fleet, const StormOptions& options) {
+std::optional<Duration> back_after(const LaneRecord& lane, const StormOptions& options) {
   std::vector<std::int64_t> successes(
       static_cast<std::size_t>(options.after / options.every));  // in each whole window
-  for (const CallRecord& call : fleet.calls) {
-    if (!call.succeeded || call.ended < options.back_at()) continue;
+  for (const LoadCall& call : lane.calls) {
+    if (!call.answered || call.ended < options.back_at()) continue;
     const auto window = static_cast<std::size_t>((call.ended - options.back_at()) / options.every);
     if (window < successes.size()) ++successes[window];
   }
@@ -57,18 +26,73 @@ std::optional<Duration> back_after(const FleetRecord& fleet, const StormOptions&
   return options.every * (full - successes.begin());
 }
 
+constexpr std::size_t kWorkers = 4;  // of each backend
+
+// One side, running.
+struct Side {
+  std::unique_ptr<DemoBackends> backends;
+  std::unique_ptr<LoadGenerator> load;
+};
+
+Expected<Side> start(const StormOptions& options, LoadOptions load, Instant begun) {
+  const Duration all_workers = std::chrono::seconds(kWorkers * kDemoBackends);
+  auto backends = DemoBackends::start(
+      {.workers = kWorkers, .service = all_workers / options.capacity_per_second});
+  if (!backends) return unexpected(backends.error());
+  load.targets = (*backends)->endpoints();
+  load.clients = options.clients;
+  load.every = options.every;
+  load.until = options.end();
+  auto generator = LoadGenerator::start(load, begun);
+  if (!generator) return unexpected(generator.error());
+  return Side{std::move(*backends), std::move(*generator)};
+}
+
 }  // namespace
 
-Findings find(const FleetRecord& fleet, const StormOptions& options) {
+Expected<StormRecord> run_storm(const StormOptions& options,
+                                const std::function<void(const StormRecord&)>& watch) {
+  // Everything has started by then, so that the first calls arrive together.
+  const Instant begun = run::now() + std::chrono::milliseconds(200);
+  auto naive = start(options,
+                     {.attempts = options.naive_attempts,
+                      .delay = options.naive_delay,
+                      .longest_delay = options.naive_cap,
+                      .attempt_timeout = std::chrono::seconds(30)},
+                     begun);
+  if (!naive) return unexpected(naive.error());
+  auto guarded = start(options, {.policy = options.policy}, begun);
+  if (!guarded) return unexpected(guarded.error());
+  StormRecord record;
+  const auto sample = [&](bool late) {
+    naive->load->sample(*naive->backends, record.naive, late);
+    guarded->load->sample(*guarded->backends, record.guarded, late);
+  };
+  for (Duration at{0}; at < options.end(); at += kDemoBucket) {
+    const Duration next = at + kDemoBucket;
+    std::this_thread::sleep_until(run::steady_time(begun + next));
+    for (const Side* side : {&*naive, &*guarded}) side->backends->set_down(options.is_down(next));
+    sample(false);
+    watch(record);
+  }
+  while (naive->load->under_way() + guarded->load->under_way() > 0) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  sample(true);
+  record.tally = guarded->load->tally();
+  return record;
+}
+
+Findings find(const LaneRecord& lane, const StormOptions& options) {
   Findings findings;
   findings.offered =
       options.clients * ((options.end() + options.every - Duration{1}) / options.every);
-  findings.calls = static_cast<std::int64_t>(fleet.calls.size());
-  findings.attempts = static_cast<std::int64_t>(fleet.arrivals.size());
+  findings.calls = static_cast<std::int64_t>(lane.calls.size());
+  findings.attempts = std::accumulate(lane.attempts.begin(), lane.attempts.end(), std::int64_t{0});
   std::int64_t while_down = 0;
   std::int64_t their_attempts = 0;
-  for (const CallRecord& call : fleet.calls) {
-    if (call.succeeded) ++findings.succeeded;
+  for (const LoadCall& call : lane.calls) {
+    if (call.answered) ++findings.succeeded;
     if (!options.is_down(call.started)) continue;
     ++while_down;
     their_attempts += call.attempts;
@@ -77,9 +101,10 @@ Findings find(const FleetRecord& fleet, const StormOptions& options) {
     findings.attempts_per_call =
         static_cast<double>(their_attempts) / static_cast<double>(while_down);
   }
-  const Buckets buckets = bucketed(fleet, options);
-  findings.tallest_retries = *std::max_element(buckets.retries.begin(), buckets.retries.end());
-  findings.back_after = back_after(fleet, options);
+  for (const std::uint32_t retries : lane.retries) {
+    findings.tallest_retries = std::max(findings.tallest_retries, static_cast<int>(retries));
+  }
+  findings.back_after = back_after(lane, options);
   return findings;
 }
 

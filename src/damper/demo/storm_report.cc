@@ -2,13 +2,15 @@
 
 #include <algorithm>
 #include <array>
-#include <iomanip>
+#include <cmath>
+#include <numeric>
 #include <ostream>
-#include <sstream>
 #include <vector>
 
 #include "damper/base/duration_text.h"
+#include "damper/base/text/json_writer.h"
 #include "damper/base/text/plain_text.h"
+#include "damper/demo/demo_report.h"
 
 namespace damper::demo {
 namespace {
@@ -25,26 +27,41 @@ std::string back_text(const Findings& findings) {
   return findings.back_after ? format_duration(*findings.back_after) : "never";
 }
 
-void print_columns(std::ostream& out, const std::vector<int>& values, int group, int top, int rows,
-                   Ink ink, const Painter& paint) {
-  const std::vector<double> tall(values.begin(), values.end());
-  text::print_chart(out, text::draw_columns(tall, group, top, rows), std::to_string(top), ink,
-                    paint);
-}
+// The attempts of each bucket that were the first of a call, and those that were not.
+struct Buckets {
+  explicit Buckets(const LaneRecord& lane) : first_tries(lane.attempts), retries(lane.retries) {
+    for (std::size_t i = 0; i < first_tries.size(); ++i) first_tries[i] -= retries[i];
+  }
+  [[nodiscard]] std::uint32_t tallest() const {
+    std::uint32_t top = 1;
+    for (const auto* values : {&first_tries, &retries}) {
+      for (const std::uint32_t value : *values) top = std::max(top, value);
+    }
+    return top;
+  }
 
-void print_fleet(std::ostream& out, const std::string& name, const Buckets& buckets,
-                 const StormOptions& options, int group, int top, const Painter& paint) {
+  std::vector<std::uint32_t> first_tries;
+  std::vector<std::uint32_t> retries;
+};
+
+void print_side(std::ostream& out, const std::string& name, const Buckets& buckets,
+                const StormOptions& options, int group, std::uint32_t top, const Painter& paint) {
   const int columns = (static_cast<int>(buckets.retries.size()) + group - 1) / group;
   const std::array<text::MarkedTime, 1> outage = {
       {{.from = options.calm,
         .to = options.back_at(),
         .begin = format_duration(options.calm) + ": down",
         .end = format_duration(options.back_at()) + ": back"}}};
+  const auto print = [&](const std::vector<std::uint32_t>& values, int rows, Ink ink) {
+    const std::vector<double> tall(values.begin(), values.end());
+    text::print_chart(out, text::draw_columns(tall, group, top, rows), std::to_string(top), ink,
+                      paint);
+  };
   out << '\n' << paint(Ink::strong, name) << ", first tries\n";
-  print_columns(out, buckets.first_tries, group, top, 2, Ink::calm, paint);
+  print(buckets.first_tries, 2, Ink::calm);
   out << paint(Ink::strong, name) << ", retries\n";
-  print_columns(out, buckets.retries, group, top, 4, Ink::alarm, paint);
-  text::print_axis(out, static_cast<std::size_t>(columns), kBucket * group * columns, outage,
+  print(buckets.retries, 4, Ink::alarm);
+  text::print_axis(out, static_cast<std::size_t>(columns), kDemoBucket * group * columns, outage,
                    paint);
 }
 
@@ -112,22 +129,22 @@ void print_plot(std::ostream& out, const StormOptions& options) {
     delay = std::min(delay * 2, options.naive_cap);
   }
   out << "without jitter\n"
-         "  guarded  damper::call(), default policy: 3 attempts, full jitter, a 10 % budget\n\n";
+         "  guarded  GuardedClient, default policy: 3 attempts, full jitter, a 10 % budget\n\n";
 }
 
-std::string progress_line(const StormProgress& progress) {
-  std::ostringstream out;
-  const auto fleet = [&](const Backend::Count& count) {
-    out << padded_left(with_commas(static_cast<std::int64_t>(count.first_tries)), 8) << " +"
-        << padded_left(with_commas(static_cast<std::int64_t>(count.retries)), 7) << " retries";
+std::string progress_line(const StormOptions& options, const StormRecord& record) {
+  const Duration at = kDemoBucket * static_cast<std::int64_t>(record.naive.attempts.size());
+  const auto side = [](const LaneRecord& lane) {
+    const auto sum = [](const std::vector<std::uint32_t>& counts) {
+      return std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
+    };
+    const std::int64_t retries = sum(lane.retries);
+    return padded_left(with_commas(sum(lane.attempts) - retries), 8) + " +" +
+           padded_left(with_commas(retries), 7) + " retries";
   };
-  const std::int64_t tenths = progress.at / std::chrono::milliseconds(100);
-  out << std::setw(3) << tenths / 10 << '.' << tenths % 10 << "s "
-      << (progress.down ? "down" : "up  ") << " naive";
-  fleet(progress.naive);
-  out << "  guarded";
-  fleet(progress.guarded);
-  return out.str();
+  return padded_left(text::fixed_text(std::chrono::duration<double>(at).count(), 1), 5) + "s " +
+         (options.is_down(at) ? "down" : "up  ") + " naive" + side(record.naive) + "  guarded" +
+         side(record.guarded);
 }
 
 void print_storm(std::ostream& out, const StormOptions& options, const StormRecord& record,
@@ -135,29 +152,69 @@ void print_storm(std::ostream& out, const StormOptions& options, const StormReco
   const Painter paint(style);
   const Findings naive = find(record.naive, options);
   const Findings guarded = find(record.guarded, options);
-  const Buckets naive_buckets = bucketed(record.naive, options);
-  const Buckets guarded_buckets = bucketed(record.guarded, options);
-  int top = 1;
-  for (const Buckets* buckets : {&naive_buckets, &guarded_buckets}) {
-    for (const std::vector<int>* values : {&buckets->first_tries, &buckets->retries}) {
-      top = std::max(top, *std::max_element(values->begin(), values->end()));
-    }
-  }
+  const Buckets naive_buckets(record.naive);
+  const Buckets guarded_buckets(record.guarded);
+  const std::uint32_t top = std::max(naive_buckets.tallest(), guarded_buckets.tallest());
   const int group = text::chart_group(naive_buckets.retries.size());
   out << "Arrivals in 100 ms";
   if (group > 1)
-    out << "; a column is " << format_duration(kBucket * group) << " and shows the most";
+    out << "; a column is " << format_duration(kDemoBucket * group) << " and shows the most";
   out << ".\n";
-  print_fleet(out, "naive", naive_buckets, options, group, top, paint);
-  print_fleet(out, "guarded", guarded_buckets, options, group, top, paint);
+  print_side(out, "naive", naive_buckets, options, group, top, paint);
+  print_side(out, "guarded", guarded_buckets, options, group, top, paint);
   print_table(out, naive, guarded);
   print_verdicts(out, record.tally);
   print_words(out, options, naive, guarded, record.tally);
   out << '\n';
-  for (const Promise& promise : promises(naive, guarded)) {
-    out << (promise.held ? paint(Ink::good, "held    ") : paint(Ink::alarm, "BROKEN  "))
-        << promise.sentence << '\n';
+  for (const Promise& promise : promises(naive, guarded)) print_promise(out, promise, paint);
+}
+
+void print_storm_json(std::ostream& out, const StormOptions& options, const StormRecord& record) {
+  const auto ms = [](Duration time) { return time / std::chrono::milliseconds(1); };
+  const Findings naive = find(record.naive, options);
+  const Findings guarded = find(record.guarded, options);
+  text::JsonWriter json(out);
+  json.open('{');
+  json.field("clients", options.clients);
+  json.field("down_from_ms", ms(options.calm));
+  json.field("down_until_ms", ms(options.back_at()));
+  const auto write_side = [&](std::string_view name, const Findings& found,
+                              const LaneRecord& lane) {
+    json.open('{', name);
+    json.field("offered", found.offered);
+    json.field("calls", found.calls);
+    json.field("succeeded", found.succeeded);
+    json.field("attempts", found.attempts);
+    json.field("attempts_per_call_while_down", found.attempts_per_call);
+    json.field("tallest_retries_in_100ms", found.tallest_retries);
+    json.field("back_after_ms", found.back_after ? static_cast<double>(ms(*found.back_after))
+                                                 : std::nan(""));  // null
+    const Buckets buckets(lane);
+    json.open('[', "first_tries_by_100ms");
+    for (const std::uint32_t count : buckets.first_tries) json.element(count);
+    json.close(']');
+    json.open('[', "retries_by_100ms");
+    for (const std::uint32_t count : buckets.retries) json.element(count);
+    json.close(']');
+    json.close('}');
+  };
+  write_side("naive", naive, record.naive);
+  write_side("guarded", guarded, record.guarded);
+  json.open('{', "verdicts");
+  for (std::size_t i = 0; i < record.tally.verdicts.size(); ++i) {
+    if (record.tally.verdicts[i] > 0) json.field(kVerdictNames[i], record.tally.verdicts[i]);
   }
+  json.close('}');
+  json.open('[', "promises");
+  for (const Promise& promise : promises(naive, guarded)) {
+    json.open('{');
+    json.field("promise", promise.sentence);
+    json.field("held", promise.held);
+    json.close('}');
+  }
+  json.close(']');
+  json.close('}');
+  out << '\n';
 }
 
 }  // namespace damper::demo

@@ -16,7 +16,7 @@ using text::ReportStyle;
 void print_plot(std::ostream& out, const StormOptions& options);
 
 // One line, without its end: how far the drill is.
-[[nodiscard]] std::string progress_line(const StormProgress& progress);
+[[nodiscard]] std::string progress_line(const StormOptions& options, const StormRecord& record);
 
 // The charts, the table, how the guarded calls ended, each promise, and all of it in words.
 void print_storm(std::ostream& out, const StormOptions& options, const StormRecord& record,

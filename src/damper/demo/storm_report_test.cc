@@ -10,11 +10,16 @@ namespace {
 using namespace std::chrono_literals;
 
 TEST(StormReport, TheProgressFitsALine) {
-  const StormProgress progress{.at = 62'345ms,
-                               .down = true,
-                               .naive = {.first_tries = 280'000, .retries = 28'000, .served = 0},
-                               .guarded = {.first_tries = 1234, .retries = 5, .served = 0}};
-  EXPECT_EQ(progress_line(progress),
+  StormRecord record;
+  for (LaneRecord* lane : {&record.naive, &record.guarded}) {
+    lane->attempts.resize(623);
+    lane->retries.resize(623);
+  }
+  record.naive.attempts[0] = 308'000;
+  record.naive.retries[0] = 28'000;
+  record.guarded.attempts[622] = 1239;
+  record.guarded.retries[622] = 5;
+  EXPECT_EQ(progress_line({.down = 61s}, record),
             " 62.3s down naive 280,000 + 28,000 retries  guarded   1,234 +      5 retries");
 }
 
@@ -27,7 +32,7 @@ TEST(StormReport, ThePlotSaysWhatWillHappen) {
             "\n"
             "Two such fleets run side by side, for real, for 15s:\n"
             "  naive    tries a failure again after 1s, 2s, 4s, without jitter\n"
-            "  guarded  damper::call(), default policy: 3 attempts, full jitter, a 10 % budget\n"
+            "  guarded  GuardedClient, default policy: 3 attempts, full jitter, a 10 % budget\n"
             "\n");
 }
 
@@ -36,16 +41,17 @@ const StormOptions kOptions{.clients = 2, .every = 1s, .calm = 1s, .down = 1s, .
 
 StormRecord small_record() {
   StormRecord record;
+  for (LaneRecord* lane : {&record.naive, &record.guarded}) {
+    lane->attempts.resize(30);
+    lane->retries.resize(30);
+    lane->attempts[0] = lane->attempts[10] = lane->attempts[20] = 2;
+  }
+  record.naive.retries[20] = 2;
   for (int client = 0; client < 2; ++client) {
-    record.naive.arrivals.push_back({.at = 0ms});
-    record.naive.arrivals.push_back({.at = 1s, .served = false});
-    record.naive.arrivals.push_back({.at = 2s, .attempt = 2});
-    record.naive.calls.push_back({.started = 0ms, .ended = 1ms});
-    record.naive.calls.push_back({.started = 1s, .ended = 2001ms, .attempts = 2});
+    record.naive.calls.push_back({.started = 0ms, .ended = 1ms, .answered = true});
+    record.naive.calls.push_back({.started = 1s, .ended = 2001ms, .attempts = 2, .answered = true});
     for (const Duration at : {0ms, 1000ms, 2000ms}) {
-      const bool served = at != 1000ms;
-      record.guarded.arrivals.push_back({.at = at, .served = served});
-      record.guarded.calls.push_back({.started = at, .ended = at + 1ms, .succeeded = served});
+      record.guarded.calls.push_back({.started = at, .ended = at + 1ms, .answered = at != 1000ms});
     }
   }
   record.tally.verdicts[static_cast<std::size_t>(Verdict::success)] = 4;
@@ -132,8 +138,13 @@ TEST(StormReport, AFleetThatNeverCameBackSaysSo) {
 TEST(StormReport, AWideStormIsGroupedToFitTheScreen) {
   StormOptions options = kOptions;
   options.down = 14s;  // 160 buckets
+  StormRecord record = small_record();
+  for (LaneRecord* lane : {&record.naive, &record.guarded}) {
+    lane->attempts.resize(160);
+    lane->retries.resize(160);
+  }
   std::ostringstream out;
-  print_storm(out, options, small_record(), {});
+  print_storm(out, options, record, {});
   EXPECT_TRUE(out.str().starts_with("Arrivals in 100 ms; a column is 300ms and shows the most.\n"));
   EXPECT_NE(out.str().find("\n     0s 1s: down"), std::string::npos);
 }
