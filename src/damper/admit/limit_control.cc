@@ -8,6 +8,10 @@
 namespace damper::admit {
 namespace {
 
+constexpr double kUsualSamples = 200;    // over which the drop floor falls
+constexpr double kComparedSamples = 50;  // after a cut
+constexpr double kMostDropFloor = 0.5;
+
 // log10, truncated, at least 1.
 double step_of(double limit) {
   double step = 1;
@@ -36,13 +40,19 @@ LimitControl::LimitControl(const ConcurrencyLimitOptions& options) noexcept
 
 void LimitControl::on_window(const LimitWindow& window) noexcept {
   if (options_.kind == LimitKind::fixed) return;
-  const std::int64_t total = std::int64_t{window.answers} + window.drops;
-  if (std::int64_t{window.drops} * Percent::kDenominator >
-      total * options_.tolerated_drops.hundredths()) {
+  learn_drops(window);
+  if (has_too_many_drops(window)) {
+    if (cut_limit_ == 0) {
+      cut_limit_ = limit_;
+      cut_share_ = usual_.share();
+      after_cut_ = {};
+      after_limits_ = 0;
+    }
+    usual_ = {};
     compared_limit_ = 0;
     return move_to(limit_ * options_.backoff.ratio());
   }
-  if (window.answers == 0) return;
+  if (window.answers == 0 || cut_limit_ != 0) return;
 
   const bool in_use = std::int64_t{2} * window.peak_in_flight >= limit();
   if (options_.kind == LimitKind::aimd) {
@@ -54,6 +64,47 @@ void LimitControl::on_window(const LimitWindow& window) noexcept {
   if (!in_use) return;
   if (latency < 0.75 * floor_) return;  // A much lower floor: learn it before growing.
   move_to(options_.kind == LimitKind::vegas ? vegas(latency) : gradient(latency));
+}
+
+// Have the drops followed a cut? They have if their share fell, or that of the answers rose, by
+// half as much as the limit fell. In a deep overload only the answers show it: of ten times the
+// capacity 90 % is dropped, and of seven times 86 %, but the share of answers is the inverse.
+void LimitControl::learn_drops(const LimitWindow& window) noexcept {
+  usual_.add(window);
+  if (usual_.total > kUsualSamples) {
+    usual_.drops *= kUsualSamples / usual_.total;
+    usual_.total = kUsualSamples;
+  }
+  if (usual_.total >= kComparedSamples) drop_floor_ = std::min(drop_floor_, usual_.share());
+  if (cut_limit_ == 0) return;
+  after_cut_.add(window);
+  after_limits_ += limit_ * (static_cast<double>(window.answers) + window.drops);
+  if (after_cut_.total < kComparedSamples) return;
+  const double moved = after_limits_ / after_cut_.total / cut_limit_;
+  if (moved <= 0.8) {
+    const double left = after_cut_.share();
+    const double fell = left / cut_share_;
+    const double rose = (1 - left) / std::max(1 - cut_share_, 1e-9);
+    const bool followed = fell * fell <= moved || rose * rose * moved >= 1;
+    drop_floor_ = std::min(left, followed ? drop_floor_ / 2 : kMostDropFloor);
+  }
+  cut_limit_ = 0;
+}
+
+// The window alone decides without a floor, or if two thirds are drops. With a floor, the window or
+// the last samples must exceed it by what is tolerated and by their noise.
+bool LimitControl::has_too_many_drops(const LimitWindow& window) const noexcept {
+  const std::int64_t total = std::int64_t{window.answers} + window.drops;
+  const bool over = std::int64_t{window.drops} * Percent::kDenominator >
+                    total * options_.tolerated_drops.hundredths();
+  if (!over || drop_floor_ == 0 || window.drops > 2 * window.answers) return over;
+  Pool alone;
+  alone.add(window);
+  const auto exceeds = [&](const Pool& pool) {
+    const double noise = 3 * std::sqrt(pool.total * drop_floor_ * (1 - drop_floor_));
+    return pool.drops > pool.total * (drop_floor_ + options_.tolerated_drops.ratio()) + noise;
+  };
+  return exceeds(alone) || exceeds(usual_);
 }
 
 void LimitControl::learn(double latency, bool in_use) noexcept {

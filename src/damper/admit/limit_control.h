@@ -54,7 +54,8 @@ struct LimitWindow {
 // Why: the right limit is throughput times latency (Little's law), and both move. A limit set by
 // hand is wrong after the next deployment.
 // Model: a window with more drops than tolerated multiplies the limit by `backoff`, whatever the
-// algorithm. Otherwise, and only when at least half of the limit was in use:
+// algorithm; but drops that do not follow the limit are not held against it (below). Otherwise, and
+// only when at least half of the limit was in use:
 //   aimd      grows by one (Chiu and Jain, 1989).
 //   vegas     estimates the queue, limit * (1 - floor / latency), and steers it to 6 steps, a step
 //             being log10(limit), or an eighth of the limit if that is more; a short queue grows it
@@ -71,6 +72,17 @@ struct LimitWindow {
 // by a sixteenth; and when the limit has moved by a fifth and latency did not follow by half as
 // much, then latency has another cause, and the floor moves half way up to it. In a steady state it
 // does not move, so that a lasting queue never becomes the floor.
+// The drop floor is the share of drops that has another cause than this limit: one of eight
+// is dead, say, and an eighth of the attempts time out, however few are sent. Held against the
+// limit, it would shrink to its minimum and make an outage of a partial failure. A cut is therefore
+// followed by a comparison, over at least 50 samples, in which the limit does not grow: if neither
+// the share of drops fell nor that of answers rose by half as much as the limit fell (the rule for
+// latency), what is left is the floor; otherwise the floor is halved, and at most what is left.
+// With a floor, drops are too many if those of the window, or of the last 200 samples, exceed it by
+// the tolerated share and by three standard deviations of the floor's own noise, or if they are two
+// thirds of the window. The floor is at most a half; it falls with the drops, over 200 samples.
+// Known weakness: of many clients that overload a dependency together, one that cuts alone sees no
+// effect. They see the same overload at the same time, though, and cut together.
 // Known weakness: a control that starts in the middle of an overload takes its first window for
 // the floor until drops or a lull show it a lower one.
 // Invariants:
@@ -95,6 +107,20 @@ class LimitControl {
   [[nodiscard]] const ConcurrencyLimitOptions& options() const noexcept { return options_; }
 
  private:
+  // Samples of windows, and how many of them were dropped.
+  struct Pool {
+    double drops = 0;
+    double total = 0;
+
+    void add(const LimitWindow& window) noexcept {
+      drops += window.drops;
+      total += static_cast<double>(window.answers) + window.drops;
+    }
+    [[nodiscard]] double share() const noexcept { return total > 0 ? drops / total : 0; }
+  };
+
+  void learn_drops(const LimitWindow& window) noexcept;
+  [[nodiscard]] bool has_too_many_drops(const LimitWindow& window) const noexcept;
   void learn(double latency, bool in_use) noexcept;
   void compare(double latency) noexcept;
   [[nodiscard]] double vegas(double latency) const noexcept;
@@ -106,6 +132,12 @@ class LimitControl {
   double floor_ = 0;             // Nanoseconds; 0: nothing learnt.
   double compared_limit_ = 0;    // The limit and the latency that the next comparison is with;
   double compared_latency_ = 0;  // 0: none yet.
+  double drop_floor_ = 0;        // The share of drops that does not follow the limit.
+  Pool usual_;                   // The last 200 samples or so.
+  double cut_limit_ = 0;         // The limit and the share of drops before a cut by drops;
+  double cut_share_ = 0;         // 0: none is being compared.
+  Pool after_cut_;
+  double after_limits_ = 0;  // The limit of each sample after the cut, summed.
 };
 
 }  // namespace damper::admit

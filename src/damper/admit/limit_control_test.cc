@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "damper/base/random.h"
 
@@ -137,6 +138,74 @@ TEST(LimitControl, TrapL1_ALimitFedOnlyByTimeoutsShrinksToItsMinimum) {  // Inva
     }
     EXPECT_EQ(last, 3) << name(kind);
   }
+}
+
+// A closed loop: as many attempts as the limit allows, in rounds. A part of them is dropped
+// whatever the limit, and all that exceed the capacity are.
+struct Loop {
+  double background = 0;
+  std::int32_t capacity = 1'000'000;
+
+  // The mean limit over the second half of the rounds.
+  [[nodiscard]] double mean_limit(LimitKind kind, std::uint64_t seed, int rounds = 4000) const {
+    LimitControl control({.kind = kind, .initial = 100});
+    Random random(seed);
+    LimitWindow window;
+    double sum = 0;
+    for (int round = 0; round < rounds; ++round) {
+      const std::int32_t limit = control.limit();
+      for (std::int32_t i = 0; i < limit; ++i) {
+        const bool dropped = i >= capacity || random.draw() < background;
+        ++(dropped ? window.drops : window.answers);
+      }
+      window.peak_in_flight = limit;
+      window.latency = milliseconds(10);
+      if (window.answers + window.drops >= 10) control.on_window(std::exchange(window, {}));
+      if (2 * round >= rounds) sum += 2.0 * control.limit() / rounds;
+    }
+    return sum;
+  }
+};
+
+TEST(LimitControl, TrapL4_DropsThatDoNotFollowTheLimitDoNotLowerIt) {
+  for (const LimitKind kind : {LimitKind::aimd, LimitKind::vegas, LimitKind::gradient}) {
+    for (std::uint64_t seed = 1; seed <= 2; ++seed) {
+      const double without = Loop{}.mean_limit(kind, seed);
+      for (const double background : {0.05, 0.125, 0.2, 0.375}) {
+        EXPECT_GE(Loop{.background = background}.mean_limit(kind, seed), 0.9 * without)
+            << name(kind) << ' ' << background << " seed " << seed;
+      }
+    }
+  }
+}
+
+TEST(LimitControl, UnderAnOverloadItStillShrinksToTheCapacity) {
+  for (const LimitKind kind : {LimitKind::aimd, LimitKind::vegas, LimitKind::gradient}) {
+    for (std::uint64_t seed = 1; seed <= 2; ++seed) {
+      for (const double background : {0.0, 0.05, 0.125, 0.2}) {
+        for (const std::int32_t capacity : {10, 50, 200}) {
+          const double limit =
+              Loop{.background = background, .capacity = capacity}.mean_limit(kind, seed);
+          EXPECT_GE(limit, 0.5 * capacity) << name(kind) << ' ' << background << ' ' << capacity;
+          // Vegas has no latency to steer by here, and its steps of 6 are large beside 10.
+          const double most = kind == LimitKind::vegas && capacity == 10 ? 2.5 : 1.5;
+          EXPECT_LE(limit, most * capacity) << name(kind) << ' ' << background << ' ' << capacity;
+        }
+      }
+    }
+  }
+}
+
+TEST(LimitControl, ADropFloorFallsWithTheDrops) {
+  LimitControl control({.kind = LimitKind::aimd, .initial = 100});
+  for (int i = 0; i < 20; ++i) control.on_window(busy(control, milliseconds(10), 30));
+  const std::int32_t learnt = control.limit();
+  control.on_window(busy(control, milliseconds(10), 30));
+  EXPECT_EQ(control.limit(), learnt + 1);
+  for (int i = 0; i < 20; ++i) control.on_window(busy(control, milliseconds(10)));
+  const std::int32_t healthy = control.limit();
+  control.on_window(busy(control, milliseconds(10), 30));
+  EXPECT_LT(control.limit(), healthy);
 }
 
 TEST(LimitControl, TrapL2_SteadyLatencyNeverLowersTheLimit) {  // Invariant (4)
