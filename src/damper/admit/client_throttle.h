@@ -15,9 +15,13 @@ namespace damper::admit {
 struct ClientThrottleOptions {
   static constexpr Range<Percent> kMultiplier{Percent(100), Percent(1000)};
   static constexpr Range<Duration> kWindow{std::chrono::seconds(1), std::chrono::hours(1)};
+  static constexpr Range<std::int32_t> kMinimumVolume{1, 1'000'000};
+  static constexpr Range<Percent> kMaxRejected{Percent::from_hundredths(1), Percent(100)};
 
   Percent multiplier = Percent(200);  // K of the SRE book, as a percentage
   Duration window = std::chrono::seconds(120);
+  std::int32_t minimum_volume = 20;    // requests in the window before any is refused
+  Percent max_rejected = Percent(92);  // bound of the probability; the rest finds the recovery
 
   friend bool operator==(const ClientThrottleOptions&, const ClientThrottleOptions&) = default;
 };
@@ -34,15 +38,28 @@ struct ClientThrottleOptions {
 // is judged. Refused calls count as requests, too: the probability follows the demand, and settles
 // where about K requests are sent for each accepted one. K = 2 sends twice as many requests as are
 // accepted, which is how the client detects that the dependency has recovered.
+// The formula alone is an outage of its own: after one failure it refuses every second call of a
+// cold client, and after a window without accepts it admits one call in `requests`, so that it
+// takes minutes to find out that the dependency is well. Therefore nothing is refused below
+// `minimum_volume`, never more than `max_rejected`, and never more than the same formula gives for
+// the last 4 s alone (kRecent): the past does not outvote the present. If most of what was sent in
+// these 4 s was accepted (more than half way from the 1 / K of the steady state to all), K is four
+// times as large there: what is admitted quadruples in 4 s until the dependency rejects again.
 // Invariants:
-//   (1) While requests <= K * accepts nothing is refused, exactly.
-//   (2) A call is refused if and only if its draw is under reject_probability().
+//   (1) While requests <= K * accepts nothing is refused, exactly; nor under minimum_volume.
+//   (2) A call is refused if and only if its draw is under reject_probability(), which is at most
+//       max_rejected.
 //   (3) Requests and accepts count for one window, however often it is read (trap B3).
 //   (4) A reload keeps what was counted within the window.
+//   (5) After an outage of any length, a client of 10 calls a second or more admits 90 % again
+//       within 10 s.
 // Thread safety: all methods may be called concurrently, reload() with all but itself; lock-free.
-// Cost: try_admit is 35 loads and one compare-and-swap; on_accept one compare-and-swap.
+// Cost: try_admit is 35 loads and three compare-and-swaps, and 60 loads more if the window has an
+// excess; on_accept is two compare-and-swaps.
 class ClientThrottle {
  public:
+  static constexpr Duration kRecent = std::chrono::seconds(4);
+
   // REQUIRES: !find_error(options).
   explicit ClientThrottle(const ClientThrottleOptions& options);
 
@@ -64,14 +81,21 @@ class ClientThrottle {
  private:
   struct Setting {
     SlotClock clock;
-    std::int64_t multiplier_hundredths = 0;
+    SlotClock recent;
+    std::int64_t multiplier = 0;  // in hundredths of a percent, here and below
+    std::int64_t max_rejected = 0;
+    std::int64_t minimum_volume = 0;
   };
   static Setting setting(const ClientThrottleOptions& options) noexcept;
-  [[nodiscard]] double probability(const Setting& setting, std::uint32_t slot) const noexcept;
+  [[nodiscard]] double probability(const Setting& setting, Instant now) const noexcept;
+  [[nodiscard]] double recent_probability(const Setting& setting, Instant now) const noexcept;
 
   Seqlock<Setting> setting_;
   SlotRing<> requests_;
   SlotRing<> accepts_;
+  SlotRing<> recent_requests_;  // of the last kRecent, as the next two
+  SlotRing<> recent_sent_;
+  SlotRing<> recent_accepts_;
 };
 
 }  // namespace damper::admit

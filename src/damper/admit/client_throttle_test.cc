@@ -16,20 +16,23 @@ using std::chrono::seconds;
 constexpr Instant at(Duration since_epoch) { return Instant{since_epoch}; }
 constexpr Instant kStart = at(seconds(1200));  // The beginning of a slot of 12 s.
 
+// The published formula: no minimum volume, no bound.
+ClientThrottleOptions formula() { return {.minimum_volume = 1, .max_rejected = Percent(100)}; }
+
 void ask(ClientThrottle& throttle, Instant now, int requests, int accepts) {
   for (int i = 0; i < requests; ++i) (void)throttle.try_admit(now, kLargestDraw);
   for (int i = 0; i < accepts; ++i) throttle.on_accept(now);
 }
 
 TEST(ClientThrottle, ANewOneAdmits) {
-  ClientThrottle throttle{ClientThrottleOptions{}};
+  ClientThrottle throttle{formula()};
   EXPECT_EQ(throttle.reject_probability(kStart), 0);
   EXPECT_FALSE(throttle.active(kStart));
   EXPECT_TRUE(throttle.try_admit(kStart, 0));
 }
 
 TEST(ClientThrottle, RefusesNothingUpToKTimesTheAccepts) {  // Invariant (1)
-  ClientThrottle throttle{ClientThrottleOptions{}};
+  ClientThrottle throttle{formula()};
   ask(throttle, kStart, 10, 10);
   EXPECT_EQ(throttle.reject_probability(kStart), 0);  // Not less.
   ask(throttle, kStart, 10, 0);
@@ -41,15 +44,84 @@ TEST(ClientThrottle, RefusesNothingUpToKTimesTheAccepts) {  // Invariant (1)
 }
 
 TEST(ClientThrottle, RefusesWithTheProbabilityOfTheFormula) {  // Invariant (2)
-  ClientThrottle throttle{ClientThrottleOptions{}};
+  ClientThrottle throttle{formula()};
   ask(throttle, kStart, 99, 12);  // (99 - 24) / 100
   EXPECT_EQ(throttle.reject_probability(kStart), 0.75);
   EXPECT_TRUE(throttle.try_admit(kStart, 0.75));  // Now (100 - 24) / 101 = 0.7525
   EXPECT_FALSE(throttle.try_admit(kStart, 0.7524));
 }
 
-TEST(ClientThrottle, ARefusedCallCountsAsARequest) {
+TEST(ClientThrottle, TrapT1_OneFailureOfAColdClientRefusesNobody) {  // Invariant (1)
   ClientThrottle throttle{ClientThrottleOptions{}};
+  for (int i = 0; i < 19; ++i) EXPECT_TRUE(throttle.try_admit(kStart, 0)) << i;
+  EXPECT_FALSE(throttle.active(kStart));
+  EXPECT_TRUE(throttle.try_admit(kStart, 0));  // The 20th is judged on 19.
+  EXPECT_FALSE(throttle.try_admit(kStart, 0));
+}
+
+TEST(ClientThrottle, TheBoundIsNeverExceeded) {  // Invariant (2)
+  ClientThrottle throttle{ClientThrottleOptions{}};
+  ask(throttle, kStart, 100'000, 0);
+  EXPECT_EQ(throttle.reject_probability(kStart), 0.92);
+  EXPECT_TRUE(throttle.try_admit(kStart, 0.92));
+  EXPECT_FALSE(throttle.try_admit(kStart, 0.919));
+}
+
+TEST(ClientThrottle, ThePastDoesNotOutvoteThePresent) {
+  ClientThrottle throttle{formula()};
+  ask(throttle, kStart, 1000, 0);
+  const Instant later = kStart + seconds(10);
+  EXPECT_EQ(throttle.reject_probability(later), 0);
+  ask(throttle, later, 99, 12);  // (99 - 24) / 100, and not (1099 - 24) / 1100
+  EXPECT_EQ(throttle.reject_probability(later), 0.75);
+}
+
+TEST(ClientThrottle, WhatIsAdmittedQuadruplesWhileAllOfItIsAccepted) {
+  ClientThrottle throttle{formula()};
+  ask(throttle, kStart, 1000, 0);
+  const Instant later = kStart + seconds(10);
+  const auto ask_some = [&](int sent, int refused, int accepted) {
+    for (int i = 0; i < sent; ++i) (void)throttle.try_admit(later, kLargestDraw);
+    for (int i = 0; i < refused; ++i) (void)throttle.try_admit(later, -1.0);
+    for (int i = 0; i < accepted; ++i) throttle.on_accept(later);
+  };
+  ask_some(1, 0, 0);  // So that it refuses.
+  ask_some(7, 91, 6);
+  EXPECT_EQ(throttle.reject_probability(later), 0.87);  // 6 of 8: (99 - 2 * 6) / 100
+  ask_some(0, 0, 1);
+  EXPECT_EQ(throttle.reject_probability(later), 0.43);  // 7 of 8: (99 - 8 * 7) / 100
+}
+
+// Over a steady 10, 100 and 1,000 calls a second, down for 3 minutes.
+TEST(ClientThrottle, TrapT2_AfterAnOutageOfThreeMinutesItAdmitsNineOfTenWithinTenSeconds) {
+  for (const int rate : {10, 100, 1000}) {
+    for (std::uint64_t seed = 1; seed <= (rate == 1000 ? 3U : 10U); ++seed) {
+      Random random(seed);
+      ClientThrottle throttle{ClientThrottleOptions{}};
+      Instant now = kStart;
+      const auto run = [&](Duration length, bool up) {  // The share that is admitted.
+        int calls = 0;
+        int admitted = 0;
+        for (const Instant end = now + length; now < end; now += Duration(seconds(1)) / rate) {
+          ++calls;
+          if (!throttle.try_admit(now, random.draw())) continue;
+          ++admitted;
+          if (up) throttle.on_accept(now);
+        }
+        return static_cast<double>(admitted) / calls;
+      };
+      EXPECT_EQ(run(seconds(130), true), 1);
+      (void)run(seconds(120), false);
+      EXPECT_LT(run(seconds(60), false), 0.1 + 0.3 / rate) << rate << " seed " << seed;
+      (void)run(seconds(9), true);
+      EXPECT_GE(run(seconds(1), true), 0.9) << rate << " seed " << seed;
+      EXPECT_GE(run(seconds(10), true), 0.99) << rate << " seed " << seed;
+    }
+  }
+}
+
+TEST(ClientThrottle, ARefusedCallCountsAsARequest) {
+  ClientThrottle throttle{formula()};
   ask(throttle, kStart, 3, 0);
   EXPECT_EQ(throttle.reject_probability(kStart), 0.75);
   EXPECT_FALSE(throttle.try_admit(kStart, 0));
@@ -57,14 +129,14 @@ TEST(ClientThrottle, ARefusedCallCountsAsARequest) {
 }
 
 TEST(ClientThrottle, NeverRefusesTheLargestDrawsOutright) {
-  ClientThrottle throttle{ClientThrottleOptions{}};
+  ClientThrottle throttle{formula()};
   ask(throttle, kStart, 100'000, 0);
   EXPECT_LT(throttle.reject_probability(kStart), 1);
   EXPECT_TRUE(throttle.try_admit(kStart, kLargestDraw));
 }
 
 TEST(ClientThrottle, KIsExactToAHundredthOfAPercent) {  // Invariant (1)
-  ClientThrottleOptions options;
+  ClientThrottleOptions options = formula();
   options.multiplier = Percent::from_hundredths(11'001);  // 110.01 %
   ClientThrottle throttle(options);
   ask(throttle, kStart, 11'001, 10'000);
@@ -74,20 +146,26 @@ TEST(ClientThrottle, KIsExactToAHundredthOfAPercent) {  // Invariant (1)
 }
 
 TEST(ClientThrottle, TrapB3_ForgetsAfterOneWindowHoweverOftenItIsAsked) {  // Invariant (3)
-  ClientThrottle throttle{ClientThrottleOptions{}};
+  ClientThrottle throttle{formula()};
   ask(throttle, kStart, 3, 0);
   Instant now = kStart;
-  while (now < kStart + seconds(120)) {
+  while (now < kStart + seconds(4)) {  // After 4 s the present outvotes it.
     EXPECT_EQ(throttle.reject_probability(now), 0.75);
-    now += milliseconds(11'999);
+    now += milliseconds(399);
   }
+  EXPECT_EQ(throttle.reject_probability(kStart + seconds(4)), 0);
+  ask(throttle, kStart + seconds(119), 1, 0);
+  EXPECT_EQ(throttle.reject_probability(kStart + seconds(119)), 0.5);  // The last 4 s: 1 of 2.
+  ask(throttle, kStart + seconds(119), 3, 0);
+  ask(throttle, kStart + seconds(119), 0, 2);
+  EXPECT_EQ(throttle.reject_probability(kStart + seconds(119)), 0);  // 4 of 4.
   EXPECT_EQ(throttle.reject_probability(kStart + seconds(120)), 0);
 }
 
 TEST(ClientThrottle, AReloadKeepsWhatIsInTheWindow) {  // Invariant (4)
-  ClientThrottle throttle{ClientThrottleOptions{}};
+  ClientThrottle throttle{formula()};
   ask(throttle, kStart, 99, 12);
-  ClientThrottleOptions options;
+  ClientThrottleOptions options = formula();
   for (const Duration window : {seconds(3600), seconds(1), seconds(1), seconds(120)}) {
     options.window = window;
     throttle.reload(options, kStart);
@@ -99,7 +177,7 @@ TEST(ClientThrottle, AReloadKeepsWhatIsInTheWindow) {  // Invariant (4)
 }
 
 TEST(ClientThrottle, TimeAtItsEndsAndBackwardsIsHarmless) {
-  ClientThrottle throttle{ClientThrottleOptions{}};
+  ClientThrottle throttle{formula()};
   ask(throttle, kStart, 3, 0);
   for (const Instant now : {kStart - seconds(12), at(Duration(-1)), Instant::min(), kNever}) {
     (void)throttle.try_admit(now, 0.5);
@@ -133,7 +211,7 @@ TEST(ClientThrottle, SettlesWhereTwoRequestsLeaveForEachOneAccepted) {
 }
 
 TEST(ClientThrottle, CountsEveryCallUnderContention) {
-  ClientThrottle throttle{ClientThrottleOptions{}};
+  ClientThrottle throttle{formula()};
   {
     std::vector<std::jthread> threads;
     for (int t = 0; t < 4; ++t) {
@@ -151,6 +229,12 @@ TEST(ClientThrottle, BadOptionsAreNamedWithTheirBound) {
   options.multiplier = Percent::from_hundredths(100'001);
   EXPECT_EQ(find_error(options), "multiplier is 1000.01%; it must be from 100% to 1000%");
   options.multiplier = Percent(100);
+  options.minimum_volume = 0;
+  EXPECT_EQ(find_error(options), "minimum_volume is 0; it must be from 1 to 1000000");
+  options.minimum_volume = 1;
+  options.max_rejected = Percent(101);
+  EXPECT_EQ(find_error(options), "max_rejected is 101%; it must be from 0.01% to 100%");
+  options.max_rejected = Percent(100);
   options.window = milliseconds(999);
   EXPECT_EQ(find_error(options), "window is 999ms; it must be from 1s to 1h");
   options.window = std::chrono::hours(2);

@@ -281,12 +281,12 @@ TEST(Call, OurOwnRefusalsAndCancelsDoNotFeedTheThrottle) {
   p.throttle.emplace();
   p.limit = {.kind = admit::LimitKind::fixed, .initial = 1};
   Dependency dependency("test", p);
-  for (int i = 0; i < 50; ++i) {
+  for (int i = 0; i < 100; ++i) {  // One in three is accepted, the others are cancelled.
     Call leader(dependency, {});
     leader.start(kStart, 0.0);
     ASSERT_TRUE(leader.step().sends);
     for (int j = 0; j < 5; ++j) EXPECT_EQ(Player(dependency, {}, 0.0).play("."), "limited");
-    i % 2 == 0 ? leader.on_cancel(kStart) : leader.on_success(0, kStart);
+    i % 3 != 0 ? leader.on_cancel(kStart) : leader.on_success(0, kStart);
   }
   EXPECT_EQ(dependency.throttle().reject_probability(kStart), 0.0);
 }
