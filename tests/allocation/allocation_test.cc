@@ -161,7 +161,7 @@ TEST(Allocation, TheCoreMakesNone) {
   Instant now{1000s};
   EXPECT_EQ(count([&] {
               for (const bool hedged : {false, true}) {
-                engine::Call call(dependency, {.request = {.idempotent = hedged}});
+                engine::Call call(dependency, {.request = {.idempotent = hedged, .safe = hedged}});
                 call.start(now, 0.5);
                 engine::Step step = call.step();
                 if (hedged) {

@@ -25,6 +25,7 @@ class BlockingDriver final : public Driver {
     if (!scenario.before.empty()) (void)play(dependency, policy, {}, scenario.before, false);
     if (scenario.switched_off) dependency.switches().set(Switch::retries, {.off = true});
     const Options options{.idempotent = scenario.idempotent,
+                          .safe = scenario.idempotent,
                           .deadline = in(scenario.deadline),
                           .owned_above = scenario.owned_above};
     return play(dependency, policy, options, scenario.script, scenario.rereads);

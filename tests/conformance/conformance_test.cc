@@ -29,6 +29,10 @@ std::vector<std::unique_ptr<Driver>> drivers() {
 void hedging(engine::Policy& policy) {
   policy.call.hedge = {.max_hedges = 1, .min_samples = 100, .ratio = Percent(100)};
 }
+void hedging_shortly(engine::Policy& policy) {
+  hedging(policy);
+  policy.call.timeout = 200ms;
+}
 void trips_at_once(engine::Policy& policy) {
   policy.breaker.emplace().consecutive_failures = 1;
   policy.breaker->open_base = policy.breaker->open_cap = 1h;
@@ -82,7 +86,10 @@ const std::vector<Case> kCases = {
     {.script = "t", .trace = "send breaker_open", .change = trips_at_once},
     {.script = "tt", .trace = "send wait send budget_spent", .change = poor},
     {.script = ".600000.", .trace = "send hedge cancel success", .warm = true, .change = hedging},
-    {.script = ".600000p", .trace = "send hedge cancel permanent", .warm = true, .change = hedging},
+    {.script = ".600000p",
+     .trace = "send hedge cancel deadline_passed",
+     .warm = true,
+     .change = hedging_shortly},
     {.script = ".30",
      .trace = "send success",
      .idempotent = false,

@@ -27,6 +27,7 @@ class LabDriver final : public Driver {
     }
     const schedule::Deadline deadline(add(lab.now(), scenario.deadline));
     return lab.play({.request = {.idempotent = scenario.idempotent,
+                                 .safe = scenario.idempotent,
                                  .owned_above = scenario.owned_above,
                                  .rereads = scenario.rereads},
                      .deadline = deadline},

@@ -21,6 +21,7 @@ class VirtualDriver final : public Driver {
     if (scenario.switched_off) dependency.switches().set(admit::Switch::retries, {.off = true});
     const schedule::Deadline deadline(add(Player::kStart, scenario.deadline));
     Player player(dependency, {.request = {.idempotent = scenario.idempotent,
+                                           .safe = scenario.idempotent,
                                            .owned_above = scenario.owned_above,
                                            .rereads = scenario.rereads},
                                .deadline = deadline});

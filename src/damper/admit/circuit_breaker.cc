@@ -10,20 +10,21 @@ namespace {
 
 constexpr double kRampFloor = 0.1;
 
-// A cell of half-open is one word: the number of its lease (16 bits), whether the lease is out,
-// and its end in whole microseconds modulo 2^47 (over four years).
+// A cell of half-open is one word: the generation of its lease (the low 16 bits), whether the lease
+// was not returned yet, and its end in whole microseconds modulo 2^47 (over four years). A cell is
+// not leased twice in a generation unless its lease was returned, so the generation identifies the
+// lease.
 constexpr std::uint64_t kOut = std::uint64_t{1} << 47;
 
 std::uint64_t microseconds(Instant instant) noexcept {
   return static_cast<std::uint64_t>(instant.time_since_epoch().count() / 1000);
 }
-std::uint16_t lease_number(std::uint64_t place) noexcept {
-  return static_cast<std::uint16_t>(place >> 48);
+bool leased_in(std::uint64_t cell, std::uint32_t generation) noexcept {
+  return (cell & kOut) != 0 && cell >> 48 == (generation & 0xffff);
 }
-bool out(std::uint64_t place, Instant now) noexcept {
-  if ((place & kOut) == 0) return false;
-  const std::uint64_t since_end = microseconds(now) - place;  // Modulo 2^47, the sign at the top:
-  return static_cast<std::int64_t>(since_end << 17) < 0;
+// The microseconds since the end of the lease; negative before it.
+std::int64_t since_end(std::uint64_t cell, Instant now) noexcept {
+  return static_cast<std::int64_t>((microseconds(now) - cell) << 17) >> 17;
 }
 
 // U[d/2, d): never on the end, whatever the cap.
@@ -46,7 +47,7 @@ std::optional<std::string> find_error(const CircuitBreakerOptions& o) {
       .field("open_base", o.open_base, o.kOpenBase)
       .field("open_cap", o.open_cap, Range<Duration>{o.open_base, kLongest})
       .field("probes", o.probes, o.kProbes)
-      .field("probe_lease", o.probe_lease, o.kProbeLease)
+      .field("probe_lease", o.probe_lease == Duration{0} ? o.lease() : o.probe_lease, o.kProbeLease)
       .field("ramp", o.ramp, o.kRamp)
       .error();
 }
@@ -81,58 +82,74 @@ auto BasicCircuitBreaker<kFootprint>::try_admit_general(State state, Instant now
                                    std::memory_order_relaxed);
     return admit(state);
   }
-  if (state.phase == Phase::half_open) return try_probe(state, now);
-  const State half_open{state.generation + 1, Phase::half_open, state.trips, 0};
+  if (state.phase == Phase::half_open) return try_probe(state, now, draw);
+  const State half_open{state.generation + 1, Phase::half_open, state.trips};
   if (!try_move(state, half_open, now)) return {};
-  Permit permit = try_probe(half_open, now);
+  Permit permit = try_probe(half_open, now, draw);
   permit.half_opened = true;
   return permit;
 }
 
 template <Footprint kFootprint>
-auto BasicCircuitBreaker<kFootprint>::try_probe(State state, Instant now) noexcept -> Permit {
+auto BasicCircuitBreaker<kFootprint>::try_probe(State state, Instant now, double draw) noexcept
+    -> Permit {
   const CircuitBreakerOptions options = options_.load();
-  const Duration stagger = options.probe_lease / options.probes;
+  const Duration stagger = options.lease() / options.probes;
   const std::int64_t passed = std::max(between(mark(state), now), Duration(0)) / stagger;
   const std::int64_t allowed = std::min<std::int64_t>(options.probes, 1 + state.successes + passed);
   std::int64_t taken = 0;
   std::size_t free = kMostProbes;
   std::uint64_t seen = 0;
   for (std::size_t i = 0; i < static_cast<std::size_t>(options.probes); ++i) {
-    const std::uint64_t place = leases_[i].load(std::memory_order_relaxed);
-    if (out(place, now)) {
+    const std::uint64_t cell = leases_[i].load(std::memory_order_relaxed);
+    const std::int64_t late = since_end(cell, now);
+    if ((cell & kOut) != 0 && late < 0) {
       ++taken;
+    } else if (leased_in(cell, state.generation)) {
+      return on_expiry(state, i, add(now, -std::chrono::microseconds(late)), now, draw);
     } else if (free == kMostProbes) {
       free = i;
-      seen = place;
+      seen = cell;
     }
   }
   if (taken >= allowed) return {};
-  const auto number = static_cast<std::uint16_t>(lease_number(seen) + 1);
-  const std::uint64_t end = microseconds(add(now, options.probe_lease)) & (kOut - 1);
-  if (!leases_[free].compare_exchange_strong(seen, std::uint64_t{number} << 48 | kOut | end,
-                                             std::memory_order_acq_rel)) {
+  const std::uint64_t end = microseconds(add(now, options.lease())) & (kOut - 1);
+  if (!leases_[free].compare_exchange_strong(
+          seen, std::uint64_t{state.generation} << 48 | kOut | end, std::memory_order_acq_rel)) {
     return {};  // Another call took the cell: one probe is enough for now.
   }
   Permit permit = admit(state);
   permit.probe = static_cast<std::uint8_t>(free + 1);
-  permit.lease = number;
   return permit;
 }
 
-// Whether the lease was still the permit's and had not ended.
+// A lease of this half-open time ended without a result: the breaker opens, from the end of the
+// lease on. A client with few calls may find it after the open time; then its call is a probe.
 template <Footprint kFootprint>
-bool BasicCircuitBreaker<kFootprint>::return_lease(Permit permit, Instant now) noexcept {
-  std::atomic<std::uint64_t>& place = leases_[permit.probe - 1U];
-  std::uint64_t seen = place.load(std::memory_order_relaxed);
-  if (lease_number(seen) != permit.lease) return false;
-  const bool in_time = out(seen, now);
-  return place.compare_exchange_strong(seen, seen & ~kOut, std::memory_order_acq_rel) && in_time;
+auto BasicCircuitBreaker<kFootprint>::on_expiry(State state, std::size_t cell, Instant end,
+                                                Instant now, double draw) noexcept -> Permit {
+  if (try_open(state, end, draw, static_cast<std::uint8_t>(cell + 1)) == Transition::none) {
+    return {};
+  }
+  const State open = load();
+  Permit permit;
+  if (open.phase == Phase::open && now >= mark(open)) permit = try_admit_general(open, now, draw);
+  permit.opened = true;
+  return permit;
+}
+
+// Whether the lease was still the permit's; its end may have passed.
+template <Footprint kFootprint>
+bool BasicCircuitBreaker<kFootprint>::return_lease(Permit permit) noexcept {
+  std::atomic<std::uint64_t>& cell = leases_[permit.probe - 1U];
+  std::uint64_t seen = cell.load(std::memory_order_relaxed);
+  return leased_in(seen, permit.generation) &&
+         cell.compare_exchange_strong(seen, seen & ~kOut, std::memory_order_acq_rel);
 }
 
 template <Footprint kFootprint>
-void BasicCircuitBreaker<kFootprint>::on_cancel(Permit permit, Instant now) noexcept {
-  if (permit.probe != 0) return_lease(permit, now);
+void BasicCircuitBreaker<kFootprint>::on_cancel(Permit permit, Instant /*now*/) noexcept {
+  if (permit.probe != 0) return_lease(permit);
 }
 
 template <Footprint kFootprint>
@@ -170,9 +187,12 @@ Transition BasicCircuitBreaker<kFootprint>::on_result(Permit permit, bool failed
 template <Footprint kFootprint>
 Transition BasicCircuitBreaker<kFootprint>::on_probe_result(Permit permit, bool failed, Instant now,
                                                             double draw) noexcept {
-  if (!return_lease(permit, now)) return Transition::none;
+  if (!return_lease(permit)) return Transition::none;
   for (;;) {
     State state = load();
+    const bool presumed = state.expired == permit.probe &&
+                          state.generation == permit.generation + 1 && state.phase == Phase::open;
+    if (presumed && !failed) return revoke_expiry(state, now);
     if (permit.generation != state.generation) return Transition::none;
     if (failed) return try_open(state, now, draw);
     if (state.successes + 1 >= options_.load().probes) return try_close(state, now);
@@ -182,6 +202,16 @@ Transition BasicCircuitBreaker<kFootprint>::on_probe_result(Permit permit, bool 
       return Transition::none;
     }
   }
+}
+
+// The probe whose expired lease opened the breaker has succeeded: half-open again, or closed.
+template <Footprint kFootprint>
+Transition BasicCircuitBreaker<kFootprint>::revoke_expiry(State open, Instant now) noexcept {
+  --open.trips;
+  const auto successes = static_cast<std::uint8_t>(open.successes + 1);
+  if (successes >= options_.load().probes) return try_close(open, now);
+  const State half_open{open.generation + 1, Phase::half_open, open.trips, successes};
+  return try_move(open, half_open, now) ? Transition::half_opened : Transition::none;
 }
 
 template <Footprint kFootprint>
@@ -203,22 +233,22 @@ bool BasicCircuitBreaker<kFootprint>::try_move(State from, State to, Instant mar
 }
 
 template <Footprint kFootprint>
-Transition BasicCircuitBreaker<kFootprint>::try_open(State from, Instant now,
-                                                     double draw) noexcept {
+Transition BasicCircuitBreaker<kFootprint>::try_open(State from, Instant now, double draw,
+                                                     std::uint8_t expired) noexcept {
   const CircuitBreakerOptions options = options_.load();
   if (from.phase == Phase::ramping && ramp_over(from, now)) from.trips = 0;
   const Duration d =
       std::min(times(options.open_base, std::int64_t{1} << from.trips), options.open_cap);
   const auto trips = static_cast<std::uint8_t>(std::min(from.trips + 1, 62));
-  const State open{from.generation + 1, Phase::open, trips, 0};
+  const State open{from.generation + 1, Phase::open, trips, from.successes, expired};
   return try_move(from, open, add(now, jittered(d, draw))) ? Transition::opened : Transition::none;
 }
 
 template <Footprint kFootprint>
 Transition BasicCircuitBreaker<kFootprint>::try_close(State from, Instant now) noexcept {
   const bool ramp = options_.load().ramp > Duration(0);
-  const State closed = ramp ? State{from.generation + 1, Phase::ramping, from.trips, 0}
-                            : State{from.generation + 1, Phase::closed, 0, 0};
+  const State closed = ramp ? State{from.generation + 1, Phase::ramping, from.trips}
+                            : State{from.generation + 1, Phase::closed};
   return try_move(from, closed, now) ? Transition::closed : Transition::none;
 }
 
@@ -233,7 +263,7 @@ template <Footprint kFootprint>
 Transition BasicCircuitBreaker<kFootprint>::close(Instant now) noexcept {
   const State state = load();
   if (state.phase != Phase::open && state.phase != Phase::half_open) return Transition::none;
-  const State closed{state.generation + 1, Phase::closed, 0, 0};
+  const State closed{state.generation + 1, Phase::closed};
   return try_move(state, closed, now) ? Transition::closed : Transition::none;
 }
 

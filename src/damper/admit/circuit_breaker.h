@@ -28,6 +28,7 @@ struct CircuitBreakerOptions {
   static constexpr Range<std::int32_t> kProbes{1, 16};
   static constexpr Range<Duration> kProbeLease{std::chrono::milliseconds(1), std::chrono::hours(1)};
   static constexpr Range<Duration> kRamp{Duration{0}, std::chrono::hours(1)};
+  static constexpr Duration kLeaseAlone = std::chrono::seconds(30);
 
   Percent failure_rate = Percent(50);     // trips when the window's share of failures reaches it
   Percent slow_call_rate = Percent(100);  // trips when the share of slow calls reaches it
@@ -38,8 +39,16 @@ struct CircuitBreakerOptions {
   Duration open_base = std::chrono::seconds(1);  // first open time, doubled by each trip in a row
   Duration open_cap = std::chrono::seconds(30);  // greatest open time; [open_base, kLongest]
   std::int32_t probes = 3;  // concurrent half-open calls, and successes that close the breaker
-  Duration probe_lease = std::chrono::seconds(5);  // a probe without a report ends after this
+  Duration probe_lease{
+      0};  // a probe without a report has failed after this; 0: derived, see lease()
   Duration ramp = std::chrono::seconds(5);  // after closing, traffic grows to 100 % over this time
+
+  // The lease must outlast an attempt, or every probe of a slow dependency counts as failed. An
+  // engine::Dependency sets a lease of 0 to 3/2 of its attempts' timeout; a breaker that is used
+  // alone does not know a timeout, and its leases last kLeaseAlone.
+  [[nodiscard]] constexpr Duration lease() const noexcept {
+    return probe_lease > Duration{0} ? probe_lease : kLeaseAlone;
+  }
 
   friend bool operator==(const CircuitBreakerOptions&, const CircuitBreakerOptions&) = default;
 };
@@ -54,15 +63,17 @@ inline constexpr EnumNames<BreakerState::half_open> kBreakerStateNames = {"close
 }
 
 // The effect of a report on the breaker. Exactly one of several concurrent reports gets it.
-enum class Transition : std::uint8_t { none, opened, closed };
+enum class Transition : std::uint8_t { none, opened, half_opened, closed };
 
 // A BreakerPermit is the answer of try_admit(), passed back with the result. Default: refused.
 struct BreakerPermit {
   std::uint32_t generation = 0;
-  std::uint16_t lease = 0;  // number of the lease in its cell
-  std::uint8_t probe = 0;   // 0: not a probe, else the cell + 1
+  std::uint8_t probe = 0;  // 0: not a probe, else the cell + 1
   bool admitted : 1 = false;
-  bool half_opened : 1 = false;  // this call turned the breaker half-open; admitted or not
+  bool opened : 1 = false;       // this call found an expired lease, and opened the breaker
+  bool half_opened : 1 = false;  // this call turned the breaker half-open (after `opened`, if both)
+
+  [[nodiscard]] constexpr bool moved() const noexcept { return opened || half_opened; }
 };
 static_assert(sizeof(BreakerPermit) == 8);
 
@@ -78,14 +89,23 @@ static_assert(sizeof(BreakerPermit) == 8);
 // min(cap, base * 2^n), n = trips in a row, out of half-open or the ramp. The first call after
 // that turns the breaker half-open. Half-open: calls are probes, each with a lease on one of
 // `probes` cells. They are staggered: one cell at first, one more for each success and for each
-// probe_lease / probes of time. `probes` successes close the breaker; one failure or slow call
-// opens it again. After closing, a call is admitted with a probability that grows linearly from 10
-// % to 1 over `ramp`.
+// lease / probes of time. `probes` successes close the breaker; one failure or slow call opens it
+// again. After closing, a call is admitted with a probability that grows linearly from 10 % to 1
+// over `ramp`.
+// A lease bounds how long a probe may hold its cell, not how long its result counts. Until there
+// is a result, a lease that has ended stands for a failure: the next call that finds it opens the
+// breaker, from the end of the lease on. A result at or after the end of the lease that no call
+// has found yet counts as any other. After that the presumption holds for a failure and for a
+// cancellation; the success of that very probe revokes it if the breaker is still open because of
+// it: half-open again, as if the lease had not ended, and this success counted. So a dependency
+// that hangs opens the breaker for longer and longer, even if no probe ever reports, and one that
+// is slower than the lease closes it all the same.
 // Invariants:
 //   (1) No more than `probes` leases are out, leases of earlier half-open times included.
-//   (2) A lease ends after probe_lease (to the microsecond); its late result is ignored.
+//   (2) A lease ends after lease() (to the microsecond); without a result it is a failed probe.
 //   (3) A cancelled probe returns its lease and is no verdict.
-//   (4) A result counts only in the generation that admitted its call.
+//   (4) A result counts only in the generation that admitted its call; the success of a probe also
+//       in the open time that the end of its own lease began.
 //   (5) The open time is under d and at least d/2, at the cap too: breakers that opened together do
 //       not probe together.
 //   (6) Each transition is reported by one call.
@@ -104,7 +124,7 @@ class BasicCircuitBreaker {
   explicit BasicCircuitBreaker(const CircuitBreakerOptions& options);
 
   // Admits a call or refuses it. Each admitted call ends in exactly one of on_success, on_failure
-  // and on_cancel. `draw` is for the ramp.
+  // and on_cancel. `draw` is for the ramp, and for the open time after an expired lease.
   [[nodiscard]] Permit try_admit(Instant now, double draw) noexcept {
     const State state = load();
     if (state.phase == Phase::closed) [[likely]]
@@ -138,7 +158,8 @@ class BasicCircuitBreaker {
   // effect unless it is open or half-open.
   Transition close(Instant now) noexcept;
 
-  // The state that the next call sees: after the open time half_open, during the ramp closed.
+  // The state that the next call sees: after the open time half_open, during the ramp closed. (An
+  // expired lease shows as soon as a call has found it.)
   [[nodiscard]] BreakerState state(Instant now) const noexcept;
   // Closed and not ramping: hedges are allowed.
   [[nodiscard]] bool calm(Instant now) const noexcept;
@@ -158,7 +179,8 @@ class BasicCircuitBreaker {
     std::uint32_t generation = 1;  // 0: of a refused permit
     Phase phase = Phase::closed;
     std::uint8_t trips = 0;      // in a row
-    std::uint8_t successes = 0;  // of probes
+    std::uint8_t successes = 0;  // of probes; open: those before `expired`
+    std::uint8_t expired = 0;    // open: the cell + 1 of the probe whose lease ended, 0: none
   };
   // The part of the options that the hot path reads, in one Seqlock of its own.
   struct Hot {
@@ -169,11 +191,13 @@ class BasicCircuitBreaker {
   [[nodiscard]] State load() const noexcept {
     const std::uint64_t word = state_.load(std::memory_order_acquire);
     return {static_cast<std::uint32_t>(word >> 32), static_cast<Phase>(word & 0xff),
-            static_cast<std::uint8_t>(word >> 8), static_cast<std::uint8_t>(word >> 16)};
+            static_cast<std::uint8_t>(word >> 8), static_cast<std::uint8_t>(word >> 16),
+            static_cast<std::uint8_t>(word >> 24)};
   }
   static std::uint64_t pack(State state) noexcept {
-    return std::uint64_t{state.generation} << 32 | std::uint64_t{state.successes} << 16 |
-           std::uint64_t{state.trips} << 8 | static_cast<std::uint64_t>(state.phase);
+    return std::uint64_t{state.generation} << 32 | std::uint64_t{state.expired} << 24 |
+           std::uint64_t{state.successes} << 16 | std::uint64_t{state.trips} << 8 |
+           static_cast<std::uint64_t>(state.phase);
   }
   static Permit admit(State state) noexcept {
     Permit permit;
@@ -193,14 +217,16 @@ class BasicCircuitBreaker {
   static Hot hot(const CircuitBreakerOptions& options) noexcept;
 
   Permit try_admit_general(State state, Instant now, double draw) noexcept;
-  Permit try_probe(State state, Instant now) noexcept;
-  bool return_lease(Permit permit, Instant now) noexcept;
+  Permit try_probe(State state, Instant now, double draw) noexcept;
+  Permit on_expiry(State state, std::size_t cell, Instant end, Instant now, double draw) noexcept;
+  bool return_lease(Permit permit) noexcept;
   Transition on_result(Permit permit, bool failed, Duration latency, Instant now,
                        double draw) noexcept;
   Transition on_probe_result(Permit permit, bool failed, Instant now, double draw) noexcept;
   [[nodiscard]] bool ramp_over(State state, Instant now) const noexcept;
   bool try_move(State from, State to, Instant mark) noexcept;
-  Transition try_open(State from, Instant now, double draw) noexcept;
+  Transition revoke_expiry(State open, Instant now) noexcept;
+  Transition try_open(State from, Instant now, double draw, std::uint8_t expired = 0) noexcept;
   Transition try_close(State from, Instant now) noexcept;
 
   std::atomic<std::uint64_t> state_{pack(State{})};

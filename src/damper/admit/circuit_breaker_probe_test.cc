@@ -55,34 +55,125 @@ TYPED_TEST(AnyCircuitBreaker, EachSuccessOpensOneMorePlaceAndTheLastOneCloses) {
   EXPECT_EQ(breaker.state(now), BreakerState::closed);
 }
 
-TYPED_TEST(AnyCircuitBreaker, TrapC1_AHungProbeGivesItsPlaceBackAndItsLateResultIsIgnored) {
+TYPED_TEST(AnyCircuitBreaker, TrapC1_AProbeThatNeverReportsIsAFailedOneAtTheEndOfItsLease) {
   CircuitBreakerOptions options = hasty();  // Invariant (2)
+  options.probes = 1;
+  TypeParam breaker(options);
+  Instant half_open = trip(breaker, kStart);
+  for (const std::int64_t open : {1, 2, 2, 2}) {  // Seconds: half of 2, 4, 4, 4.
+    const Permit hung = admitted(breaker, half_open);
+    EXPECT_FALSE(breaker.try_admit(half_open + seconds(6) - microseconds(1), 0).moved());
+    const Instant end = half_open + seconds(6);
+    const Permit finder = breaker.try_admit(end, 0);
+    EXPECT_TRUE(finder.opened && !finder.admitted && !finder.half_opened);  // Invariant (6)
+    EXPECT_EQ(breaker.open_for(end), seconds(open));
+    EXPECT_FALSE(breaker.try_admit(end, 0).opened);
+    EXPECT_EQ(breaker.on_failure(hung, seconds(6), end, 0), Transition::none);  // It was known.
+    half_open = end + seconds(open);
+  }
+}
+
+TYPED_TEST(AnyCircuitBreaker, TrapC7_AResultAfterTheEndOfTheLeaseCounts) {
+  CircuitBreakerOptions options = hasty();
+  options.probes = 1;
+  for (const Duration late : {Duration(0), Duration(seconds(1)), Duration(hours(1))}) {
+    TypeParam succeeds(options);
+    Instant now = trip(succeeds, kStart);
+    Permit probe = admitted(succeeds, now);
+    EXPECT_EQ(succeeds.on_success(probe, seconds(6) + late, now + seconds(6) + late, 0),
+              Transition::closed);
+    TypeParam fails(options);
+    now = trip(fails, kStart);
+    probe = admitted(fails, now);
+    EXPECT_EQ(fails.on_failure(probe, seconds(6) + late, now + seconds(6) + late, 0),
+              Transition::opened);
+    EXPECT_EQ(fails.open_for(now + seconds(6) + late), seconds(1));
+  }
+}
+
+TYPED_TEST(AnyCircuitBreaker, ALateSuccessRevokesTheEndOfItsOwnLease) {  // Invariant (4)
+  CircuitBreakerOptions options = hasty();
+  options.probes = 2;  // Staggered by 3 s.
+  TypeParam breaker(options);
+  const Instant half_open = trip(breaker, kStart);
+  const Permit first = admitted(breaker, half_open);
+  const Permit second = admitted(breaker, half_open + seconds(3));
+  const Instant end = half_open + seconds(6);
+  EXPECT_TRUE(breaker.try_admit(end, 0).opened);
+  const Instant late = end + std::chrono::milliseconds(100);
+  EXPECT_EQ(breaker.on_success(second, seconds(3), late, 0), Transition::none);  // Not its own.
+  EXPECT_EQ(breaker.state(late), BreakerState::open);
+  EXPECT_EQ(breaker.on_success(first, seconds(6), late, 0), Transition::half_opened);
+  EXPECT_EQ(breaker.state(late), BreakerState::half_open);
+  EXPECT_EQ(breaker.on_success(first, seconds(6), late, 0), Transition::none);  // Once.
+  EXPECT_EQ(succeed(breaker, late), Transition::closed);  // The second of two.
+
+  TypeParam again(options);  // The trip is revoked, too.
+  (void)trip(again, kStart);
+  const Permit slow = admitted(again, half_open);
+  EXPECT_TRUE(again.try_admit(end, 0).opened);
+  EXPECT_EQ(again.on_success(slow, seconds(6), late, 0), Transition::half_opened);
+  EXPECT_EQ(fail(again, late), Transition::opened);
+  EXPECT_EQ(again.open_for(late), seconds(1));  // The second in a row, not the third.
+}
+
+TYPED_TEST(AnyCircuitBreaker, ALateFailureOrCancellationRevokesNothing) {
+  CircuitBreakerOptions options = hasty();
   options.probes = 1;
   TypeParam breaker(options);
   const Instant half_open = trip(breaker, kStart);
   const Permit hung = admitted(breaker, half_open);
-  EXPECT_FALSE(breaker.try_admit(half_open + seconds(6) - microseconds(1), 0).admitted);
-  const Instant later = half_open + seconds(6);
-  const Permit second = admitted(breaker, later);
-  EXPECT_EQ(second.probe, hung.probe);  // The same place, another lease.
-  EXPECT_EQ(breaker.on_success(hung, seconds(6), later, 0), Transition::none);
-  EXPECT_EQ(breaker.on_failure(hung, seconds(6), later, 0), Transition::none);
-  breaker.on_cancel(hung, later);
-  EXPECT_EQ(breaker.state(later), BreakerState::half_open);
-  EXPECT_FALSE(breaker.try_admit(later, 0).admitted);  // The second still has the place.
-  EXPECT_EQ(breaker.on_success(second, Duration(1), later, 0), Transition::closed);
+  const Instant end = half_open + seconds(6);
+  EXPECT_TRUE(breaker.try_admit(end, 0).opened);
+  breaker.on_cancel(hung, end);
+  EXPECT_EQ(breaker.on_success(hung, seconds(6), end, 0), Transition::none);  // Spent.
+  EXPECT_EQ(breaker.open_for(end), seconds(1));
 }
 
-TYPED_TEST(AnyCircuitBreaker, AResultAtTheEndOfTheLeaseIsTooLateEvenWhenNobodyTookThePlace) {
-  CircuitBreakerOptions options = hasty();  // Invariant (2)
+TYPED_TEST(AnyCircuitBreaker, ALateSuccessAfterTheNextHalfOpenTimeHasBegunHasNoVerdict) {
+  CircuitBreakerOptions options = hasty();  // Invariant (4)
   options.probes = 1;
   TypeParam breaker(options);
   const Instant half_open = trip(breaker, kStart);
-  const Permit late = admitted(breaker, half_open);
-  EXPECT_EQ(breaker.on_success(late, seconds(6), half_open + seconds(6), 0), Transition::none);
-  const Permit next = admitted(breaker, half_open + seconds(6));
-  EXPECT_EQ(breaker.on_success(next, seconds(6), half_open + seconds(12) - microseconds(1), 0),
-            Transition::closed);
+  const Permit hung = admitted(breaker, half_open);
+  EXPECT_TRUE(breaker.try_admit(half_open + seconds(6), 0).opened);
+  const Instant later = half_open + seconds(7);
+  const Permit next = admitted(breaker, later);
+  EXPECT_EQ(next.probe, hung.probe);  // The same place, another lease.
+  EXPECT_EQ(breaker.on_success(hung, seconds(7), later, 0), Transition::none);
+  breaker.on_cancel(hung, later);
+  EXPECT_FALSE(breaker.try_admit(later, 0).admitted);  // The next one has the place.
+  EXPECT_EQ(breaker.on_success(next, Duration(1), later, 0), Transition::closed);
+}
+
+TYPED_TEST(AnyCircuitBreaker, AQuietClientFindsTheEndOfALeaseAndTheOpenTimeOverAtOnce) {
+  CircuitBreakerOptions options = hasty();
+  options.probes = 1;
+  TypeParam breaker(options);
+  const Instant half_open = trip(breaker, kStart);
+  (void)admitted(breaker, half_open);
+  // Open from the end of the lease, 6 s, for 1 s.
+  const Permit next = breaker.try_admit(half_open + seconds(7), 0);
+  EXPECT_TRUE(next.opened && next.half_opened && next.admitted);
+  EXPECT_EQ(breaker.on_failure(next, Duration(1), half_open + seconds(7), 0), Transition::opened);
+  EXPECT_EQ(breaker.open_for(half_open + seconds(7)), seconds(2));  // The third in a row.
+}
+
+TYPED_TEST(AnyCircuitBreaker, ABreakerThatIsUsedAloneHasALongLease) {
+  CircuitBreakerOptions options;  // No timeout is known, so none is assumed to be short.
+  EXPECT_EQ(options.lease(), seconds(30));
+  options.consecutive_failures = 1;
+  TypeParam breaker(options);
+  Instant now = trip(breaker, kStart);
+  for (int i = 0; i < 3; ++i) {  // Every answer takes 6 s, and calls come in between.
+    const Permit probe = admitted(breaker, now);
+    for (int second = 1; second < 6; ++second) {
+      EXPECT_FALSE(breaker.try_admit(now + seconds(second), 0).moved());
+    }
+    now += seconds(6);
+    EXPECT_EQ(breaker.on_success(probe, seconds(6), now, 0),
+              i == 2 ? Transition::closed : Transition::none);
+  }
 }
 
 TYPED_TEST(AnyCircuitBreaker,

@@ -5,11 +5,17 @@
 
 namespace damper::decide {
 
+// Whether a request of this method only reads: RFC 9110, section 9.2.1. Two of them at once do no
+// harm, whatever their order. An idempotent write is not safe: a second PUT with If-Match fails
+// because the first has succeeded.
+[[nodiscard]] constexpr bool safe_method(std::string_view method) noexcept {
+  return method == "GET" || method == "HEAD" || method == "OPTIONS" || method == "TRACE";
+}
+
 // Whether repeating a request of this method is no different from making it once: RFC 9110,
 // section 9.2.2. Methods are case-sensitive: "get" is an unknown method.
 [[nodiscard]] constexpr bool idempotent_method(std::string_view method) noexcept {
-  return method == "GET" || method == "HEAD" || method == "OPTIONS" || method == "PUT" ||
-         method == "DELETE" || method == "TRACE";
+  return safe_method(method) || method == "PUT" || method == "DELETE";
 }
 
 // Idempotency is the reason why a request may be repeated although it may have been executed

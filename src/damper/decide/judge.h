@@ -8,6 +8,7 @@ namespace damper::decide {
 // What judging an attempt needs to know of the request.
 struct Request {
   bool idempotent = false;                     // See Idempotency.
+  bool safe = false;                           // A read: may run twice at once, so it is hedged.
   bool owned_above = false;                    // See Layer: a layer above retries it.
   bool unsent_owned_above = false;             // A layer above retries at least unsent requests.
   bool rereads = false;                        // Each attempt reads anew before it writes.

@@ -37,8 +37,8 @@ void BasicCall<kFootprint>::start(Instant now, double draw) noexcept {
   Lane& lane = lanes_[0];
   if (terms_.has_breaker) {
     lane.permit = dependency_.breaker_.try_admit(now, draw);
-    if (lane.permit.half_opened) [[unlikely]]
-      dependency_.emit(EventKind::breaker_half_open, now);
+    if (lane.permit.moved()) [[unlikely]]
+      dependency_.on_breaker(lane.permit, now);
     if (!lane.permit.admitted) [[unlikely]]
       return refuse_first(Verdict::breaker_open, now);
   }
@@ -104,7 +104,7 @@ template <Footprint kFootprint>
 Verdict BasicCall<kFootprint>::try_enter(Instant now, double draw, Permit& permit) noexcept {
   if (terms_.has_breaker) {
     permit = dependency_.breaker_.try_admit(now, draw);
-    if (permit.half_opened) dependency_.emit(EventKind::breaker_half_open, now);
+    if (permit.moved()) dependency_.on_breaker(permit, now);
     if (!permit.admitted) return Verdict::breaker_open;
   }
   Verdict verdict = Verdict::none;
@@ -118,6 +118,8 @@ Verdict BasicCall<kFootprint>::try_enter(Instant now, double draw, Permit& permi
   return verdict;
 }
 
+// An adaptive timeout that takes more than an eighth of the time left is not worthwhile: the next
+// attempt would have too little for a request that is just slow.
 template <Footprint kFootprint>
 Duration BasicCall<kFootprint>::timeout_of_attempt(Instant now) noexcept {
   const Duration configured =
@@ -125,8 +127,12 @@ Duration BasicCall<kFootprint>::timeout_of_attempt(Instant now) noexcept {
   if (!terms_.adapts) [[likely]]
     return configured;
   const CallPolicy policy = dependency_.policy();
-  return schedule::attempt_timeout(policy.adaptive_timeout, configured,
-                                   dependency_.live_timeout(policy, now));
+  const bool last = attempts_ + 1 >= static_cast<std::uint32_t>(policy.max_attempts);
+  const Duration adapted = schedule::attempt_timeout(
+      policy.adaptive_timeout, configured, dependency_.live_timeout(policy, now), retries_, last);
+  return adapted <= deadline_.remaining(now) / 8
+             ? adapted
+             : std::min(configured, policy.adaptive_timeout.upper);
 }
 
 template <Footprint kFootprint>
@@ -163,30 +169,62 @@ template <Footprint kFootprint>
 void BasicCall<kFootprint>::on_outcome(int lane, const decide::Report& report, Instant now,
                                        double draw) noexcept {
   if (report.outcome == Outcome::success) return on_success(lane, now);
+  const bool hedge = lanes_[static_cast<std::size_t>(lane)].hedge;
   // Of an unknown cause neither health nor a failure of the dependency follows.
   settle(static_cast<std::size_t>(lane), report.unknown ? Outcome::cancelled : report.outcome, now,
          draw);
   if (report.server_said_when()) not_before_ = std::max(not_before_, add(now, report.retry_after));
-  decide_next(report, now, draw);
+  decide_next(report, hedge, now, draw);
 }
 
-// After a failed attempt: ends the call, waits for another attempt in flight, or retries. A final
-// answer ends the call; a refusal does not while another attempt may still succeed: a hedge must
-// not make things worse.
+// After a failed attempt: ends the call, waits for another attempt in flight, or retries. A hedge
+// must not make things worse than they are without it. So its failure, a final answer included, is
+// nothing to a call whose original is in flight; and an original that failed is retried although a
+// hedge is in flight. A refusal ends the call when no attempt is left that may still succeed.
 template <Footprint kFootprint>
-void BasicCall<kFootprint>::decide_next(const decide::Report& report, Instant now,
+void BasicCall<kFootprint>::decide_next(const decide::Report& report, bool hedge, Instant now,
                                         double draw) noexcept {
   const CallPolicy policy = dependency_.policy();  // Once: a reload must not split a decision.
   request_.retryable = policy.retryable;
   const Verdict verdict = decide::judge(report, request_);
-  if (verdict == Verdict::permanent || verdict == Verdict::conflict) return finish(verdict, now);
-  if (last_refusal_ == Verdict::none) last_refusal_ = verdict;
-  if (active_ != 0) {
-    if (last_refusal_ != Verdict::none) hedge_at_ = kNever;
+  const bool beside_original = hedge && has_original();
+  if (verdict == Verdict::permanent || verdict == Verdict::conflict) {
+    if (!beside_original) return finish(verdict, now);
+    hedge_at_ = kNever;  // Another one would get the same answer.
     return wait();
   }
-  if (last_refusal_ != Verdict::none) return finish(last_refusal_, now);
-  retry(policy, report.outcome, now, draw);
+  if (last_refusal_ == Verdict::none) last_refusal_ = verdict;
+  if (last_refusal_ != Verdict::none) {
+    hedge_at_ = kNever;
+    return refuse_retry(last_refusal_, now);
+  }
+  if (beside_original) return wait();
+  if (retry_at_ == kNever) return retry(policy, report.outcome, now, draw);
+  if (retry_at_ < not_before_) {  // A hedge beside the waiting retry was told when to come back.
+    retry_at_ = add(not_before_, backoff_.next(policy.backoff, retries_ - 1, draw));
+    if (!deadline_.fits(retry_at_, terms_.needed)) {
+      return refuse_retry(Verdict::deadline_too_close, now);
+    }
+  }
+  wait();
+}
+
+// There is no retry, or not any more. The call ends, unless a hedge in flight may still succeed.
+template <Footprint kFootprint>
+void BasicCall<kFootprint>::refuse_retry(Verdict verdict, Instant now) noexcept {
+  if (active_ == 0) return finish(verdict, now);
+  retry_at_ = kNever;
+  if (grant_) dependency_.budget_.refund(std::exchange(grant_, {}));
+  wait();
+}
+
+// Whether an attempt that is no hedge is in flight: the first one, or a retry.
+template <Footprint kFootprint>
+bool BasicCall<kFootprint>::has_original() const noexcept {
+  for (std::size_t i = 0; active_ >> i != 0; ++i) {
+    if (is_active(i) && !lanes_[i].hedge) return true;
+  }
+  return false;
 }
 
 // A success ended a race. The attempt that a hedge overtook has at least this latency; without it
@@ -247,30 +285,30 @@ template <Footprint kFootprint>
 void BasicCall<kFootprint>::retry(const CallPolicy& policy, Outcome why, Instant now,
                                   double draw) noexcept {
   if (attempts_ >= static_cast<std::uint32_t>(policy.max_attempts)) {
-    return finish(Verdict::attempts_spent, now);
+    return refuse_retry(Verdict::attempts_spent, now);
   }
   // From the server's Retry-After, if there is one: jitter is added to it, never subtracted.
   const Instant next =
       add(std::max(now, not_before_), backoff_.next(policy.backoff, retries_, draw));
-  if (deadline_.passed(now)) return finish(Verdict::deadline_passed, now);
-  if (!deadline_.fits(next, terms_.needed)) return finish(Verdict::deadline_too_close, now);
+  if (deadline_.passed(now)) return refuse_retry(Verdict::deadline_passed, now);
+  if (!deadline_.fits(next, terms_.needed)) return refuse_retry(Verdict::deadline_too_close, now);
   if (dependency_.switches_.off(admit::Switch::retries, now))
-    return finish(Verdict::switched_off, now);
+    return refuse_retry(Verdict::switched_off, now);
   if (terms_.has_breaker && dependency_.breaker_.state(now) == admit::BreakerState::open) {
-    return finish(Verdict::breaker_open, now);
+    return refuse_retry(Verdict::breaker_open, now);
   }
   // Both are checked again when the retry is sent; a refusal now saves the wait.
   if (terms_.has_throttle && another_draw(draw) < dependency_.throttle_.reject_probability(now)) {
-    return finish(Verdict::throttled, now);
+    return refuse_retry(Verdict::throttled, now);
   }
   grant_ = dependency_.budget_.try_withdraw(now, dependency_.counters_.in_flight());
   if (!grant_) {  // Last: a refusal before it costs nothing.
     dependency_.on_budget_refusal(now);
-    return finish(Verdict::budget_spent, now);
+    return refuse_retry(Verdict::budget_spent, now);
   }
   retry_reason_ = why;
   retry_at_ = next;
-  hedge_at_ = kNever;  // No attempt is in flight while it waits.
+  hedge_at_ = kNever;  // The retry takes its turn.
   if (++retries_ > 1 && dependency_.growing_.broken_by(now)) {
     dependency_.emit(EventKind::backoff_growing, now, retries_, between(now, next));
   }
@@ -279,22 +317,25 @@ void BasicCall<kFootprint>::retry(const CallPolicy& policy, Outcome why, Instant
 
 template <Footprint kFootprint>
 void BasicCall<kFootprint>::on_timer(Instant now, double draw) noexcept {
-  if (retry_at_ != kNever) {
-    if (dependency_.switches_.off(admit::Switch::retries, now))
-      return finish(Verdict::switched_off, now);
-    return now < retry_at_ ? wait() : send_retry(now, draw);
+  if (retry_at_ != kNever && dependency_.switches_.off(admit::Switch::retries, now)) {
+    return refuse_retry(Verdict::switched_off, now);
   }
+  if (active_ == 0) return now < retry_at_ ? wait() : send_retry(now, draw);
   if (deadline_.passed(now)) {
     return finish(Verdict::deadline_passed, now, Outcome::timeout, draw);
   }
   std::uint8_t timed_out = 0;
+  bool original = false;
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
     if (!is_active(i) || now < lanes_[i].deadline) continue;
+    original = original || !lanes_[i].hedge;
     settle(i, Outcome::timeout, now, draw);
     timed_out = static_cast<std::uint8_t>(timed_out | 1U << i);
   }
-  if (timed_out != 0 && active_ == 0) {
-    decide_next({.outcome = Outcome::timeout}, now, draw);
+  if (original || active_ == 0) {
+    decide_next({.outcome = Outcome::timeout}, !original, now, draw);
+  } else if (now >= retry_at_) {
+    send_retry(now, draw);
   } else if (now < hedge_at_) {
     wait();
   } else {
@@ -306,11 +347,11 @@ void BasicCall<kFootprint>::on_timer(Instant now, double draw) noexcept {
 template <Footprint kFootprint>
 void BasicCall<kFootprint>::send_retry(Instant now, double draw) noexcept {
   if (!deadline_.fits(now, terms_.needed)) {  // Woken late.
-    return finish(Verdict::deadline_too_close, now);
+    return refuse_retry(Verdict::deadline_too_close, now);
   }
   Permit permit;
   if (const Verdict verdict = try_enter(now, draw, permit); verdict != Verdict::none) {
-    return finish(verdict, now);
+    return refuse_retry(verdict, now);
   }
   retry_at_ = kNever;
   dependency_.counters_.on_retry(retry_reason_);

@@ -31,8 +31,11 @@ struct CallOptions {
 // Model: a failed attempt is followed by another if all of these agree, in this order: the outcome
 // (decide::judge: classification, idempotency, layering), the attempt cap, the schedule, the
 // deadline, the switches, the breaker, the throttle, and the budget last, since only the budget is
-// charged. While an attempt runs late, a hedge may join it, under the same conditions; the first
-// success wins and the others are cancelled.
+// charged. While an attempt of a safe request (a read) runs late, a hedge may join it, under the
+// same conditions; the first success wins and the others are cancelled. Only a success of a hedge
+// counts while an attempt that is no hedge is in flight: a final answer of a hedge (permanent,
+// conflict) does not end the call, and the original decides. If the original fails and a hedge is
+// in flight, the retry is planned beside the hedge, and the two race.
 // Invariants:
 //   (1) A call ends with exactly one verdict, by its deadline if it is driven on time.
 //   (2) A retry is never sent earlier than the server's Retry-After, nor after a switch has turned
@@ -86,7 +89,8 @@ class BasicCall {
   }
   // Whether a second attempt may run beside the first.
   [[nodiscard]] bool may_hedge() const noexcept {
-    return terms_.hedges && request_.idempotent && !request_.unrepeatable && owns_retries();
+    return terms_.hedges && request_.safe && request_.idempotent && !request_.rereads &&
+           !request_.unrepeatable && owns_retries();
   }
 
  private:
@@ -112,7 +116,9 @@ class BasicCall {
   Verdict try_enter(Instant now, double draw, Permit& permit) noexcept;
   void send(Instant now, Permit permit, const Grant* grant, bool hedge) noexcept;
   void settle(std::size_t lane, decide::Outcome outcome, Instant now, double draw) noexcept;
-  void decide_next(const decide::Report& report, Instant now, double draw) noexcept;
+  void decide_next(const decide::Report& report, bool hedge, Instant now, double draw) noexcept;
+  void refuse_retry(Verdict verdict, Instant now) noexcept;
+  [[nodiscard]] bool has_original() const noexcept;
   void on_hedge_race(const Lane& winner, Instant now) noexcept;
   void retry(const CallPolicy& policy, decide::Outcome why, Instant now, double draw) noexcept;
   void send_retry(Instant now, double draw) noexcept;

@@ -23,7 +23,8 @@ class BasicPlayer {
   static constexpr Instant kStart{std::chrono::seconds(1000)};
 
   explicit BasicPlayer(Dependency& dependency,
-                       CallOptions options = {.request = {.idempotent = true}}, double draw = 0.5)
+                       CallOptions options = {.request = {.idempotent = true, .safe = true}},
+                       double draw = 0.5)
       : call_(dependency, options), draw_(draw) {}
 
   std::string play(std::string_view text, Instant start = kStart) {

@@ -12,6 +12,13 @@ Terms terms_of(const Policy& policy) noexcept {
                    policy.limit.has_value());
 }
 
+// The lease of a probe outlasts its attempt: see CircuitBreakerOptions::lease().
+admit::CircuitBreakerOptions breaker_options(const Policy& policy) noexcept {
+  admit::CircuitBreakerOptions options = policy.breaker.value_or(admit::CircuitBreakerOptions{});
+  if (options.probe_lease == Duration{0}) options.probe_lease = derived_lease(policy.call);
+  return options;
+}
+
 // Hedges have a ratio of their own, over the budget's window, and no reserve.
 admit::RetryBudgetOptions hedge_budget_options(const Policy& policy) noexcept {
   return {.percent = policy.call.hedge.ratio, .window = policy.budget.window, .reserve = 0};
@@ -29,7 +36,7 @@ BasicDependency<kFootprint>::BasicDependency(std::string name, const Policy& pol
       switches_(parents.switches),
       budget_(policy.budget, parents.budget),
       hedge_budget_(hedge_budget_options(policy), &budget_),
-      breaker_(policy.breaker.value_or(admit::CircuitBreakerOptions{})),
+      breaker_(breaker_options(policy)),
       throttle_(policy.throttle.value_or(admit::ClientThrottleOptions{})),
       limit_(policy.limit.value_or(admit::ConcurrencyLimitOptions{})) {
   DAMPER_CHECK_VALID(find_error(policy, kFootprint));
@@ -40,7 +47,7 @@ void BasicDependency<kFootprint>::reload(const Policy& policy, Instant now) {
   DAMPER_CHECK_VALID(find_error(policy, kFootprint));
   budget_.reload(policy.budget, now);
   hedge_budget_.reload(hedge_budget_options(policy), now);
-  if (policy.breaker) breaker_.reload(*policy.breaker, now);
+  if (policy.breaker) breaker_.reload(breaker_options(policy), now);
   if (policy.throttle) throttle_.reload(*policy.throttle, now);
   if (policy.limit) limit_.reload(*policy.limit);
   policy_.store(policy.call);
@@ -109,13 +116,19 @@ void BasicDependency<kFootprint>::on_failure(Instant now) noexcept {
 
 template <Footprint kFootprint>
 void BasicDependency<kFootprint>::on_breaker(admit::Transition transition, Instant now) noexcept {
-  if (transition == admit::Transition::none) [[likely]]
-    return;
-  if (transition == admit::Transition::opened) {
-    emit(EventKind::breaker_opened, now, 0, breaker_.open_for(now));
-  } else {
-    emit(EventKind::breaker_closed, now);
+  switch (transition) {
+    case admit::Transition::none: return;
+    case admit::Transition::opened:
+      return emit(EventKind::breaker_opened, now, 0, breaker_.open_for(now));
+    case admit::Transition::half_opened: return emit(EventKind::breaker_half_open, now);
+    case admit::Transition::closed: return emit(EventKind::breaker_closed, now);
   }
+}
+
+template <Footprint kFootprint>
+void BasicDependency<kFootprint>::on_breaker(admit::BreakerPermit permit, Instant now) noexcept {
+  if (permit.opened) on_breaker(admit::Transition::opened, now);
+  if (permit.half_opened) on_breaker(admit::Transition::half_opened, now);
 }
 
 template <Footprint kFootprint>

@@ -199,6 +199,7 @@ class BasicDependency {
   void on_recovery(Instant now) noexcept;
   void on_failure(Instant now) noexcept;
   void on_breaker(admit::Transition transition, Instant now) noexcept;
+  void on_breaker(admit::BreakerPermit permit, Instant now) noexcept;
   // The budget that pays for an attempt: a hedge pays its own and, as its parent, the retries'.
   [[nodiscard]] Budget& budget_of(bool hedge) noexcept {
     if constexpr (kIsLarge) {

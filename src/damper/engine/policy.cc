@@ -1,5 +1,7 @@
 #include "damper/engine/policy.h"
 
+#include <algorithm>
+
 namespace damper::engine {
 namespace {
 
@@ -18,6 +20,17 @@ std::optional<std::string> find_error(const CallPolicy& call) {
 }
 
 }  // namespace
+
+Duration longest_attempt(const CallPolicy& call) noexcept {
+  Duration most = call.timeout - call.reserve;
+  if (call.adaptive_timeout.on) most = std::min(most, call.adaptive_timeout.upper);
+  return call.per_try_timeout > Duration{0} ? std::min(most, call.per_try_timeout) : most;
+}
+
+Duration derived_lease(const CallPolicy& call) noexcept {
+  constexpr Range<Duration> kLease = admit::CircuitBreakerOptions::kProbeLease;
+  return std::clamp(times(longest_attempt(call), 3) / 2, kLease.low, kLease.high);
+}
 
 std::optional<std::string> find_error(const Policy& policy, Footprint footprint) {
   BoundsCheck check;

@@ -39,6 +39,14 @@ struct CallPolicy {
   friend bool operator==(const CallPolicy&, const CallPolicy&) = default;
 };
 
+// The longest that one attempt can take: what is left of the call at its start, or less if the
+// policy has a timeout of the attempt.
+[[nodiscard]] Duration longest_attempt(const CallPolicy& call) noexcept;
+
+// The lease of a probe whose policy has none: half as long again as the longest attempt, so that
+// the result of a probe that hangs comes before the end of its lease, on a busy machine too.
+[[nodiscard]] Duration derived_lease(const CallPolicy& call) noexcept;
+
 // A Policy is all configuration of the calls to one dependency. The defaults are safe: 3 attempts,
 // full jitter, a 10 % budget, a deadline on every call, hedging disabled.
 struct Policy {

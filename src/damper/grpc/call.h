@@ -37,8 +37,9 @@ struct ReplyOf<::grpc::Status (Class::*)(::grpc::ClientContext&, R&) const> {
 //
 // Each attempt has a context of its own, with the attempt's deadline as grpc-timeout, and
 // grpc-previous-rpc-attempts, damper-retry-owner and damper-attempt as metadata; add your own
-// metadata inside. UNAVAILABLE is retried if the call is idempotent; RESOURCE_EXHAUSTED only
-// with a grpc-retry-pushback-ms of the server. The loser of a hedge is cancelled at its server.
+// metadata inside. UNAVAILABLE is retried if the call is idempotent (`.safe = true` for a read that
+// may be hedged, too); RESOURCE_EXHAUSTED only with a grpc-retry-pushback-ms of the server. The
+// loser of a hedge is cancelled at its server.
 // Without a value, CallResult::value() throws a StatusError. Use it over channels made with
 // channel_arguments(): otherwise gRPC retries below.
 template <class Rpc, class Reply = typename ReplyOf<std::decay_t<Rpc>>::type>

@@ -194,7 +194,7 @@ TEST(GrpcCall, TheLoserOfAHedgeIsCancelledAndItsServerSeesIt) {
     greeting.set_text("hedge");
     return Status::OK;
   };
-  const auto reply = call(dependency, {.idempotent = true, .deadline = in(5s)}, greet(server));
+  const auto reply = call(dependency, {.safe = true, .deadline = in(5s)}, greet(server));
   EXPECT_EQ((*reply).text(), "hedge");
   EXPECT_EQ(dependency.tally().hedges, 1u);  // Whichever of the two the server saw first.
   for (int i = 0; i < 2'000 && !cancelled; ++i) std::this_thread::sleep_for(1ms);

@@ -116,7 +116,7 @@ TEST(GrpcStream, IsHedgedUntilItsFirstMessage) {
     writer.Write(greeting("hedge"));
     return Status::OK;
   };
-  auto stream = grpc::stream(dependency, {.idempotent = true, .deadline = in(5s)}, open(server));
+  auto stream = grpc::stream(dependency, {.safe = true, .deadline = in(5s)}, open(server));
   ASSERT_TRUE(stream);
   EXPECT_EQ(all(*stream), "hedge");
   EXPECT_EQ(dependency.tally().hedges, 1u);  // Whichever of the two the server saw first.

@@ -23,6 +23,7 @@ namespace damper {
 // The options of one call; the rest is the dependency's policy.
 struct Options {
   bool idempotent = false;    // it may be repeated; if not, it is only retried if it was not sent
+  bool safe = false;          // it only reads: idempotent, and hedged if the policy hedges
   Instant deadline = kNever;  // damper::in(800ms); the policy's timeout holds as well
   std::stop_token stop{};     // ends the call, also during a backoff: verdict `cancelled`
   bool owned_above = false;   // a layer above retries this request; detected within a process
@@ -31,7 +32,8 @@ struct Options {
 namespace run {
 
 [[nodiscard]] inline engine::CallOptions engine_options(const Options& options) noexcept {
-  return {.request = {.idempotent = options.idempotent,
+  return {.request = {.idempotent = options.idempotent || options.safe,
+                      .safe = options.safe,
                       .owned_above = options.owned_above || Scope::owned_above(),
                       .unsent_owned_above = Scope::unsent_owned_above()},
           .deadline = Scope::deadline().earlier(schedule::Deadline(options.deadline))};
@@ -92,10 +94,10 @@ auto call_with(Dependency& dependency, const Options& options,
 // gives no verdict to breaker, limit and throttle, since its cause is unknown. CallResult::value()
 // rethrows it. A cancellation that nobody asked for (ECANCELED, operation_aborted) is a timeout.
 // During a backoff a kill switch or options.stop ends the call at once.
-// If the policy enables hedging, a second attempt may run beside the first, on a helper thread. The
-// operation must then be safe to run concurrently with itself, and should return soon after
-// attempt.stop() is requested, since the call waits for the loser.
-// Cost: without a failure two clock reads and a few uncontended stores; no allocation.
+// If the policy enables hedging and the options say `safe`, a second attempt may run beside the
+// first, on a helper thread. The operation must then be safe to run concurrently with itself, and
+// should return soon after attempt.stop() is requested, since the call waits for the loser. Cost:
+// without a failure two clock reads and a few uncontended stores; no allocation.
 template <class Operation>
   requires std::invocable<Operation&, const Attempt&>
 [[nodiscard]] auto call(Dependency& dependency, const Options& options, Operation&& operation) {

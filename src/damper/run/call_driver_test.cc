@@ -29,7 +29,8 @@ engine::Policy plain_policy() {
 class Scripted final : public CallDriver {
  public:
   explicit Scripted(engine::Dependency& dependency,
-                    const engine::CallOptions& options = {.request = {.idempotent = true}})
+                    const engine::CallOptions& options = {.request = {.idempotent = true,
+                                                                      .safe = true}})
       : CallDriver(dependency, options) {}
 
   std::function<void(const engine::Attempt&)> inside = [](const engine::Attempt&) {};

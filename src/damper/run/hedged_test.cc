@@ -54,12 +54,12 @@ class Hedged : public testing::Test {
   Dependency dependency_{"test", hedging()};
 };
 
-const Options kRepeatable = {.idempotent = true};
+const Options kRead = {.safe = true};
 
 TEST_F(Hedged, TheHedgeWinsAndTheLoserIsToldToStopAndWaitedFor) {  // Invariants (1) and (2).
   bool told = false;
   std::thread::id helper;
-  const auto result = call(dependency_, kRepeatable, [&](const Attempt& attempt) -> Result<int> {
+  const auto result = call(dependency_, kRead, [&](const Attempt& attempt) -> Result<int> {
     if (attempt.hedge()) {
       helper = std::this_thread::get_id();
       EXPECT_EQ(attempt.number(), 2u);
@@ -82,7 +82,7 @@ TEST_F(Hedged, TheHedgeWinsAndTheLoserIsToldToStopAndWaitedFor) {  // Invariants
 TEST_F(Hedged, TheHedgeLosesAndIsToldToStopAndWaitedFor) {  // Invariant (2).
   std::latch beside(1);
   bool told = false;
-  const auto result = call(dependency_, kRepeatable, [&](const Attempt& attempt) -> Result<int> {
+  const auto result = call(dependency_, kRead, [&](const Attempt& attempt) -> Result<int> {
     if (!attempt.hedge()) {
       beside.wait();
       return 1;
@@ -101,7 +101,7 @@ TEST_F(Hedged, AHedgeOnAHelperInheritsWhatTheRequestIs) {
       .retry_owner = "edge", .attempt = 3, .criticality = admit::Criticality::sheddable};
   const run::Scope inside(request);
   std::atomic<int> seen = 0;
-  (void)call(dependency_, kRepeatable, [&](const Attempt& attempt) -> Result<int> {
+  (void)call(dependency_, kRead, [&](const Attempt& attempt) -> Result<int> {
     EXPECT_NE(run::Scope::context(), nullptr);
     if (run::Scope::context() != nullptr) {
       EXPECT_EQ(run::Scope::context()->criticality, admit::Criticality::sheddable);
@@ -114,10 +114,13 @@ TEST_F(Hedged, AHedgeOnAHelperInheritsWhatTheRequestIs) {
   EXPECT_EQ(seen, 2);
 }
 
-TEST_F(Hedged, AFailureWaitsForTheHedgeBesideIt) {
+TEST_F(Hedged, AHedgeWinsWhileTheRetryBesideItWaits) {
+  engine::Policy patient = hedging();
+  patient.call.backoff.base = patient.call.backoff.cap = 1min;
+  dependency_.reload(patient, run::now());
   std::latch beside(1);
   std::latch failing(1);
-  const auto result = call(dependency_, kRepeatable, [&](const Attempt& attempt) -> Result<int> {
+  const auto result = call(dependency_, kRead, [&](const Attempt& attempt) -> Result<int> {
     if (attempt.hedge()) {
       beside.count_down();
       failing.wait();
@@ -134,7 +137,7 @@ TEST_F(Hedged, AFailureWaitsForTheHedgeBesideIt) {
 TEST_F(Hedged, WhenBothFailTheCallRetries) {
   std::latch beside(1);
   const auto caller = std::this_thread::get_id();
-  const auto result = call(dependency_, kRepeatable, [&](const Attempt& attempt) -> Result<int> {
+  const auto result = call(dependency_, kRead, [&](const Attempt& attempt) -> Result<int> {
     if (attempt.number() == 3) {
       EXPECT_EQ(std::this_thread::get_id(), caller);
       return 3;
@@ -149,18 +152,35 @@ TEST_F(Hedged, WhenBothFailTheCallRetries) {
 }
 
 TEST_F(Hedged, WhatIsThrownOnAHelperComesBackToTheCaller) {
-  auto result = call(dependency_, kRepeatable, [&](const Attempt& attempt) -> Result<int> {
-    if (attempt.hedge()) throw std::runtime_error("on the helper");
-    (void)until_stopped(attempt);
-    return 1;
+  engine::Policy patient = hedging();
+  patient.call.backoff.base = patient.call.backoff.cap = 1min;
+  dependency_.reload(patient, run::now());
+  std::latch beside(1);
+  auto result = call(dependency_, kRead, [&](const Attempt& attempt) -> Result<int> {
+    if (attempt.hedge()) {
+      beside.count_down();
+      (void)until_stopped(attempt, 100ms);  // The first fails meanwhile.
+      throw std::runtime_error("on the helper");
+    }
+    beside.wait();
+    return failed(Outcome::transient);
   });
   EXPECT_EQ(result.verdict(), Verdict::permanent);
   EXPECT_THROW((void)result.value(), std::runtime_error);
 }
 
+TEST_F(Hedged, TrapH7_WhatIsThrownOnAHelperDoesNotEndTheFirstAttempt) {
+  const auto result = call(dependency_, kRead, [&](const Attempt& attempt) -> Result<int> {
+    if (attempt.hedge()) throw std::runtime_error("on the helper");
+    (void)until_stopped(attempt, 50ms);
+    return 1;
+  });
+  EXPECT_EQ(*result, 1);
+}
+
 TEST_F(Hedged, AHedgeThatCannotConnectDoesNoHarm) {
   std::latch thrown(1);
-  const auto result = call(dependency_, kRepeatable, [&](const Attempt& attempt) -> Result<int> {
+  const auto result = call(dependency_, kRead, [&](const Attempt& attempt) -> Result<int> {
     if (attempt.hedge()) {
       thrown.count_down();
       throw std::system_error(ECONNREFUSED, std::generic_category());
@@ -179,13 +199,13 @@ TEST_F(Hedged, TheCallersStopReachesAllOfThem) {
     beside.wait();
     stop.request_stop();
   });
-  const auto result = call(dependency_, {.idempotent = true, .stop = stop.get_token()},
-                           [&](const Attempt& attempt) {
-                             if (attempt.hedge()) beside.count_down();
-                             const Outcome outcome = until_stopped(attempt);
-                             if (outcome == Outcome::cancelled) told.fetch_add(1);
-                             return Outcome::transient;
-                           });
+  const auto result =
+      call(dependency_, {.safe = true, .stop = stop.get_token()}, [&](const Attempt& attempt) {
+        if (attempt.hedge()) beside.count_down();
+        const Outcome outcome = until_stopped(attempt);
+        if (outcome == Outcome::cancelled) told.fetch_add(1);
+        return Outcome::transient;
+      });
   EXPECT_EQ(result.verdict(), Verdict::cancelled);
   EXPECT_EQ(result.attempts(), 2u);
   EXPECT_EQ(told.load(), 2);
@@ -195,7 +215,7 @@ TEST_F(Hedged, ACallThatWasGivenUpBeforeItBeganSendsNothing) {
   std::stop_source stop;
   stop.request_stop();
   const auto result =
-      call(dependency_, {.idempotent = true, .stop = stop.get_token()}, [&](const Attempt&) {
+      call(dependency_, {.safe = true, .stop = stop.get_token()}, [&](const Attempt&) {
         ADD_FAILURE() << "it was sent";
         return Outcome::success;
       });
@@ -205,7 +225,7 @@ TEST_F(Hedged, ACallThatWasGivenUpBeforeItBeganSendsNothing) {
 TEST_F(Hedged, AStopCallbackMayDoAnything) {  // Invariant (3).
   std::stop_source stop;
   const auto result =
-      call(dependency_, {.idempotent = true, .stop = stop.get_token()},
+      call(dependency_, {.safe = true, .stop = stop.get_token()},
            [&](const Attempt& attempt) -> Result<int> {
              if (attempt.hedge()) return 2;
              // Stops the caller, which comes back to the call.
@@ -220,7 +240,7 @@ TEST_F(Hedged, TheDeadlineEndsAllOfThem) {
   const Instant deadline = in(100ms);
   std::atomic<int> told{0};
   const auto result =
-      call(dependency_, {.idempotent = true, .deadline = deadline}, [&](const Attempt& attempt) {
+      call(dependency_, {.safe = true, .deadline = deadline}, [&](const Attempt& attempt) {
         EXPECT_LE(attempt.deadline(), deadline);
         const Outcome outcome = until_stopped(attempt);
         if (outcome == Outcome::cancelled) told.fetch_add(1);
@@ -237,7 +257,7 @@ TEST_F(Hedged, AnAttemptThatTakesTooLongIsToldToStopAndTriedAgain) {
   policy.call.per_try_timeout = 20ms;
   Dependency cold("cold", policy);  // Nothing is known: it may hedge, but does not.
   const Instant before = run::now();
-  const auto result = call(cold, kRepeatable, [&](const Attempt& attempt) {
+  const auto result = call(cold, kRead, [&](const Attempt& attempt) {
     return attempt.number() == 1 ? until_stopped(attempt) : Outcome::success;
   });
   EXPECT_TRUE(result);
@@ -249,12 +269,34 @@ TEST_F(Hedged, AnAttemptThatTakesTooLongIsToldToStopAndTriedAgain) {
 }
 
 TEST_F(Hedged, WhatMayNotBeRepeatedIsNotHedged) {
-  for (const Options& options : {Options{}, Options{.idempotent = true, .owned_above = true}}) {
+  for (const Options& options : {Options{}, Options{.safe = true, .owned_above = true}}) {
     const auto result = call(dependency_, options,
                              [](const Attempt& attempt) { return until_stopped(attempt, 20ms); });
     EXPECT_EQ(result.attempts(), 1u);
   }
   EXPECT_EQ(dependency_.tally().hedges, 0u);
+}
+
+TEST_F(Hedged, TrapH6_WhatMayBeRepeatedAndIsNoReadIsNotHedged) {
+  const auto result = call(dependency_, {.idempotent = true}, [](const Attempt& attempt) {
+    (void)until_stopped(attempt, 20ms);
+    return Outcome::success;
+  });
+  EXPECT_EQ(result.attempts(), 1u);
+  EXPECT_EQ(dependency_.tally().hedges, 0u);
+}
+
+TEST_F(Hedged, TrapH8_AFailedAttemptIsRetriedBesideAHedgeThatHangs) {
+  const Instant before = run::now();
+  const auto result = call(dependency_, kRead, [](const Attempt& attempt) {
+    if (attempt.hedge()) return until_stopped(attempt, kLong);
+    if (attempt.number() > 1) return Outcome::success;
+    (void)until_stopped(attempt, 50ms);  // The hedge is sent meanwhile.
+    return Outcome::transient;
+  });
+  EXPECT_TRUE(result);
+  EXPECT_EQ(result.attempts(), 3u);
+  EXPECT_LT(run::now() - before, kLong);
 }
 
 TEST_F(Hedged, TrapK1_TheSwitchReachesABackoffAlsoWhileALoserGoesOn) {
@@ -275,7 +317,7 @@ TEST_F(Hedged, TrapK1_TheSwitchReachesABackoffAlsoWhileALoserGoesOn) {
     release.count_down();
   });
   const Instant before = run::now();
-  const auto result = call(slow, kRepeatable, [&](const Attempt& attempt) {
+  const auto result = call(slow, kRead, [&](const Attempt& attempt) {
     if (attempt.hedge()) {
       release.wait();
     } else {
@@ -301,7 +343,7 @@ TEST_F(Hedged, AnAttemptThatDoesNotStopIsInNobodysWay) {  // Invariant (1).
     std::mutex mutex;
     std::condition_variable won;
     bool over = false;
-    const auto result = call(slow, kRepeatable, [&](const Attempt& attempt) {
+    const auto result = call(slow, kRead, [&](const Attempt& attempt) {
       if (attempt.number() == 1) {
         std::unique_lock lock(mutex);  // Deaf; but if no hedge came in time, the retry needs it.
         won.wait_for(lock, 2s, [&] { return over; });
@@ -353,7 +395,7 @@ class BusyHelpers {
 
 TEST_F(Hedged, WithoutAFreeHelperTheCallGoesOnUnhedged) {  // Invariant (4).
   const BusyHelpers busy;
-  const auto result = call(dependency_, kRepeatable, [](const Attempt& attempt) {
+  const auto result = call(dependency_, kRead, [](const Attempt& attempt) {
     EXPECT_EQ(until_stopped(attempt, 30ms), Outcome::timeout);
     return Outcome::success;
   });
@@ -365,7 +407,7 @@ TEST_F(Hedged, WithoutAFreeHelperTheCallGoesOnUnhedged) {  // Invariant (4).
 TEST_F(Hedged, WithoutAFreeHelperTheDeadlineStillEndsTheAttempt) {  // Invariant (4).
   const BusyHelpers busy;
   const Instant deadline = in(50ms);
-  const auto result = call(dependency_, {.idempotent = true, .deadline = deadline},
+  const auto result = call(dependency_, {.safe = true, .deadline = deadline},
                            [](const Attempt& attempt) { return until_stopped(attempt); });
   EXPECT_EQ(result.verdict(), Verdict::deadline_passed);
   EXPECT_GE(run::now(), deadline);
@@ -382,7 +424,7 @@ TEST_F(Hedged, TwoHundredAtOnceEndOnceEachAndTheBooksBalance) {  // Invariants (
   for (int i = 0; i < kCalls; ++i) {
     threads.emplace_back([&, i] {
       start.arrive_and_wait();
-      const auto result = call(dependency_, kRepeatable, [&](const Attempt& attempt) {
+      const auto result = call(dependency_, kRead, [&](const Attempt& attempt) {
         begun.fetch_add(1);
         if (!attempt.hedge() && i % 4 != 0) (void)until_stopped(attempt, 20ms);
         ended.fetch_add(1);

@@ -19,9 +19,26 @@ TEST(AdaptiveTimeout, IsTheLiveQuantileWithItsMargin) {
 }
 
 TEST(AdaptiveTimeout, StaysWithinItsBounds) {
-  EXPECT_EQ(attempt_timeout(kOn, 700ms, 1us), 10ms);
-  EXPECT_EQ(attempt_timeout(kOn, 700ms, 90s), 2s);
-  EXPECT_EQ(attempt_timeout(kOn, 700ms, kForever), 2s);
+  EXPECT_EQ(attempt_timeout(kOn, 5s, 1us), 10ms);
+  EXPECT_EQ(attempt_timeout(kOn, 5s, 90s), 2s);
+  EXPECT_EQ(attempt_timeout(kOn, 5s, kForever), 2s);
+}
+
+TEST(AdaptiveTimeout, TheConfiguredTimeoutIsTheCeiling) {
+  EXPECT_EQ(attempt_timeout(kOn, 700ms, 90s), 700ms);
+  EXPECT_EQ(attempt_timeout(kOn, 700ms, kForever, 100), 700ms);
+  EXPECT_EQ(attempt_timeout(kOn, 5ms, 1us), 5ms);  // Under `lower`, too.
+}
+
+TEST(AdaptiveTimeout, ARetryHasMoreTimeThanTheAttemptBeforeIt) {
+  EXPECT_EQ(attempt_timeout(kOn, 5s, 10ms, 0), 15ms);
+  EXPECT_EQ(attempt_timeout(kOn, 5s, 10ms, 1), 120ms);
+  EXPECT_EQ(attempt_timeout(kOn, 5s, 10ms, 2), 960ms);
+  EXPECT_EQ(attempt_timeout(kOn, 5s, 10ms, 3), 2s);
+  EXPECT_EQ(attempt_timeout(kOn, 5s, 10ms, 0xffff'ffff), 2s);
+  EXPECT_EQ(attempt_timeout(kOn, 5s, 10ms, 1, true), 2s);  // The last has all there is.
+  EXPECT_EQ(attempt_timeout(kOn, 700ms, 10ms, 1, true), 700ms);
+  EXPECT_EQ(attempt_timeout(kOn, 5s, 10ms, 0, true), 15ms);  // No retry: it adapts all the same.
 }
 
 TEST(AdaptiveTimeout, BadOptionsGetASentence) {

@@ -44,6 +44,7 @@ struct GuardedClientOptions {
 struct RequestOptions {
   Instant deadline = kNever;         // damper::in(800ms); the policy's timeout holds as well
   std::optional<bool> idempotent{};  // your word, before method and key
+  std::optional<bool> safe{};  // your word, before the method: it only reads, and may be hedged
 };
 
 }  // namespace damper::http

@@ -232,11 +232,14 @@ void GuardedClient::begin(Request&& request, const RequestOptions& options, Modi
     key = request.fields.find(kIdempotencyKeyHeader);
   }
   decide::Idempotency idempotency = decide::idempotency(request.method, key.value_or(""));
+  const bool safe = options.safe.value_or(decide::safe_method(request.method));
   idempotency.by_word = options.idempotent;
+  if (options.safe == true && !options.idempotent) idempotency.by_word = true;
   const engine::CallOptions words{
       // An update's write is repeated on the caller's word alone: see run/update.h.
       .request = {.idempotent =
                       modify ? options.idempotent.value_or(false) : idempotency.repeatable(),
+                  .safe = safe,
                   .owned_above = run::Scope::owned_above(),
                   .unsent_owned_above = run::Scope::unsent_owned_above(),
                   .rereads = modify != nullptr},

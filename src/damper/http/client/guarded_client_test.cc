@@ -279,6 +279,30 @@ TEST(GuardedClient, TrapH4_AHedgeGoesToAnotherReplicaAndItsLoserIsCancelled) {
   EXPECT_EQ(stalled_on_second, 1);
 }
 
+TEST(GuardedClient, TrapH6_OnlyReadsAreHedged) {
+  Loop loop;
+  TestServer server(loop, [](Exchange& exchange) {
+    if (exchange.request.target != "/hangs") exchange.respond(200);
+  });
+  engine::Policy hedging = policy();
+  hedging.call.timeout = milliseconds(100);
+  hedging.call.hedge = {
+      .max_hedges = 1, .floor = milliseconds(5), .min_samples = 10, .ratio = Percent(100)};
+  hedging.budget.percent = Percent(100);
+  Dependency dependency("billing", hedging);
+  GuardedClient client(loop, dependency, {.endpoints = {server.url()}});
+  for (int i = 0; i < 20; ++i) ASSERT_TRUE(call(loop, client, GuardedClient::make("GET", "/")));
+  run_for(loop, milliseconds(300));  // The live quantile is looked up anew.
+  const auto attempts = [&](const char* method, const RequestOptions& options = {}) {
+    return call(loop, client, GuardedClient::make(method, "/hangs", ""), options).attempts();
+  };
+  for (const char* write : {"PUT", "DELETE", "POST"})
+    EXPECT_EQ(attempts(write, {.idempotent = true}), 1U) << write;
+  EXPECT_EQ(attempts("GET", {.safe = false}), 1U);
+  EXPECT_EQ(attempts("GET"), 2U);
+  EXPECT_EQ(attempts("POST", {.safe = true}), 2U);
+}
+
 TEST(GuardedClient, AnUpdateReadsAgainAfterAConflict) {
   Loop loop;
   int version = 1;

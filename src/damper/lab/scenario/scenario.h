@@ -125,6 +125,7 @@ struct ClientsSpec {
   Duration until = kForever;  // no request starts after it
   Duration deadline = kForever;  // of each request, from its start
   bool idempotent = true;
+  bool safe = true;  // reads: hedged if they are idempotent and the policy hedges
   admit::Criticality criticality = admit::Criticality::critical;
   // How callers in the literature stop retrying, by rules of their own beside the engine's: asked
   // after each answer that is a failure. The published models need them; a policy of ours does not.

@@ -360,6 +360,9 @@ Schema<ClientsSpec> make(std::type_identity<ClientsSpec>) {
                                 "Deadline of the caller, from the start of the request, beside the "
                                 "policy's timeout.");
   s.key<DAMPER_FIELD(idempotent)>("idempotent", kBoolean, "Requests may safely be repeated.");
+  s.key<DAMPER_FIELD(safe)>("safe", kBoolean,
+                            "Requests only read: they are hedged if they are idempotent and the "
+                            "policy hedges.");
   s.key<DAMPER_FIELD(criticality)>("criticality", choice(admit::kCriticalityNames),
                                    "Criticality of the requests: a shed queue sheds the least "
                                    "critical first.");

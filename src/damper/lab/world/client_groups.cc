@@ -133,6 +133,7 @@ void ClientGroups::begin_request(std::uint32_t index, std::uint32_t client, std:
   const std::uint32_t process = group.process_of(client);
   const engine::CallOptions options{
       .request = {.idempotent = spec.idempotent,
+                  .safe = spec.safe,
                   .rereads = sim_.scenario.services[group.service].optimistic},
       .deadline = schedule::Deadline(add(sim_.now(), spec.deadline)),
   };

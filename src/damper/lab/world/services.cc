@@ -143,6 +143,7 @@ void Services::make_calls(Handle handle, Message& message) {
   const Service& service = services_[message.service];
   engine::CallOptions options{
       .request = {.idempotent = true,
+                  .safe = true,
                   .owned_above = message.owned_above,
                   .unsent_owned_above = message.unsent_owned_above},
       .deadline = schedule::Deadline(sim_.scenario.deadlines_travel ? message.deadline : kNever),

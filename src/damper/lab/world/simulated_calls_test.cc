@@ -24,7 +24,8 @@ class TestTransport final : public Calls::Transport {
   explicit TestTransport(const engine::Policy& policy)
       : dependency("db", policy), streams(1), calls(queue, streams, *this, kWakes) {}
 
-  Handle begin(const engine::CallOptions& options = {.request = {.idempotent = true}}) {
+  Handle begin(const engine::CallOptions& options = {
+                   .request = {.idempotent = true, .safe = true}}) {
     const Handle operation = calls.prepare(dependency, options, 42, {});
     calls.start(operation);
     return operation;

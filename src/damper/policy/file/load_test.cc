@@ -139,7 +139,7 @@ TEST(PolicyFile, EveryKeyReachesItsOption) {
     probe_lease: 6s
     ramp: 7s
   concurrency_limit: { kind: vegas, initial: 18, min: 2, max: 19 }
-  client_throttle: { multiplier: 150, window: 60s }
+  client_throttle: { multiplier: 150, window: 60s, minimum_volume: 7, max_rejected: 80 }
 )");
   EXPECT_EQ(policy.call.timeout, 90s);
   EXPECT_EQ(policy.call.needed, 7ms);
@@ -187,6 +187,8 @@ TEST(PolicyFile, EveryKeyReachesItsOption) {
   ASSERT_TRUE(policy.throttle);
   EXPECT_EQ(policy.throttle->multiplier, Percent(150));
   EXPECT_EQ(policy.throttle->window, 60s);
+  EXPECT_EQ(policy.throttle->minimum_volume, 7);
+  EXPECT_EQ(policy.throttle->max_rejected, Percent(80));
 }
 
 TEST(PolicyFile, EveryKeyKnowsWhereItIsSaid) {

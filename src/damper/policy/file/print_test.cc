@@ -52,6 +52,8 @@ TEST(Print, SaysEveryValueAndMarksWhatTheFileDidNotSay) {
     client_throttle:
       multiplier: 200                                   # default
       window: 2m                                        # default
+      minimum_volume: 20                                # default
+      max_rejected: 92                                  # default
     facts: off
 )");
 }

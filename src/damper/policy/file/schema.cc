@@ -179,8 +179,9 @@ void add_breaker(Schema<Settings>& s) {
       "circuit_breaker.probes", integer(Breaker::kProbes),
       "Concurrent calls while half-open, and successes needed to close.");
   s.key<DAMPER_FIELD(policy.breaker->probe_lease)>(
-      "circuit_breaker.probe_lease", duration(Breaker::kProbeLease),
-      "A probe without a result after this time releases its slot.");
+      "circuit_breaker.probe_lease", duration(Breaker::kProbeLease).with_off(0, "auto"),
+      "A probe without a result after this time counts as failed and releases its slot. auto: 1.5 "
+      "times the timeout of an attempt.");
   s.key<DAMPER_FIELD(policy.breaker->ramp)>(
       "circuit_breaker.ramp", duration(Breaker::kRamp).with_off(0),
       "Traffic grows to 100 % over this period after closing. off: at once.");
@@ -206,6 +207,12 @@ void add_limits(Schema<Settings>& s) {
   s.key<DAMPER_FIELD(policy.throttle->window)>("client_throttle.window",
                                                duration(admit::ClientThrottleOptions::kWindow),
                                                "Period over which both are counted.");
+  s.key<DAMPER_FIELD(policy.throttle->minimum_volume)>(
+      "client_throttle.minimum_volume", integer(admit::ClientThrottleOptions::kMinimumVolume),
+      "Requests in the window before any is rejected.");
+  s.key<DAMPER_FIELD(policy.throttle->max_rejected)>(
+      "client_throttle.max_rejected", percent(admit::ClientThrottleOptions::kMaxRejected),
+      "At most this percentage is rejected; the rest finds out that the dependency has recovered.");
 }
 
 void add_facts(Schema<Settings>& s) {
@@ -239,7 +246,7 @@ void add_sections(Schema<Settings>& s) {
   s.section("retry_policy", "When and how often a failed attempt is retried.");
   s.section("retry_policy.retry_back_off", "The wait before a retry.");
   s.section("retry_budget", "Bounds retries to a percentage of requests.");
-  s.section("hedge_policy", "A second attempt beside a slow one; idempotent requests only.");
+  s.section("hedge_policy", "A second attempt beside a slow one; reads only.");
   s.section({.path = "adaptive_timeout",
              .doc = "Derives the timeout of an attempt from observed latencies.",
              .on =

@@ -38,15 +38,9 @@ bool has_attempt_timeout(const engine::CallPolicy& call) {
   return call.adaptive_timeout.on || call.per_try_timeout > Duration{0};
 }
 
-Duration longest_attempt(const engine::CallPolicy& call) {
-  const Duration time = call.timeout - call.reserve;
-  if (call.adaptive_timeout.on) return std::min(call.adaptive_timeout.upper, time);
-  return call.per_try_timeout > Duration{0} ? std::min(call.per_try_timeout, time) : time;
-}
-
 DeadlineFit deadline_fit(const engine::CallPolicy& call) {
   DeadlineFit fit;
-  const Duration attempt = longest_attempt(call);
+  const Duration attempt = engine::longest_attempt(call);
   fit.best = attempts_in_time(call, Duration{0}, call.needed, shortest_wait);
   fit.worst = attempts_in_time(call, attempt, std::max(attempt, call.needed), longest_wait);
   fit.retries_timeouts =

@@ -25,10 +25,6 @@ struct DeadlineFit {
 };
 [[nodiscard]] DeadlineFit deadline_fit(const engine::CallPolicy& call);
 
-// The longest that one attempt can take: what is left of the call at its start, or less if the
-// policy says so. An adaptive timeout takes its upper bound.
-[[nodiscard]] Duration longest_attempt(const engine::CallPolicy& call);
-
 // Whether an attempt has a timeout of its own: one that hangs leaves time for another.
 [[nodiscard]] bool has_attempt_timeout(const engine::CallPolicy& call);
 

@@ -86,16 +86,17 @@ TEST(DeadlineFit, WithoutATimeoutOfItsOwnOneAttemptMayTakeItAll) {
   EXPECT_EQ(longest_attempt(call(5s, 6s, 3, Jitter::full)), 5s);
 }
 
-TEST(DeadlineFit, AnAdaptiveTimeoutIsAtMostItsUpperBound) {
-  engine::CallPolicy policy = call(5s, 1s, 3, Jitter::full);
+TEST(DeadlineFit, AnAdaptiveTimeoutIsAtMostItsUpperBoundAndThePerTryTimeout) {
+  engine::CallPolicy policy = call(5s, 3s, 3, Jitter::full);
   policy.adaptive_timeout.on = true;
   policy.adaptive_timeout.upper = 2s;
   EXPECT_EQ(longest_attempt(policy), 2s);
   policy.adaptive_timeout.upper = 20s;
+  EXPECT_EQ(longest_attempt(policy), 3s);
+  policy.per_try_timeout = 0s;
   EXPECT_EQ(longest_attempt(policy), 5s);
   policy.reserve = 1s;
   EXPECT_EQ(longest_attempt(policy), 4s);
-  policy.per_try_timeout = 0s;
   EXPECT_TRUE(has_attempt_timeout(policy));
 }
 

@@ -49,6 +49,14 @@ constexpr std::array<RuleText, kRuleNames.size()> kTexts = {{
      "When the dependency slows down, its load doubles."},
     {Severity::warning, "Hedging is on, but no attempt is left for a hedge.",
      "Attempts count hedges: nothing is ever hedged."},
+    {Severity::warning, "A hedge policy for a method that writes.",
+     "A hedged write is executed twice at once, so only reads are hedged: the policy has no effect "
+     "on the others."},
+    {Severity::warning, "The lease of a breaker's probe ends before the probe can time out.",
+     "A probe of a slow but healthy dependency counts as failed, and the breaker opens again."},
+    {Severity::warning, "The client throttle may reject nearly every call.",
+     "Too few calls are left to find out that the dependency has recovered: the outage lasts on at "
+     "the client."},
     {Severity::note, "What is stable of the capacity is less than the capacity.",
      "Above it the system is vulnerable: it can run for months, and not come back after a "
      "trigger."},
@@ -92,7 +100,7 @@ std::vector<Finding> lint(std::span<const Route> routes) {
     const Lens lens{
         .routes = routes, .layers = layers, .amplified = amplified, .position = i, .found = &found};
     for (const auto rule : {find_load, find_amplification, find_layers, find_timing,
-                            find_attempt_timeout, find_unsafe, find_hedges}) {
+                            find_attempt_timeout, find_unsafe, find_hedges, find_parts}) {
       rule(lens);
     }
   }

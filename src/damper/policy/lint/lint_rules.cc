@@ -14,14 +14,19 @@ namespace {
 constexpr std::size_t kMostShown = 10;
 const Facts kNothingKnown;
 
-std::vector<std::string_view> unsafe_methods(const Facts& facts) {
+// The methods of the facts that `allowed` does not hold for.
+std::vector<std::string_view> methods_without(bool (*allowed)(std::string_view),
+                                              const Facts& facts) {
   std::vector<std::string_view> found;
   for (std::size_t i = 0; i < kMethodNames.size(); ++i) {
     const bool sent = (facts.methods >> i & 1U) != 0;
-    if (sent && !decide::idempotent_method(kMethodNames[i])) found.push_back(kMethodNames[i]);
+    if (sent && !allowed(kMethodNames[i])) found.push_back(kMethodNames[i]);
   }
   return found;
 }
+
+bool is_idempotent(std::string_view method) { return decide::idempotent_method(method); }
+bool is_safe(std::string_view method) { return decide::safe_method(method); }
 
 }  // namespace
 
@@ -63,7 +68,7 @@ std::string path_text(const Lens& lens, const std::vector<std::size_t>& path) {
 void find_unsafe(const Lens& lens) {
   if (lens.extra_attempts() == 0) return;
   const Facts& facts = lens.facts();
-  const std::vector<std::string_view> methods = unsafe_methods(facts);
+  const std::vector<std::string_view> methods = methods_without(is_idempotent, facts);
   if (!facts.assume_idempotent) {
     if (methods.empty()) return;
     lens.add(Rule::methods_not_retried, "facts.methods",
@@ -86,6 +91,14 @@ void find_hedges(const Lens& lens) {
   const schedule::HedgeOptions& hedge = lens.policy().call.hedge;
   const Percent budget = lens.policy().budget.percent;
   if (hedge.max_hedges == 0) return;
+  const std::vector<std::string_view> writes = methods_without(is_safe, lens.facts());
+  if (!writes.empty()) {
+    lens.add(Rule::hedged_writes, "facts.methods",
+             text::joined(writes) +
+                 ": a hedged write is executed twice at once, so these are not "
+                 "hedged unless their caller declares them safe",
+             "hedge_policy on a route of reads alone: methods: [GET]");
+  }
   if (lens.policy().call.max_attempts == 1) {
     lens.add(Rule::hedge_without_attempts, "hedge_policy.max_hedges",
              "max_hedges is " + std::to_string(hedge.max_hedges) +

@@ -51,6 +51,20 @@ TEST(LintSafety, AnUnsafeMethodThatIsNotRetriedIsANote) {
   EXPECT_EQ(rules_of("route: {facts: {methods: []}}"), "");
 }
 
+TEST(LintSafety, AHedgePolicyForWritesIsNamed) {
+  EXPECT_EQ(said_by(Rule::hedged_writes,
+                    "route: {hedge_policy: {max_hedges: 1}, facts: {methods: [GET, PUT, DELETE]}}"),
+            "1:57 : PUT, DELETE: a hedged write is executed twice at once, so these are not hedged "
+            "unless their caller declares them safe | hedge_policy on a route of reads alone: "
+            "methods: [GET]");
+  EXPECT_EQ(rules_of("route: {hedge_policy: {max_hedges: 1}, facts: {methods: PUT}}"),
+            "hedged-writes");
+  EXPECT_EQ(rules_of("route: {hedge_policy: {max_hedges: 1}, facts: {methods: [GET, HEAD, OPTIONS, "
+                     "TRACE]}}"),
+            "");
+  EXPECT_EQ(rules_of("route: {hedge_policy: {max_hedges: 0}, facts: {methods: PUT}}"), "");
+}
+
 TEST(LintSafety, HedgingWithoutABudgetIsNamed) {
   EXPECT_EQ(said_by(Rule::hedge_without_budget,
                     "route: {retry_budget: {budget_percent: 100}, hedge_policy: "

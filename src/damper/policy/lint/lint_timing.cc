@@ -67,11 +67,11 @@ Duration advised(const Facts::Latency& latency) {
 // The key that bounds an attempt.
 std::string_view bounding_key(const engine::CallPolicy& call) {
   const Duration time = call.timeout - call.reserve;
-  if (call.adaptive_timeout.on && call.adaptive_timeout.upper < time) {
+  const bool own = call.per_try_timeout > Duration{0} && call.per_try_timeout < time;
+  if (call.adaptive_timeout.on && call.adaptive_timeout.upper < time &&
+      (!own || call.adaptive_timeout.upper < call.per_try_timeout)) {
     return "adaptive_timeout.upper";
   }
-  const bool own = !call.adaptive_timeout.on && call.per_try_timeout > Duration{0} &&
-                   call.per_try_timeout < time;
   return own ? "retry_policy.per_try_timeout" : "timeout";
 }
 

@@ -69,6 +69,8 @@ struct RouteConfig {
   policy::Settings settings{};  // everything of the engine, and retry_on
   // Declares every request idempotent, whatever its method: gRPC calls are POSTs.
   bool assume_idempotent = false;
+  // Declares every request a read, whatever its method: it may be hedged.
+  bool assume_safe = false;
   // Bytes of a request body that are kept for a retry. A longer body is only retried if no byte of
   // it was sent (trap P1). 0 to 16 MiB.
   std::size_t request_buffer = std::size_t{64} * 1024;

@@ -146,8 +146,10 @@ void add_outliers(Schema<ClusterConfig>& s) {
   like<DAMPER_OUTLIER(probes)>(
       s, "outlier_detection.probes", "circuit_breaker.probes",
       "Concurrent attempts after an ejection, and successes needed to end it.");
-  like<DAMPER_OUTLIER(probe_lease)>(s, "outlier_detection.probe_lease",
-                                    "circuit_breaker.probe_lease");
+  like<DAMPER_OUTLIER(probe_lease)>(
+      s, "outlier_detection.probe_lease", "circuit_breaker.probe_lease",
+      "A probe without a result after this time counts as failed and releases its slot. auto: "
+      "30s.");
   like<DAMPER_OUTLIER(ramp)>(
       s, "outlier_detection.ramp", "circuit_breaker.ramp",
       "Traffic grows to its full share over this period after an ejection. off: at once.");
@@ -353,6 +355,10 @@ Schema<RouteConfig> make_route() {
   s.key<DAMPER_FIELD(assume_idempotent)>(
       "assume_idempotent", kBoolean,
       "Declares every request idempotent, whatever its method: gRPC calls are POSTs.");
+  s.key<DAMPER_FIELD(assume_safe)>(
+      "assume_safe", kBoolean,
+      "Declares every request a read, whatever its method: it is retried, and hedged if "
+      "hedge_policy is set.");
   s.key<DAMPER_FIELD(request_buffer)>(
       "request_buffer", bytes(0, 16 * kMiB),
       "Bytes of a request body that are kept for a retry. A longer body is only retried if no byte "

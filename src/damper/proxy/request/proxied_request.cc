@@ -213,12 +213,14 @@ void ProxiedRequest::Call::on_wake(Instant now) {
 void ProxiedRequest::call(Instant now) {
   const http::Head& head = head_.head();
   const auto key = http::find(head.fields, "idempotency-key");
-  const bool repeatable =
-      config().assume_idempotent || decide::idempotency(head.method, key.value_or("")).repeatable();
+  const bool safe = config().assume_safe || decide::safe_method(head.method);
+  const bool repeatable = config().assume_idempotent || safe ||
+                          decide::idempotency(head.method, key.value_or("")).repeatable();
   engine::Dependency& dependency = route_->shared->dependency();
   call_.emplace(
       *this, dependency,
       engine::CallOptions{.request = {.idempotent = repeatable && !wants_tunnel(),
+                                      .safe = safe,
                                       .owned_above = inherited_.owned_above.retries,
                                       .unsent_owned_above = inherited_.owned_above.unsent},
                           .deadline = inherited_.deadline,

@@ -176,6 +176,31 @@ TEST(ProxiedRequest, AHedgeWinsAndTheLoserIsCancelled) {
   }
 }
 
+TEST(ProxiedRequest, TrapH6_OnlyReadsAreHedged) {
+  for (const bool assume_safe : {false, true}) {
+    Stage stage;
+    stage.route.assume_safe = assume_safe;
+    stage.route.settings.policy.call.hedge = {
+        .max_hedges = 1, .floor = 5ms, .min_samples = 20, .ratio = Percent(100)};
+    bool slow = false;
+    for (int i = 0; i < 2; ++i) {
+      stage.add([&](Visit& visit) {
+        if (std::exchange(slow, false)) return;
+        visit.respond(200);
+      });
+    }
+    stage.route.settings.policy.call.timeout = 100ms;
+    stage.begin();
+    for (int i = 0; i < 30; ++i) ASSERT_EQ(stage.get()->status, 200);
+    stage.run_for(260ms);  // The quantile is looked at every 250 ms.
+    slow = true;
+    const auto got = stage.fetch(stage.make("PUT", "/"));
+    ASSERT_TRUE(got);
+    EXPECT_EQ(got->status, assume_safe ? 200 : 504);
+    EXPECT_EQ(stage.shared->dependency().tally().hedges_won, assume_safe ? 1u : 0u);
+  }
+}
+
 TEST(ProxiedRequest, TrapK1_AKillSwitchEndsAThousandRequestsThatWaitAtOnce) {
   Stage stage;
   stage.route.settings.policy.call.backoff = {.base = 5min, .cap = 5min};

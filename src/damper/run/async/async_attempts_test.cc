@@ -55,7 +55,7 @@ TEST(AsyncAttempts, TheLoserOfAHedgeIsCancelledAtItsSocket) {
       context,
       [&]() -> asio::awaitable<void> {
         auto result = co_await async_call(
-            dependency, {.idempotent = true},
+            dependency, {.safe = true},
             [&](Attempt attempt) -> asio::awaitable<Result<std::uint32_t>> {
               struct Count {
                 int& count;
@@ -82,7 +82,7 @@ TEST(AsyncAttempts, AnAttemptThatIsLateIsCancelledAndAnotherOneIsMade) {
   Dependency dependency("test", policy);
   int cancelled = 0;
   run_here([&]() -> asio::awaitable<void> {
-    const auto result = co_await async_call(dependency, {.idempotent = true},
+    const auto result = co_await async_call(dependency, {.safe = true},
                                             [&](Attempt attempt) -> asio::awaitable<Outcome> {
                                               try {
                                                 if (attempt.number() < 3) co_await pause(1h);
@@ -108,7 +108,7 @@ TEST(AsyncAttempts, AttemptsThatLingerAreWaitedForAndNotListenedTo) {
   int ended = 0;
   run_here([&]() -> asio::awaitable<void> {
     auto result = co_await async_call(
-        dependency, {.idempotent = true},
+        dependency, {.safe = true},
         [&](Attempt attempt) -> asio::awaitable<Result<std::uint32_t>> {
           if (attempt.number() < 8) {
             co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
@@ -143,7 +143,7 @@ TEST(AsyncAttempts, CancellingTheCallCancelsItsAttempt) {
   std::optional<Verdict> verdict;
   bool attempt_ended = false;
   async_call(
-      context.get_executor(), dependency, {.idempotent = true},
+      context.get_executor(), dependency, {.safe = true},
       [&](Attempt) -> asio::awaitable<Outcome> {
         struct Set {
           bool& flag;
@@ -169,7 +169,7 @@ TEST(AsyncAttempts, CancellingACallInItsBackoffEndsIt) {
   asio::io_context context(1);
   asio::cancellation_signal signal;
   std::optional<Verdict> verdict;
-  async_call(context.get_executor(), dependency, {.idempotent = true}, ends(Outcome::transient),
+  async_call(context.get_executor(), dependency, {.safe = true}, ends(Outcome::transient),
              asio::bind_cancellation_slot(signal.slot(), [&](const CallResult<Done>& result) {
                verdict = result.verdict();
              }));
@@ -189,7 +189,7 @@ TEST(AsyncAttempts, AnOperationMayCancelItsOwnCall) {
   asio::cancellation_signal signal;
   std::optional<Verdict> verdict;
   async_call(
-      context.get_executor(), dependency, {.idempotent = true},
+      context.get_executor(), dependency, {.safe = true},
       [&](Attempt) -> asio::awaitable<Outcome> {
         signal.emit(asio::cancellation_type::terminal);  // It never waits.
         co_return Outcome::success;

@@ -26,7 +26,7 @@ TEST(AsyncDriver, AStopTokenEndsItFromAnyThread) {
   asio::io_context context(1);
   std::stop_source stop;
   auto result =
-      async_call(context.get_executor(), dependency, {.idempotent = true, .stop = stop.get_token()},
+      async_call(context.get_executor(), dependency, {.safe = true, .stop = stop.get_token()},
                  ends(Outcome::transient), asio::use_future);
   std::thread loop([&] { context.run(); });
   while (!somebody_waits(dependency)) std::this_thread::yield();
@@ -49,7 +49,7 @@ TEST(AsyncDriver, AFlipFromAnotherThreadEndsEveryCallInItsBackoff) {
   asio::io_context context(1);
   std::atomic<int> ended{0};
   for (int i = 0; i < kCalls; ++i) {
-    async_call(context.get_executor(), dependency, {.idempotent = true}, ends(Outcome::transient),
+    async_call(context.get_executor(), dependency, {.safe = true}, ends(Outcome::transient),
                [&](const CallResult<Done>& result) {
                  EXPECT_EQ(result.verdict(), Verdict::switched_off);
                  ++ended;
@@ -67,7 +67,7 @@ TEST(AsyncDriver, AFlipFromAnotherThreadEndsEveryCallInItsBackoff) {
 TEST(AsyncDriver, TheSwitchesOfTheProcessEndItAsWell) {
   Dependency dependency("test", slow_policy());
   asio::io_context context(1);
-  auto result = async_call(context.get_executor(), dependency, {.idempotent = true},
+  auto result = async_call(context.get_executor(), dependency, {.safe = true},
                            ends(Outcome::transient), asio::use_future);
   std::thread loop([&] { context.run(); });
   while (!somebody_waits(dependency)) std::this_thread::yield();
@@ -90,7 +90,7 @@ TEST(AsyncDriver, OnAStrandOfManyThreadsEveryCallEnds) {
   std::vector<std::future<CallResult<Done>>> results;
   for (int i = 0; i < 200; ++i) {
     results.push_back(async_call(
-        asio::make_strand(pool), dependency, {.idempotent = true},
+        asio::make_strand(pool), dependency, {.safe = true},
         [](Attempt attempt) -> asio::awaitable<Outcome> {
           if (attempt.number() % 3 == 0) co_return Outcome::success;
           co_await pause(attempt.hedge() ? 1ms : 2ms);
@@ -113,9 +113,9 @@ TEST(AsyncDriver, ACallGoesWithItsContext) {
   };
   {
     asio::io_context context(1);
-    async_call(context.get_executor(), dependency, {.idempotent = true}, ends(Outcome::transient),
+    async_call(context.get_executor(), dependency, {.safe = true}, ends(Outcome::transient),
                tell);
-    async_call(context.get_executor(), dependency, {.idempotent = true}, forever, tell);
+    async_call(context.get_executor(), dependency, {.safe = true}, forever, tell);
     context.poll();
   }
   switches().set(admit::Switch::hedging, {.off = true});  // Nobody is left to be woken.

@@ -1,0 +1,98 @@
+#include <gtest/gtest.h>
+
+#include "damper/engine/crowd_testing.h"
+
+namespace damper::engine {
+namespace {
+
+// The adaptive timeout under calls.
+
+using namespace std::chrono_literals;
+using decide::Outcome;
+
+Policy adaptive() {
+  Policy policy;
+  policy.call.adaptive_timeout.on = true;
+  return policy;
+}
+
+Crowd::Service answers_after(Duration latency) {
+  return [latency](std::uint64_t, const Attempt&) {
+    return Crowd::Answer{Outcome::success, latency};
+  };
+}
+
+TEST(CallTimeout, AnAttemptsTimeoutFollowsTheLatencies) {
+  Dependency dependency("d", adaptive());
+  Crowd crowd(dependency);
+  Duration timeout{0};
+  const auto answers = [&](std::uint64_t, const Attempt& attempt) {
+    timeout = between(attempt.sent, attempt.deadline);
+    return Crowd::Answer{Outcome::success, 10ms};
+  };
+  crowd.run(100, 5s, answers);
+  EXPECT_EQ(timeout, 5s);  // 500 are too few.
+  crowd.run(100, 10s, answers);
+  EXPECT_GE(timeout, 15ms);  // 10 ms and half as much; the histogram rounds up.
+  EXPECT_LE(timeout, 16ms);
+}
+
+TEST(CallTimeout, TrapD4_ThePerTryTimeoutIsTheCeilingInAHangToo) {
+  Policy policy = adaptive();
+  policy.call.per_try_timeout = 100ms;
+  Dependency dependency("d", policy);
+  Crowd crowd(dependency);
+  crowd.run(100, 20s, answers_after(10ms));
+  Duration longest{0};
+  crowd.run(100, 60s, [&](std::uint64_t, const Attempt& attempt) {
+    longest = std::max(longest, between(attempt.sent, attempt.deadline));
+    return Crowd::kHangs;
+  });
+  EXPECT_EQ(longest, 100ms);
+}
+
+// One in 1000 legitimately needs 150 times the median.
+TEST(CallTimeout, TrapD4_TheSlowFewSucceedAsTheyDoWithoutIt) {
+  for (const Duration needs : {Duration(300ms), Duration(3s)}) {
+    Dependency dependency("d", adaptive());
+    Crowd crowd(dependency);
+    crowd.run(1000, 5s, answers_after(2ms));
+    crowd.finish(answers_after(2ms));
+    crowd.forget();
+    std::int64_t slow = 0;
+    const auto service = [&](std::uint64_t call, const Attempt& attempt) {
+      const bool is_slow = call % 1000 == 0;
+      slow += is_slow && attempt.number == 1 ? 1 : 0;
+      return Crowd::Answer{Outcome::success, is_slow ? needs : 2ms};
+    };
+    crowd.run(1000, 20s, service);
+    crowd.finish(service);
+    EXPECT_EQ(slow, 20);
+    EXPECT_EQ(crowd.count(Verdict::success), crowd.calls());
+  }
+}
+
+TEST(CallTimeout, EachRetryHasMoreTimeThanTheAttemptBeforeIt) {
+  Policy policy = adaptive();
+  policy.call.max_attempts = 4;
+  policy.call.timeout = 20s;
+  policy.budget.percent = Percent(1000);
+  policy.budget.reserve = 100;
+  Dependency dependency("d", policy);
+  Crowd crowd(dependency);
+  crowd.run(1000, 5s, answers_after(2ms));
+  std::array<Duration, 4> timeouts{};
+  const auto hangs = [&](std::uint64_t, const Attempt& attempt) {
+    timeouts.at(attempt.number - 1) = between(attempt.sent, attempt.deadline);
+    return Crowd::kHangs;
+  };
+  crowd.run(1, 1s, hangs);
+  crowd.finish(hangs);
+  EXPECT_EQ(timeouts[0], 10ms);
+  EXPECT_EQ(timeouts[1], 80ms);
+  EXPECT_EQ(timeouts[2], 640ms);
+  EXPECT_EQ(timeouts[3], 10s);  // The last has all that is configured: `upper`.
+}
+
+}  // namespace
+}  // namespace damper::engine
