@@ -54,9 +54,9 @@ fuzz: setup-fuzz configure-fuzz  ## Run each fuzzer for FUZZ_SECONDS=60; stop at
 	cmake --build build/fuzz -j $(JOBS)
 	tools/fuzz build/fuzz/bin $(FUZZ_SECONDS)
 
-lint: setup-lint configure-release  ## The tree's own rules, clang-format, clang-tidy of what changed; LINT=--full for all
+lint: setup-lint configure-lint  ## The tree's own rules, clang-format, clang-tidy of what changed; LINT=--full for all
 	tools/tidy
-	tools/lint --jobs $(JOBS) $(LINT) build/release
+	tools/lint --jobs $(JOBS) $(LINT) build/lint
 
 format:  ## Format all C++ files in place
 	tools/lint --format

@@ -28,6 +28,7 @@ function(damper_module NAME)
   if(sources)
     add_library(${target} STATIC ${sources})
     set(visibility PUBLIC)
+    damper_group(${target})
     target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:damper_flags>)
     if(DAMPER_INSTRUMENTED OR ARG_OPTIONS)
       # Not with -O2: gcc 12 takes precompiled templates for ours, and warns of bounds in <string>.
@@ -63,10 +64,11 @@ endfunction()
 
 # damper_check_headers(TARGET header...)
 # Compiles a file for each header that includes nothing else, and includes it twice. Nothing runs
-# it, so it is not optimised, and the sanitizers' builds leave it out. A header with a source of its
-# name needs none: that includes it first (tools/tidy sees to it, and to the guards).
+# it, so it is not optimised, and only builds without DAMPER_GROUPS have it: `dev`, and `lint`,
+# whose clang-tidy reads these files. A header with a source of its name needs none: that includes
+# it first (tools/tidy sees to it).
 function(damper_check_headers TARGET)
-  if(DAMPER_INSTRUMENTED)
+  if(DAMPER_INSTRUMENTED OR DAMPER_GROUPS)
     return()
   endif()
   set(files "")
@@ -115,11 +117,36 @@ function(damper_test NAME)
   find_package(GTest REQUIRED)
   include(GoogleTest)
   add_executable(${NAME} ${ARG_SOURCES})
+  damper_group(${NAME})
   target_link_libraries(${NAME} PRIVATE damper_flags ${ARG_DEPS} GTest::gtest_main)
   target_compile_definitions(${NAME} PRIVATE DAMPER_INSTRUMENTED=$<BOOL:${DAMPER_INSTRUMENTED}>)
   damper_precompile(${NAME} gtest ${ARG_PRECOMPILE} OPTIONS ${DAMPER_TEST_OPTIONS})
   gtest_discover_tests(${NAME} DISCOVERY_TIMEOUT 60
     PROPERTIES TIMEOUT ${ARG_TIMEOUT} RUN_SERIAL ${ARG_RUN_SERIAL})
+endfunction()
+
+# damper_group(TARGET)
+# With DAMPER_GROUPS, the compiler takes several sources of TARGET as one file: tools/unity chooses
+# which, when CMake configures. Builds everything in less than half of the time; a build after one
+# change is slower, so the preset `dev` has none.
+function(damper_group TARGET)
+  if(NOT DAMPER_GROUPS)
+    return()
+  endif()
+  get_target_property(sources ${TARGET} SOURCES)
+  list(FILTER sources INCLUDE REGEX "\\.cc$")
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${sources})
+  execute_process(COMMAND ${PROJECT_SOURCE_DIR}/tools/unity ${sources}
+    WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} COMMAND_ERROR_IS_FATAL ANY
+    OUTPUT_VARIABLE lines OUTPUT_STRIP_TRAILING_WHITESPACE)
+  string(REPLACE "\n" ";" lines "${lines}")
+  foreach(line IN LISTS lines)
+    string(REGEX MATCH "^([0-9]+) (.*)$" found "${line}")
+    set_source_files_properties(${CMAKE_MATCH_2} PROPERTIES UNITY_GROUP ${CMAKE_MATCH_1})
+  endforeach()
+  set_target_properties(${TARGET} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  # A base from an unnamed namespace is fine in a file that is included once.
+  target_compile_options(${TARGET} PRIVATE -Wno-subobject-linkage)
 endfunction()
 
 # damper_precompile(TARGET KIND...)
