@@ -186,9 +186,10 @@ TEST(DependencyMetrics, TheBreakersStateIsOneOfThree) {
 
 TEST(DependencyMetrics, TheThrottlesProbability) {
   Dependency dependency("db", full_policy());
-  for (int i = 0; i < 4; ++i) (void)play(dependency, {Outcome::overload});
+  for (int i = 0; i < 24; ++i) (void)play(dependency, {Outcome::overload});
   const Shown shown(dependency);
-  EXPECT_EQ(shown.value(R"(damper_throttle_reject_probability{dependency="db"})"), "0.8");  // 4/5
+  // It is 24/25, but for its bound.
+  EXPECT_EQ(shown.value(R"(damper_throttle_reject_probability{dependency="db"})"), "0.92");
 }
 
 TEST(DependencyMetrics, SwitchesAreShownAsTheyActHereOrAbove) {
@@ -214,7 +215,7 @@ TEST(DependencyMetrics, HedgesSentWonAndSuppressed) {
   Dependency dependency("db", policy);
   for (int i = 0; i < 10; ++i) (void)play(dependency, {Outcome::success});
   const auto late = [&](bool won) {
-    Call call(dependency, {.request = {.idempotent = true}});
+    Call call(dependency, {.request = {.idempotent = true, .safe = true}});
     call.start(kStart + 1s, 0);
     engine::Step step = call.step();
     call.on_timer(step.wake, 0);

@@ -34,8 +34,11 @@ TEST(ImportGrpc, ThrottlingIsABudgetOfSuccessesWithAReserve) {
   const Imported imported = import_of(From::grpc, testdata("grpc_mixed.json"));
   EXPECT_EQ(said(imported, "default", "retry_budget"),
             "budget_percent 10@30, reserve 5@30, deposit_on success");
-  EXPECT_EQ(notes_with(imported, "tokens become a budget"), 1);
-  EXPECT_EQ(notes_with(imported, "It is another rule than gRPC's"), 1);
+  EXPECT_EQ(notes_with(imported,
+                       "tokens become a budget: tokenRatio of the successes in 10s, and half of "
+                       "maxTokens in reserve, which successes refill one for one. It is another "
+                       "rule than gRPC's"),
+            1);
   EXPECT_EQ(notes_with(imported, "gRPC without retryThrottling"), 0);
 }
 

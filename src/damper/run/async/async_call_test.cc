@@ -70,7 +70,7 @@ TEST(AsyncCall, TheStopOfALoserIsRequested) {
   warm(dependency);
   std::stop_token first;
   run_here([&]() -> asio::awaitable<void> {
-    const auto result = co_await async_call(dependency, {.idempotent = true},
+    const auto result = co_await async_call(dependency, {.safe = true},
                                             [&](Attempt attempt) -> asio::awaitable<Result<int>> {
                                               if (attempt.hedge()) {
                                                 EXPECT_FALSE(first.stop_requested());
