@@ -33,6 +33,7 @@ void add_lab_new(CLI::App& lab, const text::Stdio& streams, int& status);
 void add_lab_run(CLI::App& lab, const text::Stdio& streams, int& status);
 void add_lab_compare(CLI::App& lab, const text::Stdio& streams, int& status);
 void add_lab_map(CLI::App& lab, const text::Stdio& streams, int& status);
+void add_lab_matrix(CLI::App& lab, const text::Stdio& streams, int& status);
 void add_lab_reproduce(CLI::App& lab, const text::Stdio& streams, int& status);
 
 }  // namespace damper::cli

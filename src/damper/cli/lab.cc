@@ -27,6 +27,7 @@ void add_lab(CLI::App& app, const text::Stdio& streams, int& status) {
   add_lab_run(*lab, streams, status);
   add_lab_compare(*lab, streams, status);
   add_lab_map(*lab, streams, status);
+  add_lab_matrix(*lab, streams, status);
   add_lab_reproduce(*lab, streams, status);
   add_lab_new(*lab, streams, status);
 }

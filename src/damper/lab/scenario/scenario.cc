@@ -236,6 +236,20 @@ class Checker {
     return std::nullopt;
   }
 
+  [[nodiscard]] std::optional<std::string> find_sharing_error(const ClientsSpec& clients) const {
+    if (clients.shares.empty()) return std::nullopt;
+    const auto at = scenario_.find_clients(clients.shares);
+    if (!at || &scenario_.clients[*at] >= &clients) {
+      return "shares must name an earlier group, not " + in_quotes(clients.shares);
+    }
+    const ClientsSpec& home = scenario_.clients[*at];
+    if (home.calls == clients.calls && home.processes == clients.processes && home.shares.empty()) {
+      return std::nullopt;
+    }
+    return "shares: " + in_quotes(clients.shares) +
+           " must call the same service, have as many processes, and share with no other group";
+  }
+
   [[nodiscard]] Wrong check_clients(const ClientsSpec& clients) const {
     const std::string called = "clients " + clients.name;
     if (auto wrong = check_bounds(clients, clients.place, called)) return wrong;
@@ -250,6 +264,7 @@ class Checker {
       return wrong("processes (" + std::to_string(clients.processes) + ") must be at most count (" +
                    std::to_string(clients.count) + ")");
     }
+    if (auto sentence = find_sharing_error(clients)) return wrong(*sentence);
     const bool rated = clients.has_rate();
     const bool paced = clients.loop == Loop::open && !rated;
     const std::string way = clients.loop == Loop::open

@@ -127,6 +127,11 @@ struct ClientsSpec {
   bool idempotent = true;
   bool safe = true;  // reads: hedged if they are idempotent and the policy hedges
   admit::Criticality criticality = admit::Criticality::critical;
+  // An earlier group that calls the same service, with as many processes: the two share them, and
+  // with them budget, breaker and all else. Empty: it has processes of its own.
+  std::string shares{};
+  // Other than success: what each of its requests is answered with, after its service time.
+  decide::Outcome answer = decide::Outcome::success;
   // How callers in the literature stop retrying, by rules of their own beside the engine's: asked
   // after each answer that is a failure. The published models need them; a policy of ours does not.
   double gives_up = 0;         // they go away with this probability, [0, 1]

@@ -366,6 +366,15 @@ Schema<ClientsSpec> make(std::type_identity<ClientsSpec>) {
   s.key<DAMPER_FIELD(criticality)>("criticality", choice(admit::kCriticalityNames),
                                    "Criticality of the requests: a shed queue sheds the least "
                                    "critical first.");
+  s.key<DAMPER_FIELD(shares)>("shares", kName,
+                              "An earlier group that calls the same service with as many "
+                              "processes: the two groups share them, with budget and breaker. "
+                              "Default: processes of its own.")
+      .unset_at_zero = true;
+  s.key<DAMPER_FIELD(answer)>(
+      "answer", choice(std::span<const std::string_view>(decide::kOutcomeNames.data(), 7)),
+      "Other than success: what each request of the group is answered with, after its service "
+      "time.");
   add_published(s);
   return s;
 }

@@ -101,12 +101,17 @@ std::uint64_t Arrivals::number(std::uint32_t client, std::uint32_t nth) noexcept
 ClientGroups::ClientGroups(Simulation& simulation) : sim_(simulation) {
   for (const ClientsSpec& spec : sim_.scenario.clients) {
     const auto index = static_cast<std::uint32_t>(groups_.size());
-    groups_.push_back({.spec = &spec,
-                       .service = sim_.position(spec.calls),
-                       .arrivals = Arrivals(spec, index, sim_.streams),
-                       .dependencies = sim_.make_dependencies(spec.calls, spec.processes),
-                       .processes = std::vector<Process>(static_cast<std::size_t>(spec.processes),
-                                                         Process{.tokens = spec.bucket})});
+    const auto home = spec.shares.empty()
+                          ? index
+                          : static_cast<std::uint32_t>(*sim_.scenario.find_clients(spec.shares));
+    groups_.push_back(
+        {.spec = &spec,
+         .service = sim_.position(spec.calls),
+         .arrivals = Arrivals(spec, index, sim_.streams),
+         .home = home,
+         .dependencies = sim_.make_dependencies(spec.calls, home == index ? spec.processes : 0),
+         .processes = std::vector<Process>(static_cast<std::size_t>(spec.processes),
+                                           Process{.tokens = spec.bucket})});
     Arrivals& arrivals = groups_.back().arrivals;
     for (std::uint32_t source = 0; source < arrivals.sources(); ++source) {
       sim_.queue.schedule(arrivals.first(source), {EventKind::begin, index, source});
@@ -142,7 +147,7 @@ void ClientGroups::begin_request(std::uint32_t index, std::uint32_t client, std:
                       .group = index,
                       .service = group.service,
                       .origin = std::uint64_t{nth} << 32 | client};
-  const Handle request = sim_.calls.prepare(*group.dependencies[process], options,
+  const Handle request = sim_.calls.prepare(*dependencies_of(group)[process], options,
                                             group.arrivals.number(client, nth), data);
   ++group.in_flight;
   Process& counts = group.processes[process];
@@ -150,6 +155,11 @@ void ClientGroups::begin_request(std::uint32_t index, std::uint32_t client, std:
   counts.tokens = std::min(counts.tokens + spec.bucket_refill, spec.bucket);
   sim_.recorder.on_request(index, data.in_fault);
   sim_.calls.start(request);
+}
+
+void ClientGroups::on_send(const CallData& request, Message& message) const {
+  const decide::Outcome answer = groups_[request.group].spec->answer;
+  if (answer != decide::Outcome::success) message.broken = answer;
 }
 
 void ClientGroups::on_over(const Calls::Operation& request, Verdict verdict) {
@@ -185,11 +195,12 @@ void ClientGroups::read(std::size_t index, Instant now, ClientsTick& tick) const
   const Group& group = groups_[index];
   tick.in_flight = group.in_flight;
   // The mean of up to a hundred processes, evenly chosen.
-  const std::size_t stride = (group.dependencies.size() + 99) / 100;
+  const Dependencies& dependencies = dependencies_of(group);
+  const std::size_t stride = (dependencies.size() + 99) / 100;
   double sum = 0;
   std::size_t count = 0;
-  for (std::size_t i = 0; i < group.dependencies.size(); i += stride, ++count) {
-    sum += group.dependencies[i]->budget().balance(now);
+  for (std::size_t i = 0; i < dependencies.size(); i += stride, ++count) {
+    sum += dependencies[i]->budget().balance(now);
   }
   tick.budget = static_cast<float>(sum / static_cast<double>(count));
 }

@@ -7,6 +7,7 @@
 #include "damper/base/instant.h"
 #include "damper/base/random.h"
 #include "damper/lab/scenario/scenario.h"
+#include "damper/lab/world/network.h"
 #include "damper/lab/world/random_streams.h"
 #include "damper/lab/world/simulation.h"
 
@@ -70,6 +71,8 @@ class ClientGroups {
   // A source of arrivals is due.
   void on_begin(std::uint32_t group, std::uint64_t detail);
   void on_over(const Calls::Operation& request, Verdict verdict);
+  // A message of a request is about to be sent.
+  void on_send(const CallData& request, Message& message) const;
   // Whether the client gives its request up after the failed attempt, independently of its policy.
   [[nodiscard]] bool gives_up(const Calls::Operation& request, std::uint32_t attempt);
 
@@ -87,7 +90,8 @@ class ClientGroups {
     const ClientsSpec* spec;
     std::uint32_t service;
     Arrivals arrivals;
-    Dependencies dependencies;  // by process
+    std::uint32_t home;         // the group whose dependencies it uses
+    Dependencies dependencies;  // by process; empty if it uses another group's
     std::vector<Process> processes;
     std::uint32_t in_flight = 0;
 
@@ -95,6 +99,10 @@ class ClientGroups {
       return client % static_cast<std::uint32_t>(spec->processes);
     }
   };
+  // The dependencies of the group, by process.
+  [[nodiscard]] const Dependencies& dependencies_of(const Group& group) const noexcept {
+    return groups_[group.home].dependencies;
+  }
   void begin_request(std::uint32_t index, std::uint32_t client, std::uint32_t nth);
 
   Simulation& sim_;

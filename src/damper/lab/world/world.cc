@@ -108,7 +108,10 @@ Handle World::on_send(Handle handle, Calls::Operation& call, const engine::Attem
                   .hedge = attempt.hedge,
                   .criticality = data.criticality};
   services_.choose_replica(message, data);
-  if (data.sender == Sender::client) sim_.recorder.on_attempt(data.group, data.in_fault);
+  if (data.sender == Sender::client) {
+    clients_.on_send(data, message);
+    sim_.recorder.on_attempt(data.group, data.in_fault);
+  }
   if (data.sender == Sender::controller) controllers_.on_send(data, message);
   if (sim_.scenario.ownership) {
     message.owned_above = data.owned_above || call.call.owns_retries();

@@ -1,0 +1,187 @@
+#include "damper/lab/matrix/matrix.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "damper/base/check.h"
+#include "damper/base/text/words.h"
+#include "damper/lab/runs/measure.h"
+#include "damper/lab/runs/workers.h"
+#include "damper/lab/world/world.h"
+
+namespace damper::lab {
+namespace {
+
+constexpr double kLeastGoodput = 0.98;
+constexpr double kBackWithin = 10;       // s
+constexpr double kSameAttempts = 0.001;  // of requests that end in another order, at the run's end
+constexpr int kMostMatrixRuns = 1000;
+
+// What a run is judged by.
+struct Score {
+  double goodput = 0;
+  double attempts = 0;
+  double back = 0;  // s; NaN: the trouble has no end
+};
+
+// The share of the healthy objects, over time, whose last run did not fail.
+double objects_in_order(const ControllersSpec& spec, const ControllersRecord& record) {
+  const double objects = spec.count * static_cast<double>(spec.keys - spec.broken_keys);
+  double good = 0;
+  for (const ControllersTick& tick : record.ticks) {
+    good += std::max(0.0, objects - tick.failing) / objects;
+  }
+  return good;
+}
+
+Score score_of(const Scenario& scenario, const Record& record) {
+  Score score{.back = scenario.faults.empty() ? std::nan("")
+                                              : find_measure("back_after")->of(scenario, record)};
+  if (!record.clients.empty()) {
+    score.goodput = static_cast<double>(record.clients.front().succeeded);
+    score.attempts = static_cast<double>(record.clients.front().attempts);
+  } else {
+    score.goodput = objects_in_order(scenario.controllers.front(), record.controllers.front());
+    score.attempts = static_cast<double>(record.controllers.front().runs);
+  }
+  return score;
+}
+
+bool is_over(const Summary& value, double bound) { return value.interval().low > bound; }
+
+// `with` and `without` have a score for each seed.
+HarmCell judge(const Defence& defence, std::span<const Score> with,
+               std::span<const Score> without) {
+  HarmCell cell;
+  Summary later;
+  for (std::size_t i = 0; i < with.size(); ++i) {
+    if (without[i].goodput > 0) cell.goodput.value.add(with[i].goodput / without[i].goodput);
+    if (without[i].attempts > 0) cell.attempts.value.add(with[i].attempts / without[i].attempts);
+    if (std::isnan(with[i].back)) continue;
+    cell.back.value.add(with[i].back);
+    later.add(with[i].back - std::max(without[i].back, kBackWithin));
+  }
+  cell.goodput.broken =
+      cell.goodput.value.n() > 0 && cell.goodput.value.interval().high < kLeastGoodput;
+  cell.attempts.broken = is_over(cell.attempts.value, 1 + defence.more_attempts + kSameAttempts);
+  cell.back.broken = later.n() > 0 && is_over(later, 0);
+  return cell;
+}
+
+std::string_view reason_for(const Defence& defence, const Trouble& trouble) {
+  for (const KnownHarm& harm : known_harms()) {
+    if (harm.defence == defence.name && (harm.trouble.empty() || harm.trouble == trouble.name)) {
+      return harm.reason;
+    }
+  }
+  return {};
+}
+
+// Those of `all` that are named; all of them if none is.
+template <class T>
+Expected<std::vector<T>> chosen(std::span<const T> all, const std::vector<std::string>& names,
+                                std::string_view what) {
+  if (names.empty()) return std::vector<T>(all.begin(), all.end());
+  std::vector<T> found;
+  std::vector<std::string_view> known;
+  for (const T& each : all) known.push_back(each.name);
+  for (const std::string& name : names) {
+    const auto at = std::ranges::find(all, name, &T::name);
+    if (at == all.end()) {
+      return unexpected("there is no " + std::string(what) + ' ' + text::in_quotes(name) +
+                        text::suggestion(name, known) + " (there are: " + text::joined(known) +
+                        ")");
+    }
+    found.push_back(*at);
+  }
+  return found;
+}
+
+// A column of the matrix for one trouble: the scenario, with one defence or without any.
+struct Variant {
+  Scenario scenario;
+  std::size_t trouble = 0;
+  std::optional<std::size_t> defence{};
+};
+
+std::vector<Variant> variants_of(const HarmMatrix& matrix) {
+  std::vector<Variant> variants;
+  for (std::size_t t = 0; t < matrix.troubles.size(); ++t) {
+    const Scenario plain = matrix.troubles[t].make();
+    DAMPER_CHECK(!find_error(plain));
+    variants.push_back({.scenario = plain, .trouble = t});
+    for (std::size_t d = 0; d < matrix.defences.size(); ++d) {
+      if (!applies(matrix.defences[d], plain)) continue;
+      Variant& guarded = variants.emplace_back(Variant{plain, t, d});
+      matrix.defences[d].add(guarded.scenario);
+      DAMPER_CHECK(!find_error(guarded.scenario));
+    }
+  }
+  return variants;
+}
+
+}  // namespace
+
+const HarmCell* HarmMatrix::find(std::size_t trouble, std::size_t defence) const {
+  const auto found = std::ranges::find_if(cells, [&](const HarmCell& cell) {
+    return cell.trouble == trouble && cell.defence == defence;
+  });
+  return found == cells.end() ? nullptr : &*found;
+}
+
+std::size_t HarmMatrix::unexplained() const {
+  return static_cast<std::size_t>(std::ranges::count_if(cells, &HarmCell::is_unexplained));
+}
+
+Expected<HarmMatrix> play_matrix(const MatrixOptions& options) {
+  if (options.runs < 1 || options.runs > kMostMatrixRuns) {
+    return unexpected("runs must be 1 to " + std::to_string(kMostMatrixRuns) + ", not " +
+                      std::to_string(options.runs));
+  }
+  auto rows = chosen(troubles(), options.troubles, "trouble");
+  if (!rows) return unexpected(rows.error());
+  auto columns = chosen(defences(), options.defences, "defence");
+  if (!columns) return unexpected(columns.error());
+  HarmMatrix matrix{.defences = std::move(*columns),
+                    .troubles = std::move(*rows),
+                    .runs = options.runs,
+                    .seed = options.seed};
+  const std::vector<Variant> variants = variants_of(matrix);
+  const auto seeds = static_cast<std::size_t>(options.runs);
+  std::vector<Score> scores(variants.size() * seeds);  // by variant, then by seed
+  const std::size_t done = run_parallel(
+      {.count = scores.size(),
+       .threads = options.threads,
+       .stop = options.stop,
+       .on_progress = options.on_progress},
+      [&](std::size_t index) {
+        const Scenario& scenario = variants[index / seeds].scenario;
+        scores[index] = score_of(scenario, play(scenario, {.seed = options.seed + index % seeds,
+                                                           .latency_over_time = false,
+                                                           .stop = options.stop}));
+      });
+  const bool stopped = options.stop != nullptr && options.stop->load(std::memory_order_relaxed);
+  // A run that was stopped is among the last ones: their cells are left out.
+  const std::size_t whole =
+      stopped ? (done - std::min<std::size_t>(done, 64)) / seeds : variants.size();
+  matrix.interrupted = whole < variants.size();
+  const std::span all(scores);
+  std::size_t without = 0;
+  for (std::size_t i = 0; i < whole; ++i) {
+    const Variant& variant = variants[i];
+    if (!variant.defence) {
+      without = i;
+      continue;
+    }
+    const Defence& defence = matrix.defences[*variant.defence];
+    HarmCell& cell = matrix.cells.emplace_back(
+        judge(defence, all.subspan(i * seeds, seeds), all.subspan(without * seeds, seeds)));
+    cell.defence = *variant.defence;
+    cell.trouble = variant.trouble;
+    if (!cell.holds()) cell.reason = reason_for(defence, matrix.troubles[variant.trouble]);
+  }
+  return matrix;
+}
+
+}  // namespace damper::lab
