@@ -108,8 +108,7 @@ TEST(AsyncAttempts, AttemptsThatLingerAreWaitedForAndNotListenedTo) {
   int ended = 0;
   run_here([&]() -> asio::awaitable<void> {
     auto result = co_await async_call(
-        dependency, {.safe = true},
-        [&](Attempt attempt) -> asio::awaitable<Result<std::uint32_t>> {
+        dependency, {.safe = true}, [&](Attempt attempt) -> asio::awaitable<Result<std::uint32_t>> {
           if (attempt.number() < 8) {
             co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
             co_await pause(100ms);

@@ -113,8 +113,7 @@ TEST(AsyncDriver, ACallGoesWithItsContext) {
   };
   {
     asio::io_context context(1);
-    async_call(context.get_executor(), dependency, {.safe = true}, ends(Outcome::transient),
-               tell);
+    async_call(context.get_executor(), dependency, {.safe = true}, ends(Outcome::transient), tell);
     async_call(context.get_executor(), dependency, {.safe = true}, forever, tell);
     context.poll();
   }
