@@ -22,8 +22,8 @@ struct Registry {
 };
 
 Registry& registry() {
-  static auto* const kept = new Registry;  // Threads may fail calls while the process exits.
-  return *kept;
+  static auto* const kRegistry = new Registry;  // Threads may fail calls while the process exits.
+  return *kRegistry;
 }
 
 }  // namespace
