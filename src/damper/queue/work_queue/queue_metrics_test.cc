@@ -14,6 +14,7 @@
 #include "damper/observe/transition_log.h"
 #include "damper/queue/controller/controller.h"
 #include "damper/queue/controller/controller_testing.h"
+#include "damper/queue/limiters/limiters.h"
 #include "damper/queue/work_queue/work_queue.h"
 
 namespace damper::queue {
@@ -89,7 +90,10 @@ TEST(QueueMetrics, AQueueIsShownUnderBothNames) {
 TEST(QueueMetrics, AWorkQueueIsShownWithTheDelaysOfItsLimiter) {
   observe::Registry registry;
   QueueMetrics metrics(registry);
-  WorkQueue<std::string> queue;
+  // The key is not due before it is read, however slow the machine is.
+  WorkQueue<std::string> queue({}, per_key<std::string>({.jitter = schedule::Jitter::none,
+                                                         .base = std::chrono::hours(1),
+                                                         .cap = std::chrono::hours(1)}));
   const auto shown = metrics.add("q", queue);
   queue.add("a");
   EXPECT_TRUE(queue.get().done_rate_limited());
