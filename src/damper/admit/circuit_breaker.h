@@ -39,8 +39,7 @@ struct CircuitBreakerOptions {
   Duration open_base = std::chrono::seconds(1);  // first open time, doubled by each trip in a row
   Duration open_cap = std::chrono::seconds(30);  // greatest open time; [open_base, kLongest]
   std::int32_t probes = 3;  // concurrent half-open calls, and successes that close the breaker
-  Duration probe_lease{
-      0};  // a probe without a report has failed after this; 0: derived, see lease()
+  Duration probe_lease{0};  // a probe without a report has failed after this; 0: see lease()
   Duration ramp = std::chrono::seconds(5);  // after closing, traffic grows to 100 % over this time
 
   // The lease must outlast an attempt, or every probe of a slow dependency counts as failed. An

@@ -72,9 +72,9 @@ struct LimitWindow {
 // by a sixteenth; and when the limit has moved by a fifth and latency did not follow by half as
 // much, then latency has another cause, and the floor moves half way up to it. In a steady state it
 // does not move, so that a lasting queue never becomes the floor.
-// The drop floor is the share of drops that has another cause than this limit: one of eight
-// is dead, say, and an eighth of the attempts time out, however few are sent. Held against the
-// limit, it would shrink to its minimum and make an outage of a partial failure. A cut is therefore
+// The drop floor is the share of drops that has another cause than this limit: if one of eight
+// replicas is dead, an eighth of the attempts time out, however few are sent. If they lowered the
+// limit, it would fall to its minimum, and a partial failure would be an outage. A cut is therefore
 // followed by a comparison, over at least 50 samples, in which the limit does not grow: if neither
 // the share of drops fell nor that of answers rose by half as much as the limit fell (the rule for
 // latency), what is left is the floor; otherwise the floor is halved, and at most what is left.

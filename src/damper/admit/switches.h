@@ -56,7 +56,8 @@ class FlipListener {
 // Model: scopes nest by a pointer to the parent: route -> cluster -> process. A switch is off if it
 // is off in the scope or in any scope above. A flip calls the listeners of its scope and of the
 // scopes above: a listener of the process's Switches is called for every flip below. An expiry
-// calls no listener: reads compare it with `now`. Invariants:
+// calls no listener: reads compare it with `now`.
+// Invariants:
 //   (1) After set() or clear(), every later read in the same thread, and every read inside or after
 //       on_flip(), returns the new setting.
 //   (2) Of concurrent flips one remains, with its own reason and expiry.

@@ -133,7 +133,8 @@ class Histogram {
 // Invariants:
 //   (1) What it returns is at most `refresh` old, plus the time one thread takes to sum.
 // Thread safety: all methods may be called concurrently; one thread sums while the others go on
-// with the last value. Cost: two loads.
+// with the last value.
+// Cost: two loads.
 class LiveQuantile {
  public:
   // Nothing while the histogram has fewer than min_samples recent records.

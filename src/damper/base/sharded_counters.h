@@ -65,7 +65,8 @@ class ShardedCounters {
 };
 
 // PlainCounters<N> are N counters in one copy, with the interface of ShardedCounters, for state of
-// which there are many. Cost: add() is one atomic add; 4 * N bytes; a counter wraps at 2^32.
+// which there are many.
+// Cost: add() is one atomic add; 4 * N bytes; a counter wraps at 2^32.
 template <int N>
 class PlainCounters {
  public:

@@ -44,8 +44,8 @@ struct PerformOptions {
 // repeated only if no byte of it was sent. The options CURLOPT_HTTPHEADER, _TIMEOUT_MS,
 // _CONNECTTIMEOUT_MS, _NOSIGNAL, _NOPROGRESS, _XFERINFOFUNCTION and _XFERINFODATA of the handle are
 // used, and set back to their defaults, with `headers` as CURLOPT_HTTPHEADER. A handle makes one
-// transfer at a time: the policy's hedging is not used here. Thread safety: as the handle's: one
-// thread at a time.
+// transfer at a time: the policy's hedging is not used here.
+// Thread safety: as the handle's: one thread at a time.
 [[nodiscard]] CallResult<long> perform(Dependency& dependency, const PerformOptions& options,
                                        CURL* handle);
 

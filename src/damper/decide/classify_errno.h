@@ -23,10 +23,9 @@ namespace damper::decide {
 //                                              SO_RCVTIMEO gives, so the request may have arrived
 //   EMFILE, ENFILE, ENOBUFS,      overload     this machine is out of something, and another
 //   ENOMEM                                     attempt takes more of it
-//   ECANCELED                     cancelled    if nobody asked for it, the runtimes make it a
-//   timeout all others                    permanent    a bad address, a missing permission, a
-//   protocol
-//                                              error; and the codes of foreign categories
+//   ECANCELED                     cancelled    unless it was asked for, the runtimes report a timeout
+//   all others                    permanent    a bad address, a missing permission, a protocol
+//                                              error; and the codes of other categories
 //
 // Codes of Asio and Beast, with Boost or without, by the name of their category:
 //

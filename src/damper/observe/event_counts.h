@@ -26,7 +26,8 @@ namespace damper::observe {
 // number of its changes.
 // Model: the first event of a key adds a series for each of the engine's events, at 0; expect()
 // adds those that it names. Why at 0: rate() does not see the first event of a series that did not
-// exist before. Keys over kMostKeys count for the key "other". Invariants:
+// exist before. Keys over kMostKeys count for the key "other".
+// Invariants:
 //   (1) Every event is counted once, and passed on once.
 //   (2) After expect(key, names) a sample of each of them is exposed.
 // Thread safety: all methods may be called concurrently.

@@ -96,8 +96,8 @@ auto call_with(Dependency& dependency, const Options& options,
 // During a backoff a kill switch or options.stop ends the call at once.
 // If the policy enables hedging and the options say `safe`, a second attempt may run beside the
 // first, on a helper thread. The operation must then be safe to run concurrently with itself, and
-// should return soon after attempt.stop() is requested, since the call waits for the loser. Cost:
-// without a failure two clock reads and a few uncontended stores; no allocation.
+// should return soon after attempt.stop() is requested, since the call waits for the loser.
+// Cost: without a failure two clock reads and a few uncontended stores; no allocation.
 template <class Operation>
   requires std::invocable<Operation&, const Attempt&>
 [[nodiscard]] auto call(Dependency& dependency, const Options& options, Operation&& operation) {

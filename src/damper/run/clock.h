@@ -20,7 +20,8 @@ namespace damper::run {
 }
 
 // The time at the last tick of the system: on now()'s timeline, never later than now() and up to 4
-// ms earlier. Why: it costs a fifth of a now(), and a queue looks at the time three times an item.
+// ms earlier.
+// Why: it costs a fifth of a now(), and a queue looks at the time three times an item.
 [[nodiscard]] inline Instant coarse_now() noexcept {
   timespec time{};
   (void)clock_gettime(CLOCK_MONOTONIC_COARSE, &time);

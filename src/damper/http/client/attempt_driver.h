@@ -144,7 +144,8 @@ class AttemptSlots {
 // one where another attempt is in flight. An attempt that the engine gives up is cancelled on the
 // wire; its replica is settled as `timeout` if the attempt's own time was over, else as
 // `cancelled`. While no attempt is in flight the call is in the WaitingLine, where a flip of a
-// switch wakes it. Thread safety: none; one loop. Cost: no allocation for the first attempt.
+// switch wakes it.
+// Thread safety: none; one loop. Cost: no allocation for the first attempt.
 class AttemptDriver : public run::CallDriver, private WaitingLine::Waiter {
  public:
   AttemptDriver(engine::Dependency& dependency, const engine::CallOptions& options,

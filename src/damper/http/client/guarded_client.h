@@ -43,7 +43,8 @@ using Modify = std::function<std::string(const Response&)>;
 // damper-retry-owner (this dependency if the call retries, or the layer above that does) and
 // damper-attempt. Inside the work for an incoming request, its deadline, owner and criticality are
 // inherited; the criticality is sent as damper-criticality, unless the request has its own. Every
-// function takes a completion token, co_await by default; a callback is one too. Invariants:
+// function takes a completion token, co_await by default; a callback is one too.
+// Invariants:
 //   (1) A hedge or a retry is sent to another replica if there is one (trap H4).
 //   (2) The deadline header is computed for each attempt, when it is sent (trap D2).
 //   (3) A call that waits for its next attempt ends when a kill switch is flipped (trap K1).

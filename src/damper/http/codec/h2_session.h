@@ -27,8 +27,10 @@ namespace damper::http {
 // Frames without use are counted by the second: pings, settings, priorities, resets, unknown ones,
 // empty data, and window updates that no data of ours has earned. More than the limit is a flood.
 // A CONNECT that was answered with 2xx is a tunnel (RFC 9113, 8.5): data both ways, END_STREAM is
-// the end of one direction. Invariants: those of Connection. What is kept is at most the limits'
-// output, kOwnBytes for each stream beyond that, and one head. Thread safety: none.
+// the end of one direction.
+// Invariants: those of Connection. What is kept is at most the limits' output, kOwnBytes for each
+// stream beyond that, and one head.
+// Thread safety: none.
 class H2Session final : public Connection {
  public:
   // With a sink it is a server.

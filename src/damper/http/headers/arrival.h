@@ -36,7 +36,8 @@ struct ArrivalTime {
 // x-request-deadline, grpc-timeout and x-envoy-expected-rq-timeout-ms, at most longest_deadline;
 // default_deadline when there is none. What is malformed is as if it were not there. A hostile
 // caller can shorten its own deadline, switch off retries of its own request, and claim a
-// criticality up to most_critical. Cost: one pass over the fields.
+// criticality up to most_critical.
+// Cost: one pass over the fields.
 [[nodiscard]] run::RequestContext read_arrival(std::span<const Field> fields,
                                                const ArrivalTime& time,
                                                const ArrivalOptions& options);

@@ -60,7 +60,8 @@ struct IdempotencyTally {
 // retries, and gets the first answer.
 // Model: claim() creates an entry that is under way and returns a token; complete() stores the
 // answer, release() removes the entry: nothing was done. Both need the token, so that an owner
-// whose lease has expired, and whose key another one has, changes nothing (trap W2). Invariants:
+// whose lease has expired, and whose key another one has, changes nothing (trap W2).
+// Invariants:
 //   (1) Between a claim that returned `first` and its complete, release or end of lease, each other
 //       claim of the key returns under_way or mismatch.
 //   (2) After complete a claim of it returns replayed or mismatch, until the entry expires or is
@@ -107,7 +108,8 @@ class IdempotencyStore {
 //   damper_idempotency_unkept_total             answers without room: a 409 is replayed instead
 //   damper_idempotency_errors_total             of the database
 //   damper_idempotency_entries, _bytes
-// REQUIRES: the store and the registry outlive the Collection. Cost: nothing but at a scrape.
+// REQUIRES: the store and the registry outlive the Collection.
+// Cost: nothing but at a scrape.
 [[nodiscard]] observe::Registry::Collection show(const IdempotencyStore& store, std::string name,
                                                  observe::Registry& registry);
 

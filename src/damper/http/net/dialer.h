@@ -57,7 +57,8 @@ struct DialerOptions {
 //
 // Model: happy eyeballs (RFC 8305). The addresses are tried in order, the next one when the
 // previous has failed or `stagger` has passed; the first to connect wins and the others are closed.
-// An IP address as `host` is not resolved. Invariants:
+// An IP address as `host` is not resolved.
+// Invariants:
 //   (1) Each dial ends once, with a transport or a reason, by connect_timeout. After its Dial is
 //       destroyed, `done` is not called and no socket is open.
 //   (2) A failed dial has sent no byte of a request.

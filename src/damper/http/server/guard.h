@@ -43,14 +43,16 @@ class GuardClock {
 // Exchange::inherited(). The slot is released with the answer or, without one, when the handler
 // releases the exchange. A request whose client disconnects in the queue leaves it at once; one
 // that runs is cancelled (on_cancel) and keeps its slot until the handler ends. At the deadline it
-// is the same, and the answer is 504. An exception of a handler is answered 500. Invariants:
+// is the same, and the answer is 504. An exception of a handler is answered 500.
+// Invariants:
 //   (1) The handler is called once for a request that is run, and never for one that is refused.
 //   (2) It is not called after the deadline, nor after the client has disconnected.
 //   (3) At the deadline the client has an answer, and the handler's on_cancel was called, which
 //       ends a coroutine.
 //   (4) Each slot that is taken is released once.
 // Thread safety: none; all on the loop's thread. One Guard a loop; metrics may be read by any
-// thread. Cost: three allocations a request.
+// thread.
+// Cost: three allocations a request.
 class Guard {
  public:
   // REQUIRES: !find_error(options). The clock outlives the guard. Exchanges may outlive it.

@@ -132,7 +132,7 @@ Scenario overload() {
       {.kind = FaultKind::spike, .length = 2min, .amount = kCapacity / kLoad * percent / 100.0});
 }
 
-// A minute down; then the service has a third of its workers for half a minute.
+// A minute down; then the service is 1.5 times slower for half a minute.
 Scenario slow_start() {
   Scenario scenario = with_fault({.kind = FaultKind::down, .length = 1min});
   FaultSpec warm_up = scenario.faults[0];

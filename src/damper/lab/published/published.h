@@ -79,8 +79,8 @@ struct ReproduceOptions {
 // Every published row, in the order of docs/guide/published.md.
 [[nodiscard]] std::vector<PublishedRow> published_rows();
 
-// Plays everything. Thread safety: as run_parallel (workers.h). Cost: all of it takes about two
-// minutes of one core.
+// Plays everything.
+// Thread safety: as run_parallel (workers.h). Cost: all of it takes about two minutes of one core.
 [[nodiscard]] Reproduction reproduce(const ReproduceOptions& options = {});
 
 }  // namespace damper::lab

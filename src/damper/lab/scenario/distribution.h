@@ -16,13 +16,15 @@ namespace damper::lab {
 // network, the time between two arrivals.
 //
 // Why: <random>'s distributions differ between libraries, and some use a varying number of draws,
-// so that one sample more shifts all the others. Model: a sample is the inverse of the cumulative
-// distribution at a draw, in whole nanoseconds (rounded, as lab/portable_math.h computes it), held
-// within [0, kLongest]. Invariants:
+// so that one sample more shifts all the others.
+// Model: a sample is the inverse of the cumulative distribution at a draw, in whole nanoseconds
+// (rounded, as lab/portable_math.h computes it), held within [0, kLongest].
+// Invariants:
 //   (1) A sample takes one draw, also where none is needed.
 //   (2) 0 <= sample <= kLongest, for every draw in [0, 1).
 //   (3) But for normal, which is folded at 0, a larger draw gives no shorter sample, up to
-//   rounding. (4) parse_distribution(to_text(d)) is d, for every d without error.
+//       rounding.
+//   (4) parse_distribution(to_text(d)) is d, for every d without error.
 // Thread safety: a value. Cost: no allocation; a sample 2 to 60 ns.
 class Distribution {
  public:

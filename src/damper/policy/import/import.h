@@ -18,9 +18,10 @@ namespace damper::policy {
 //
 // Why: existing systems are configured by Envoy, gRPC, Istio or Linkerd files. Checking or
 // simulating such a file needs its meaning, including the other system's defaults, and a list of
-// what is lost. Model: the file is read as YAML (JSON is YAML). An importer for each system walks
-// it, sets each value that has a key here, and notes all others. A default of the other system is
-// set too where ours differs, so that the policy behaves here as the file does there.
+// what is lost.
+// Model: the file is read as YAML (JSON is YAML). An importer for each system walks it, sets each
+// value that has a key here, and notes all others. A default of the other system is set too where
+// ours differs, so that the policy behaves here as the file does there.
 
 enum class From : std::uint8_t { envoy, grpc, istio, linkerd };
 

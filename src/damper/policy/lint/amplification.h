@@ -75,7 +75,8 @@ struct Amplified {
 // Model: a layer that forwards the owner header owns the retries of requests without an owner
 // above, if it retries at all, and sends owned requests once. A layer that does not forward it
 // always retries, and the layers below see no owner. Layers of a cycle, and those below one, are
-// taken alone. Invariants:
+// taken alone.
+// Invariants:
 //   (1) At least the layer's own attempts; at most the product of all on the path, and
 //       kMostAmplified.
 //   (2) Where all carry, at most the largest of those on the path.

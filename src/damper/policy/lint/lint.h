@@ -106,11 +106,12 @@ struct Finding {
 // The linter: what is wrong, risky or good to know about routes that are valid.
 //
 // Why: the loader refuses policies that cannot be run. Many that can be run are unsafe: retries
-// that the capacity does not allow, attempts that do not fit the deadline. Model: each rule
-// is a function of the settings and the facts of a route, or of the layers that the
-// routes' facts build. Nothing is assumed about facts that are not set. Routes are loaded from a
-// file, imported, or filled in by a caller: name, place, settings and facts are enough; without
-// origins and places a finding has the location of its route. Invariants:
+// that the capacity does not allow, attempts that do not fit the deadline.
+// Model: each rule is a function of the settings and the facts of a route, or of the layers that
+// the routes' facts build. Nothing is assumed about facts that are not set. Routes are loaded from
+// a file, imported, or filled in by a caller: name, place, settings and facts are enough; without
+// origins and places a finding has the location of its route.
+// Invariants:
 //   (1) The default policy without facts has no findings.
 //   (2) Findings come in the order of their places, then of the rules, and each has a fix.
 //   (3) A finding that relies on a fact is not made without it.

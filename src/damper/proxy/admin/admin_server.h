@@ -41,9 +41,11 @@ struct AdminOptions {
 //   if (!admin) ... admin.error()
 //
 // Why of its own: an operator needs it when the data plane is flooded, to read the state and to
-// flip a switch. Model: the loop answers requests that wait for nothing. Three SerialExecutors
-// answer the others: one reads, one reloads, one flips switches, so that a stuck data plane does
-// not delay a flip. Invariants:
+// flip a switch.
+// Model: the loop answers requests that wait for nothing. Three SerialExecutors answer the others:
+// one reads, one reloads, one flips switches, so that a stuck data plane does
+// not delay a flip.
+// Invariants:
 //   (1) Whatever comes: a body of 64 KiB at most, kMostConnections connections, kMostWaiting
 //       requests for each executor; more are refused, and counted.
 //   (2) When the destructor returns, what is target and the feed are used no more.

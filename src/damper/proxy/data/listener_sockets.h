@@ -27,7 +27,8 @@ struct InheritedSocket {
 // Model: bind(), then listen() when nothing else can fail; each loop takes its duplicates. Sockets
 // that were inherited listen already and may be fewer or more than there are loops: then loops
 // share one, or a loop has several. No socket is without a loop: its connections would wait for
-// ever. Thread safety: none, but take() may be called by each loop for itself.
+// ever.
+// Thread safety: none, but take() may be called by each loop for itself.
 class ListenerSockets {
  public:
   // For `loops` loops on an address; port 0: any, the same for all. One sentence says why not.
@@ -69,9 +70,9 @@ class ListenerSockets {
 [[nodiscard]] std::optional<ListenAddress> find_bound(int fd);
 // Whether it is a TCP socket that listens.
 [[nodiscard]] bool is_listening(int fd);
-// Whether another process listens there already. Why: our own sockets share a port among loops
-// (SO_REUSEPORT), and would share it silently with another proxy of the same user. Port 0 is never
-// taken.
+// Whether another process listens there already.
+// Why: our own sockets share a port among loops (SO_REUSEPORT), and would share it silently with
+// another proxy of the same user. Port 0 is never taken.
 [[nodiscard]] bool is_taken(const ListenAddress& address);
 
 }  // namespace damper::proxy

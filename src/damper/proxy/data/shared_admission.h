@@ -28,7 +28,8 @@ namespace damper::proxy {
 // whose queue is still not empty claims again. share_out() must follow every release, claim and
 // reload. No wake-up is lost: the bit is set before the limit is read, and a slot is released
 // before the bits are read, both sequentially consistent (ConcurrencyLimit (6)), so one of the two
-// threads observes the other. Invariants:
+// threads observes the other.
+// Invariants:
 //   (1) Over all loops at most `limit` requests are in flight, slots in transit included, and
 //       at most the queue's capacity wait.
 //   (2) No slot stays free while a loop claims one.

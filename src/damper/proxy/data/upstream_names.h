@@ -23,7 +23,8 @@ namespace damper::proxy {
 // Model: a thread with a loop of its own. A name is resolved when it is first watched, and again
 // its interval after each answer. When the set of a name's addresses has changed, `changed` is
 // called; loops then read current(). A lookup that finds nothing changes nothing: the previous
-// addresses are better than none. Invariants:
+// addresses are better than none.
+// Invariants:
 //   (1) One lookup of a name at a time.
 //   (2) `changed` is not called after the destructor has returned.
 // Thread safety: all methods may be called concurrently, except watch() with itself. `changed` is

@@ -14,11 +14,13 @@ namespace damper::proxy {
 // Why: editors write another file and rename it; a Kubernetes ConfigMap swaps a symbolic link
 // beside the file (..data). A watch of the file itself would watch the replaced one. So this
 // watches the folders: the one that the name is in, and the one that the links lead to; while one
-// is not there, the nearest above it. Model: the descriptor is readable when something happened in
-// a folder. on_ready() reads it, and due() is then kQuiet later, and again later while more
-// happens, but never more than kLongestWait after the first; at due() whoever owns it calls
-// on_look(), then reads the file, and compares. It is made before the file is read for the first
-// time. Invariants:
+// is not there, the nearest above it.
+// Model: the descriptor is readable when something happened in a folder. on_ready() reads it, and
+// due() is then kQuiet later, and again later while more happens, but never more than kLongestWait
+// after the first; at due() whoever owns it calls on_look(), then reads the file, and compares. It
+// is made before the file is read for the first
+// time.
+// Invariants:
 //   (1) A change that ends is followed by a due(); a storm of changes by one each kLongestWait.
 // Thread safety: none.
 class FileWatch {

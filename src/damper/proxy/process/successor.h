@@ -42,8 +42,9 @@ struct SuccessorPlan {
 // Model: the sockets are passed by the protocol of listen_fds.h, like systemd's. When the new
 // process serves, it writes a byte to a pipe, whose number is in DAMPER_READY_FD. If the pipe ends
 // without it, the new process has failed. The plan's message is in a file in memory, whose number
-// is in DAMPER_HANDOVER_FD. No other descriptor of this process is open in it. Thread safety: none.
-// May be started while other threads run: no lock is taken between fork and exec.
+// is in DAMPER_HANDOVER_FD. No other descriptor of this process is open in it.
+// Thread safety: none. May be started while other threads run: no lock is taken between fork and
+// exec.
 class Successor {
  public:
   enum class State : std::uint8_t { starting, ready, failed };

@@ -65,7 +65,8 @@ void append_access_line(std::string& out, const AccessRecord& record, UnixTime n
 // file are atomic, so that several loops can share one that was opened with O_APPEND. A pipe or a
 // terminal, which may be blocking, is polled before each write, one loop at a time, and gets
 // complete lines of at most PIPE_BUF bytes together. A longer line is dropped there: its parts
-// could mix with lines of another loop. Invariants:
+// could mix with lines of another loop.
+// Invariants:
 //   (1) At most kBuffer bytes are buffered.
 //   (2) Every line is written or counted as dropped.
 // Thread safety: none; one loop, except for lines() and dropped().

@@ -21,8 +21,10 @@ namespace damper::proxy {
 //   damper_proxy_cut_total{route, reason}                 answers that are not whole
 //
 // Why one for a loop: series that were looked up once are found without a lock. The series belong
-// to the registry, and all loops add to the same ones. Model: a route's series are created when its
-// first request ends; "none" is for requests without a route. Invariants:
+// to the registry, and all loops add to the same ones.
+// Model: a route's series are created when its
+// first request ends; "none" is for requests without a route.
+// Invariants:
 //   (1) Each request is in one series of requests_total and in one histogram.
 //   (2) A client cannot create a series: routes are configured, and bounded by kMostRoutes.
 // Thread safety: none; one loop. The registry outlives it.

@@ -83,7 +83,8 @@ class KeptHead {
 // are kept, and an attempt can start at 0. Bytes beyond the bound are not consumed, so that the
 // client stops sending, until the attempts have taken those before it: these are dropped then, and
 // from then on every byte that is taken. While nothing is taken nothing is dropped, and the client
-// waits. Invariants:
+// waits.
+// Invariants:
 //   (1) size() <= bound + the window of the client's connection.
 //   (2) begin() > 0 only if more than `bound` bytes were received, or after stop_keeping().
 //   (3) Every received byte is consumed once, by try_consume().

@@ -49,7 +49,8 @@ class RequestFactory;
 // timeout bounds the whole exchange: a response that is still being forwarded then is reset,
 // downstream and upstream. An interim response (102 to 199) is forwarded at once, and attempts
 // continue after it. Only those of the first attempt that sends one are forwarded: a client never
-// sees two replicas. Invariants:
+// sees two replicas.
+// Invariants:
 //   (1) Every request is answered or reset, and recorded once.
 //   (2) After the first byte of a response was sent downstream no attempt is started.
 //   (3) At most request_buffer and a window are kept of a request's body; of responses at most

@@ -41,11 +41,11 @@ struct BucketOptions {
 //
 // Why: a delay for each key does not bound their sum: ten thousand keys that fail for the first
 // time run again at once. client-go's bucket reserves tokens without a bound: after 36,000 failures
-// the next key waits an hour, even if the dependency recovered 59 minutes ago (trap Q5). Model: a
-// key reserves a token of a TokenBucket and waits for it, at most `most_ahead`. Without a token it
-// is refused, or coalesced: it waits most_ahead plus U[0, most_ahead). Reserved times need no
-// jitter: they are one interval apart. The delay counts from Report::retry_after if the server sent
-// it; shifted times keep their distances, and so the rate.
+// the next key waits an hour, even if the dependency recovered 59 minutes ago (trap Q5).
+// Model: a key reserves a token of a TokenBucket and waits for it, at most `most_ahead`. Without a
+// token it is refused, or coalesced: it waits most_ahead plus U[0, most_ahead). Reserved times need
+// no jitter: they are one interval apart. The delay counts from Report::retry_after if the server
+// sent it; shifted times keep their distances, and so the rate.
 // Invariants: (1) and (2) of RateLimiter;
 //   (3) Without retry_after, a delay is at most most_ahead, or less than twice that if coalesced;
 //       with it, at most as much longer than retry_after.

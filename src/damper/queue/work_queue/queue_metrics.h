@@ -33,8 +33,8 @@ struct QueueReading {
 //   const auto shown = metrics.add(controller);   // for as long as `shown` lives
 //
 // Why: damper_* with the label `queue` follows our naming; workqueue_* with the label `name` has
-// the names of client-go, so that its dashboards work unchanged. Model: values are read at each
-// scrape. Families of a queue:
+// the names of client-go, so that its dashboards work unchanged.
+// Model: values are read at each scrape. Families of a queue:
 //   damper_queue_depth, _delayed, _running, _parked, _groups, _capacity, _age_seconds
 //   damper_queue_adds_total, _merged_total, _marked_total, _refused_total, _shed_total,
 //   _closed_total, _spurious_done_total, _dropped_total

@@ -49,7 +49,8 @@ enum class HandBack : std::uint8_t { all, all_but_ready };
 //       ready, running or marked to run again (trap Q1).
 //   (7) An operation that throws (out of memory, or a Key whose copy throws) has changed nothing.
 // Thread safety: none, except that the key of a ticket may be read during adds: entries do not
-// move. Cost: add, get, done: at most one table lookup, the rest O(1); shedding is O(groups). No
+// move.
+// Cost: add, get, done: at most one table lookup, the rest O(1); shedding is O(groups). No
 // allocation below the largest number of keys so far; 120 bytes a key plus payload and key.
 // [[gnu::always_inline]] here and in WorkQueueBase saves 3 ns (3 %) of BM_QueueAddGetDone together.
 // Key: default-constructible, copyable, with std::hash and ==. Payload: a value type whose default

@@ -141,9 +141,10 @@ concept AsyncOperation =
 // as Asio's operations do. An Attempt is good as long as its attempt. The token is told
 // CallResult<T>: use_awaitable, deferred, a function. Cancelling the call (terminal or partial,
 // emitted on its executor), or options.stop from any thread, ends it with the verdict `cancelled`.
-// A kill switch ends it at once while it waits for its next attempt. Thread safety: the call lives
-// on its handler's executor. If that has many threads, it must be a strand. Cost: two allocations
-// for a call, none for an attempt beyond its coroutine frames.
+// A kill switch ends it at once while it waits for its next attempt.
+// Thread safety: the call lives on its handler's executor. If that has many threads, it must be a
+// strand.
+// Cost: two allocations for a call, none for an attempt beyond its coroutine frames.
 template <run::AsyncOperation Operation, class Token = boost::asio::use_awaitable_t<>>
 auto async_call(Dependency& dependency, const Options& options, Operation&& operation,
                 Token&& token = Token()) {

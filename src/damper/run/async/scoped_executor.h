@@ -16,8 +16,10 @@ namespace damper {
 namespace run {
 
 // A SharedRequestContext is an RequestContext that lives as long as somebody works for the request:
-// each executor that was made for it, and what is waiting in them. Thread safety: as that of
-// std::shared_ptr. Cost: a pointer.
+// each executor that was made for it, and what is waiting in them.
+// Thread safety: as that of
+// std::shared_ptr.
+// Cost: a pointer.
 class SharedRequestContext {
  public:
   SharedRequestContext() noexcept = default;
