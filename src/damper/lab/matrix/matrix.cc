@@ -23,6 +23,7 @@ struct Score {
   double goodput = 0;
   double attempts = 0;
   double back = 0;  // s; NaN: the trouble has no end
+  bool cut_short = false;
 };
 
 // The share of the healthy objects, over time, whose last run did not fail.
@@ -38,6 +39,7 @@ double objects_in_order(const ControllersSpec& spec, const ControllersRecord& re
 Score score_of(const Scenario& scenario, const Record& record) {
   Score score{.back = scenario.faults.empty() ? std::nan("")
                                               : find_measure("back_after")->of(scenario, record)};
+  score.cut_short = record.cut_short;
   if (!record.clients.empty()) {
     score.goodput = static_cast<double>(record.clients.front().succeeded);
     score.attempts = static_cast<double>(record.clients.front().attempts);
@@ -161,10 +163,10 @@ Expected<HarmMatrix> play_matrix(const MatrixOptions& options) {
                                                            .latency_over_time = false,
                                                            .stop = options.stop}));
       });
-  const bool stopped = options.stop != nullptr && options.stop->load(std::memory_order_relaxed);
-  // A run that was stopped is among the last ones: their cells are left out.
-  const std::size_t whole =
-      stopped ? (done - std::min<std::size_t>(done, 64)) / seeds : variants.size();
+  // A run that the stop flag ended early is not whole: cells are left out from the first one on.
+  const auto cut = std::find_if(scores.begin(), scores.begin() + static_cast<std::ptrdiff_t>(done),
+                                [](const Score& score) { return score.cut_short; });
+  const std::size_t whole = static_cast<std::size_t>(cut - scores.begin()) / seeds;
   matrix.interrupted = whole < variants.size();
   const std::span all(scores);
   std::size_t without = 0;
