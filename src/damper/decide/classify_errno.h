@@ -23,7 +23,7 @@ namespace damper::decide {
 //                                              SO_RCVTIMEO gives, so the request may have arrived
 //   EMFILE, ENFILE, ENOBUFS,      overload     this machine is out of something, and another
 //   ENOMEM                                     attempt takes more of it
-//   ECANCELED                     cancelled    unless it was asked for, the runtimes report a timeout
+//   ECANCELED                     cancelled    a timeout to the runtimes, unless asked for
 //   all others                    permanent    a bad address, a missing permission, a protocol
 //                                              error; and the codes of other categories
 //
