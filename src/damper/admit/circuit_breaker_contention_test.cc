@@ -138,7 +138,10 @@ TYPED_TEST(AnyCircuitBreaker, EachTripIsReportedOnceUnderContention) {  // Invar
           const int out = ++probes_out;
           if (out > most_out) most_out = out;
         }
-        if (held) breaker.on_cancel(*held, at(Duration(time)));
+        if (held) {
+          --probes_out;
+          breaker.on_cancel(*held, at(Duration(time)));
+        }
       });
     }
   }
