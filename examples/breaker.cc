@@ -1,4 +1,5 @@
-// A circuit breaker: after five failures in a row, calls are refused without an attempt.
+// A circuit breaker: after five failures in a row, calls are refused without an attempt. An
+// operator may hold it open or closed.
 
 #include <iostream>
 
@@ -21,5 +22,16 @@ int main() {
     std::cout << damper::name(result.verdict()) << '\n';
   }
   std::cout << sent << " calls left\n";
+
+  // [force]
+  const damper::Instant now = damper::run::now();
+  search.force({.force = damper::BreakerForce::open, .length = 10min, .reason = "reindexing"}, now);
+  // [/force]
+  const auto held = search.breaker().forced(now);
+  std::cout << "forced " << damper::admit::name(held.force) << ": " << held.reason << '\n';
+  search.force({.force = damper::BreakerForce::closed, .reason = "it works again"}, now);
+  const auto admitted =
+      damper::call(search, {}, [](const damper::Attempt&) { return damper::Outcome::success; });
+  std::cout << damper::name(admitted.verdict()) << '\n';
   return 0;
 }

@@ -16,7 +16,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (const auto order = parse_switch_order(text)) {
     DAMPER_CHECK(!order->off || !order->reason.empty());
     DAMPER_CHECK(order->off || !order->length);
-    DAMPER_CHECK(order->reason.size() <= admit::Switches::kLongestReason);
+    DAMPER_CHECK(order->reason.size() <= admit::Reason::kLongest);
     DAMPER_CHECK(order->scope.text().size() <= kLongestScope);
     const auto back = parse_switch_order(print_order(*order));
     DAMPER_CHECK(back && *back == *order);

@@ -32,6 +32,7 @@ namespace damper {
 // Already here by their own headers: Attempt, call, CallResult, classify, Dependency, Done,
 // Duration, failed, failed_http, Failure, in, Instant, kNever, Options, Percent, Refused, Result,
 // switches, update, Verdict.
+using admit::BreakerForce;
 using admit::Switch;
 using decide::Outcome;
 using decide::Report;

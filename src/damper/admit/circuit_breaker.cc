@@ -83,6 +83,16 @@ auto BasicCircuitBreaker<kFootprint>::try_admit_general(State state, Instant now
     return admit(state);
   }
   if (state.phase == Phase::half_open) return try_probe(state, now, draw);
+  if (state.phase == Phase::held_closed) {
+    if (now < mark(state)) return admit(state);
+    State automatic = state;  // Same generation: the counts of the window stay.
+    automatic.phase = Phase::closed;
+    std::uint64_t seen = pack(state);
+    state_.compare_exchange_strong(seen, pack(automatic), std::memory_order_release,
+                                   std::memory_order_relaxed);
+    return admit(state);
+  }
+  if (now < mark(state)) return {};  // Held open.
   const State half_open{state.generation + 1, Phase::half_open, state.trips};
   if (!try_move(state, half_open, now)) return {};
   Permit permit = try_probe(half_open, now, draw);
@@ -181,7 +191,7 @@ Transition BasicCircuitBreaker<kFootprint>::on_result(Permit permit, bool failed
     trips = trips || options.failure_rate.reached_by(failures, calls) ||
             options.slow_call_rate.reached_by(slow_calls, calls);
   }
-  return trips ? try_open(state, now, draw) : Transition::none;
+  return trips && !is_held(state, now) ? try_open(state, now, draw) : Transition::none;
 }
 
 template <Footprint kFootprint>
@@ -222,12 +232,14 @@ bool BasicCircuitBreaker<kFootprint>::ramp_over(State state, Instant now) const 
 // The next generation is claimed, then prepared, then published. A thread that does not get the
 // claim continues with the old state; no thread waits.
 template <Footprint kFootprint>
-bool BasicCircuitBreaker<kFootprint>::try_move(State from, State to, Instant mark) noexcept {
+bool BasicCircuitBreaker<kFootprint>::try_move(State from, State to, Instant mark,
+                                               std::string_view reason) noexcept {
   std::uint32_t generation = from.generation;
   if (!claimed_.compare_exchange_strong(generation, to.generation, std::memory_order_acq_rel)) {
     return false;
   }
   marks_[to.generation % 2].store(mark.time_since_epoch().count(), std::memory_order_relaxed);
+  if (!reason.empty()) note_.store({to.generation, Reason(reason)});
   state_.store(pack(to), std::memory_order_release);
   return true;
 }
@@ -255,36 +267,69 @@ Transition BasicCircuitBreaker<kFootprint>::try_close(State from, Instant now) n
 template <Footprint kFootprint>
 Transition BasicCircuitBreaker<kFootprint>::trip(Instant now, double draw) noexcept {
   const State state = load();
-  if (state.phase == Phase::open || state.phase == Phase::half_open) return Transition::none;
+  if (is_held(state, now) || state_at(state, now) != BreakerState::closed) return Transition::none;
   return try_open(state, now, draw);
 }
 
 template <Footprint kFootprint>
 Transition BasicCircuitBreaker<kFootprint>::close(Instant now) noexcept {
   const State state = load();
-  if (state.phase != Phase::open && state.phase != Phase::half_open) return Transition::none;
+  if (is_held(state, now) || state_at(state, now) == BreakerState::closed) return Transition::none;
   const State closed{state.generation + 1, Phase::closed};
   return try_move(state, closed, now) ? Transition::closed : Transition::none;
 }
 
 template <Footprint kFootprint>
-BreakerState BasicCircuitBreaker<kFootprint>::state(Instant now) const noexcept {
+Transition BasicCircuitBreaker<kFootprint>::force(const BreakerForceSetting& setting,
+                                                  Instant now) noexcept {
+  Phase phase = Phase::closed;
+  if (setting.force == BreakerForce::open) phase = Phase::held_open;
+  if (setting.force == BreakerForce::closed) phase = Phase::held_closed;
+  const Instant until = add(now, setting.bounded());
+  for (;;) {
+    const State from = load();
+    const BreakerState before = state_at(from, now);
+    if (!try_move(from, State{from.generation + 1, phase}, until, setting.reason)) continue;
+    if (phase == Phase::held_open) {
+      return before == BreakerState::open ? Transition::none : Transition::opened;
+    }
+    return before == BreakerState::closed ? Transition::none : Transition::closed;
+  }
+}
+
+template <Footprint kFootprint>
+BreakerForceStatus BasicCircuitBreaker<kFootprint>::forced(Instant now) const {
   const State state = load();
+  if (!is_held(state, now)) return {};
+  const Note note = note_.load();
+  return {state.phase == Phase::held_open ? BreakerForce::open : BreakerForce::closed,
+          between(now, mark(state)),
+          std::string(note.generation == state.generation ? note.reason.text() : "")};
+}
+
+template <Footprint kFootprint>
+BreakerState BasicCircuitBreaker<kFootprint>::state(Instant now) const noexcept {
+  return state_at(load(), now);
+}
+
+template <Footprint kFootprint>
+BreakerState BasicCircuitBreaker<kFootprint>::state_at(State state, Instant now) const noexcept {
   if (state.phase == Phase::half_open) return BreakerState::half_open;
-  if (state.phase != Phase::open) return BreakerState::closed;
+  if (state.phase != Phase::open && state.phase != Phase::held_open) return BreakerState::closed;
   return now < mark(state) ? BreakerState::open : BreakerState::half_open;
 }
 
 template <Footprint kFootprint>
 bool BasicCircuitBreaker<kFootprint>::calm(Instant now) const noexcept {
   const State state = load();
-  return state.phase == Phase::closed || (state.phase == Phase::ramping && ramp_over(state, now));
+  return state.phase == Phase::closed || state.phase == Phase::held_closed ||
+         (state.phase == Phase::ramping && ramp_over(state, now));
 }
 
 template <Footprint kFootprint>
 Duration BasicCircuitBreaker<kFootprint>::open_for(Instant now) const noexcept {
   const State state = load();
-  if (state.phase != Phase::open) return Duration(0);
+  if (state.phase != Phase::open && state.phase != Phase::held_open) return Duration(0);
   return std::max(between(now, mark(state)), Duration(0));
 }
 

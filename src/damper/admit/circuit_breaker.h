@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -8,6 +9,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "damper/admit/reason.h"
 #include "damper/base/bounds.h"
 #include "damper/base/enum_names.h"
 #include "damper/base/instant.h"
@@ -61,6 +63,35 @@ inline constexpr EnumNames<BreakerState::half_open> kBreakerStateNames = {"close
   return kBreakerStateNames[state];
 }
 
+// A state that an operator holds by hand. `none`: the breaker is automatic.
+enum class BreakerForce : std::uint8_t { none, open, closed };
+inline constexpr EnumNames<BreakerForce::closed> kBreakerForceNames = {"none", "open", "closed"};
+[[nodiscard]] constexpr std::string_view name(BreakerForce force) noexcept {
+  return kBreakerForceNames[force];
+}
+
+// A forced state always ends: without a length after 10 minutes, and never later than a day. So an
+// outage by hand cannot be forgotten.
+struct BreakerForceSetting {
+  static constexpr Range<Duration> kLength{std::chrono::milliseconds(1), std::chrono::hours(24)};
+
+  BreakerForce force = BreakerForce::none;
+  Duration length = std::chrono::minutes(10);  // the nearest value of kLength is used
+  std::string_view reason{};                   // see Reason
+
+  [[nodiscard]] constexpr Duration bounded() const noexcept {
+    return std::clamp(length, kLength.low, kLength.high);
+  }
+};
+
+struct BreakerForceStatus {
+  BreakerForce force = BreakerForce::none;
+  Duration remaining{0};
+  std::string reason{};  // a small breaker keeps none
+
+  friend bool operator==(const BreakerForceStatus&, const BreakerForceStatus&) = default;
+};
+
 // The effect of a report on the breaker. Exactly one of several concurrent reports gets it.
 enum class Transition : std::uint8_t { none, opened, half_opened, closed };
 
@@ -99,6 +130,10 @@ static_assert(sizeof(BreakerPermit) == 8);
 // it: half-open again, as if the lease had not ended, and this success counted. So a dependency
 // that hangs opens the breaker for longer and longer, even if no probe ever reports, and one that
 // is slower than the lease closes it all the same.
+// By hand: force() holds the breaker open (every call is refused) or closed (every call is
+// admitted; results are counted, and none trips) until an instant, or resets it: closed, with
+// counts and trips forgotten. From that instant on a breaker that was held open is half-open, and
+// one that was held closed is closed, with the counts of its window.
 // Invariants:
 //   (1) No more than `probes` leases are out, leases of earlier half-open times included.
 //   (2) A lease ends after lease() (to the microsecond); without a result it is a failed probe.
@@ -109,8 +144,10 @@ static_assert(sizeof(BreakerPermit) == 8);
 //       not probe together.
 //   (6) Each transition is reported by one call.
 //   (7) A reload keeps the state, the counts within the window, the open time and the leases.
+//   (8) Only force() ends a forced state before its expiry. Of concurrent ones the last remains.
 // Thread safety: all methods may be called concurrently, reload() with all but itself; lock-free.
-// No call waits for another: during a transition the other threads see the old state.
+// No call waits for another: during a transition the other threads see the old state. Only force()
+// repeats until another thread's transition is published.
 // Cost: no allocation. Closed: try_admit is one load; on_success is a few loads and one
 // compare-and-swap. Open: try_admit is two loads.
 template <Footprint kFootprint>
@@ -157,6 +194,16 @@ class BasicCircuitBreaker {
   // effect unless it is open or half-open.
   Transition close(Instant now) noexcept;
 
+  // Holds a state, or resets the breaker (BreakerForce::none). Returns the change of the state that
+  // the next call sees. trip() and close() have no effect until the forced state has expired.
+  Transition force(const BreakerForceSetting& setting, Instant now) noexcept;
+  [[nodiscard]] BreakerForceStatus forced(Instant now) const;
+  // Whether it is held open by hand.
+  [[nodiscard]] bool forced_open(Instant now) const noexcept {
+    const State state = load();
+    return state.phase == Phase::held_open && now < mark(state);
+  }
+
   // The state that the next call sees: after the open time half_open, during the ramp closed. (An
   // expired lease shows as soon as a call has found it.)
   [[nodiscard]] BreakerState state(Instant now) const noexcept;
@@ -172,7 +219,16 @@ class BasicCircuitBreaker {
   using Ring = RingOf<kFootprint>;
   using Calls = std::conditional_t<kFootprint == Footprint::large, ShardedSlotRing<>, Ring>;
 
-  enum class Phase : std::uint8_t { closed, ramping, open, half_open };
+  enum class Phase : std::uint8_t { closed, ramping, open, half_open, held_open, held_closed };
+  // The reason of a held phase, by its generation.
+  struct Note {
+    std::uint32_t generation = 0;
+    Reason reason;
+  };
+  struct NoNote {
+    static void store(const Note& /*note*/) noexcept {}
+    static Note load() noexcept { return {}; }
+  };
   // The published state, packed in one word.
   struct State {
     std::uint32_t generation = 1;  // 0: of a refused permit
@@ -204,8 +260,8 @@ class BasicCircuitBreaker {
     permit.admitted = true;
     return permit;
   }
-  // The end of the phase (open) or its begin (half_open, ramping). Two marks, since that of the
-  // next generation is written before its state is published.
+  // The end of the phase (open, held) or its begin (half_open, ramping). Two marks, since that of
+  // the next generation is written before its state is published.
   [[nodiscard]] Instant mark(State state) const noexcept {
     return Instant{Duration{marks_[state.generation % 2].load(std::memory_order_relaxed)}};
   }
@@ -223,7 +279,11 @@ class BasicCircuitBreaker {
                        double draw) noexcept;
   Transition on_probe_result(Permit permit, bool failed, Instant now, double draw) noexcept;
   [[nodiscard]] bool ramp_over(State state, Instant now) const noexcept;
-  bool try_move(State from, State to, Instant mark) noexcept;
+  [[nodiscard]] bool is_held(State state, Instant now) const noexcept {
+    return state.phase >= Phase::held_open && now < mark(state);
+  }
+  [[nodiscard]] BreakerState state_at(State state, Instant now) const noexcept;
+  bool try_move(State from, State to, Instant mark, std::string_view reason = {}) noexcept;
   Transition revoke_expiry(State open, Instant now) noexcept;
   Transition try_open(State from, Instant now, double draw, std::uint8_t expired = 0) noexcept;
   Transition try_close(State from, Instant now) noexcept;
@@ -238,6 +298,8 @@ class BasicCircuitBreaker {
   std::atomic<std::uint32_t> claimed_{State{}.generation};  // by the thread that may publish it
   Seqlock<CircuitBreakerOptions> options_;
   std::array<std::atomic<std::uint64_t>, std::size_t{kMostProbes}> leases_{};
+  [[no_unique_address]] std::conditional_t<kFootprint == Footprint::large, Seqlock<Note>, NoNote>
+      note_;
 };
 
 using CircuitBreaker = BasicCircuitBreaker<Footprint::large>;

@@ -1,25 +1,12 @@
 #include "damper/admit/switches.h"
 
-#include <algorithm>
-
 namespace damper::admit {
-namespace {
-
-// Where to cut so that no UTF-8 character is torn: before a byte that continues one, never.
-std::size_t cut(std::string_view text, std::size_t most) noexcept {
-  if (text.size() <= most) return text.size();
-  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xc0U) == 0x80U) --most;
-  return most;
-}
-
-}  // namespace
 
 void Switches::set(Switch which, const SwitchSetting& setting) noexcept {
   Record record;
   if (setting.off) {
     record.off_until = setting.until;
-    record.length = static_cast<std::uint8_t>(cut(setting.reason, kLongestReason));
-    std::copy_n(setting.reason.begin(), record.length, record.reason.begin());
+    record.reason = Reason(setting.reason);
   }
   Own& own = own_[static_cast<std::size_t>(which)];
   own.record.store(record);
@@ -40,7 +27,7 @@ SwitchStatus Switches::snapshot(Switch which, Instant now) const {
   if (now >= record.off_until) return {};
   const bool forever = record.off_until == kNever;
   return {true, forever ? kForever : between(now, record.off_until),
-          std::string(record.reason.data(), record.length)};
+          std::string(record.reason.text())};
 }
 
 void Switches::listen(FlipListener& listener) noexcept {

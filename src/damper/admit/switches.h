@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "damper/admit/reason.h"
 #include "damper/base/enum_names.h"
 #include "damper/base/instant.h"
 #include "damper/base/seqlock.h"
@@ -23,7 +24,7 @@ using PerSwitch = std::array<T, kSwitchNames.size()>;
 struct SwitchSetting {
   bool off = false;
   Instant until = kNever;     // off before this instant; kNever: until it is cleared
-  std::string_view reason{};  // truncated to 120 bytes, at the end of a UTF-8 character
+  std::string_view reason{};  // see Reason
 };
 
 struct SwitchStatus {
@@ -67,8 +68,6 @@ class FlipListener {
 // Cost: retries_off and hedging_off: one load for each scope.
 class Switches {
  public:
-  static constexpr std::size_t kLongestReason = 120;
-
   explicit Switches(Switches* parent = nullptr) noexcept : parent_(parent) {}
   Switches(const Switches&) = delete;
   Switches& operator=(const Switches&) = delete;
@@ -95,8 +94,7 @@ class Switches {
  private:
   struct Record {
     Instant off_until = Instant::min();  // the switch is on from this instant
-    std::uint8_t length = 0;
-    std::array<char, kLongestReason> reason{};
+    Reason reason;
   };
   // The record, and a copy of the one word that the hot path reads.
   struct Own {

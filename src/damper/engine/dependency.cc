@@ -65,6 +65,27 @@ void BasicDependency<kFootprint>::flip(admit::Switch which, const admit::SwitchS
   report_flip(sink_.load(std::memory_order_acquire), name_, which, setting, now);
 }
 
+template <Footprint kFootprint>
+bool BasicDependency<kFootprint>::force(const admit::BreakerForceSetting& setting, Instant now) {
+  if (!has_breaker_.load(std::memory_order_relaxed)) return false;
+  breaker_.force(setting, now);
+  report_force(sink_.load(std::memory_order_acquire), name_, setting, now);
+  return true;
+}
+
+void report_force(EventSink* sink, std::string_view key, const admit::BreakerForceSetting& setting,
+                  Instant now) {
+  if (sink == nullptr) return;
+  const bool reset = setting.force == admit::BreakerForce::none;
+  std::string detail(reset ? "reset" : admit::name(setting.force));
+  if (!setting.reason.empty()) detail.append(": ").append(setting.reason);
+  sink->on_event({.kind = EventKind::breaker_forced,
+                  .key = key,
+                  .at = now,
+                  .length = reset ? Duration{0} : setting.bounded(),
+                  .detail = detail});
+}
+
 void report_flip(EventSink* sink, std::string_view key, admit::Switch which,
                  const admit::SwitchSetting& setting, Instant now) {
   if (sink == nullptr) return;

@@ -176,6 +176,10 @@ class BasicDependency {
   void flip(admit::Switch which, const admit::SwitchSetting& setting, Instant now)
     requires kIsLarge;
 
+  // Holds the breaker open or closed by hand, or resets it, and reports it to the sink. False: the
+  // policy has no breaker, and nothing has changed.
+  bool force(const admit::BreakerForceSetting& setting, Instant now);
+
   // The sink outlives the dependency, or is set to nullptr before it is destroyed.
   void report_to(EventSink* sink) noexcept { sink_.store(sink, std::memory_order_release); }
 
@@ -238,6 +242,10 @@ extern template class BasicDependency<Footprint::large>;
 extern template class BasicDependency<Footprint::small>;
 
 static_assert(sizeof(SmallDependency) <= 1024);
+
+// Emits breaker_forced for a breaker, of a dependency or of a replica.
+void report_force(EventSink* sink, std::string_view key, const admit::BreakerForceSetting& setting,
+                  Instant now);
 
 // Emits switch_flipped for a scope that has no Dependency of its own: a cluster, the process.
 void report_flip(EventSink* sink, std::string_view key, admit::Switch which,

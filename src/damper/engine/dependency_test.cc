@@ -163,6 +163,51 @@ TEST(Dependency, AFlipSaysWhichAndWhy) {
   EXPECT_EQ(recorder.last_detail, "retries on");
 }
 
+TEST(Dependency, ABreakerForcedOpenRefusesCallsUntilItsExpiry) {
+  Policy policy;
+  policy.breaker.emplace().probes = 1;
+  Dependency dependency("billing", policy);
+  Recorder recorder;
+  dependency.report_to(&recorder);
+  const admit::BreakerForceSetting open{
+      .force = admit::BreakerForce::open, .length = 10min, .reason = "db failover"};
+  EXPECT_TRUE(dependency.force(open, Instant{1min}));
+  EXPECT_EQ(recorder.events, (std::vector<std::string>{"billing breaker_forced"}));
+  EXPECT_EQ(recorder.last_detail, "open: db failover");
+  EXPECT_EQ(recorder.last_length, 10min);
+  const Instant expiry{11min};
+  EXPECT_EQ(attempt(dependency, Outcome::success, expiry - 1ns), Verdict::breaker_open);
+  EXPECT_EQ(attempt(dependency, Outcome::success, expiry), Verdict::success);  // A probe.
+
+  EXPECT_TRUE(dependency.force(open, Instant{20min}));
+  EXPECT_TRUE(dependency.force({.reason = "over"}, Instant{21min}));
+  EXPECT_EQ(recorder.last_detail, "reset: over");
+  EXPECT_EQ(recorder.last_length, 0min);
+  EXPECT_EQ(attempt(dependency, Outcome::success, Instant{21min}), Verdict::success);
+}
+
+// A breaker that is forced closed admits attempts; a switch that is off still refuses retries.
+TEST(Dependency, ASwitchWinsOverABreakerForcedClosed) {
+  Policy policy;
+  policy.breaker.emplace().consecutive_failures = 1;
+  Dependency dependency("billing", policy);
+  const admit::BreakerForceSetting closed{.force = admit::BreakerForce::closed, .length = 10min};
+  EXPECT_TRUE(dependency.force(closed, Instant{1min}));
+  (void)attempt(dependency, Outcome::transient, Instant{2min});
+  EXPECT_EQ(attempt(dependency, Outcome::success, Instant{2min}), Verdict::success);
+  dependency.flip(admit::Switch::retries, {.off = true, .reason = "INC-42"}, Instant{3min});
+  EXPECT_EQ(attempt(dependency, Outcome::transient, Instant{3min}), Verdict::switched_off);
+}
+
+TEST(Dependency, WithoutABreakerThereIsNothingToForce) {
+  Dependency dependency("billing");
+  Recorder recorder;
+  dependency.report_to(&recorder);
+  EXPECT_FALSE(dependency.force({.force = admit::BreakerForce::open}, Instant{1min}));
+  EXPECT_TRUE(recorder.events.empty());
+  EXPECT_EQ(attempt(dependency, Outcome::success, Instant{1min}), Verdict::success);
+}
+
 TEST(Dependency, TheProcessCanSwitchEveryDependencyOff) {
   admit::Switches process;
   Dependency dependency("billing", {}, {.switches = &process});

@@ -23,14 +23,17 @@ enum class EventKind : std::uint8_t {
   breaker_opened,     // The breaker refuses calls for `length`.
   breaker_half_open,  // The breaker admits probes.
   breaker_closed,     // Traffic ramps up.
+  breaker_forced,     // By hand, for `length`: `detail` is the state or "reset", and the reason.
   switch_flipped,     // `detail` is the switch, its position and the reason.
   policy_reloaded,    // `count` is the policy's version.
   parked,             // A key was given up after `count` runs; `detail` is the reason.
 };
 inline constexpr EnumNames<EventKind::parked> kEventNames = {
-    "first_failure",    "repeated_failure", "recovered",       "backoff_growing",
-    "budget_exhausted", "budget_refilled",  "breaker_opened",  "breaker_half_open",
-    "breaker_closed",   "switch_flipped",   "policy_reloaded", "parked"};
+    "first_failure",   "repeated_failure",  "recovered",
+    "backoff_growing", "budget_exhausted",  "budget_refilled",
+    "breaker_opened",  "breaker_half_open", "breaker_closed",
+    "breaker_forced",  "switch_flipped",    "policy_reloaded",
+    "parked"};
 [[nodiscard]] constexpr std::string_view name(EventKind kind) noexcept { return kEventNames[kind]; }
 
 // An EventName is the name of an event: an EventKind, or an enumerator of another module.

@@ -104,6 +104,11 @@ void write_admission(Page& page, engine::Dependency& dependency, const engine::T
                  static_cast<std::size_t>(state) == i ? 1 : 0, "state",
                  admit::kBreakerStateNames[i]);
     }
+    const admit::BreakerForce force = dependency.breaker().forced(now).force;
+    for (const auto held : {admit::BreakerForce::open, admit::BreakerForce::closed}) {
+      page.gauge("damper_breaker_forced", "1 while an operator holds the breaker in this state.",
+                 force == held ? 1 : 0, "state", admit::name(held));
+    }
   }
   if (terms.has_limit) {
     page.gauge("damper_concurrency_limit", "Attempts that may be under way at once.",

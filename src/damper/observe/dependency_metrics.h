@@ -26,6 +26,7 @@ namespace damper::observe {
 //   hedges_total{result}                            sent, won (some of these), suppressed
 //   breaker_state{state}                            1 for the state that it is in; the transitions
 //                                                   are in EventCounts' events_total
+//   breaker_forced{state}                           1 while an operator holds it open, or closed
 //   concurrency_limit, concurrency_in_flight, throttle_reject_probability
 //   switch_off{switch}                              1 when off, here or above
 //   latency_seconds                                 a histogram of answered and timed out attempts

@@ -184,6 +184,23 @@ TEST(DependencyMetrics, TheBreakersStateIsOneOfThree) {
   EXPECT_EQ(states(kStart + 2s), "001");  // The open time is at most 1 s.
 }
 
+TEST(DependencyMetrics, AForcedBreakerIsShownUntilItsExpiry) {
+  Policy policy;
+  policy.breaker.emplace();
+  Dependency dependency("db", policy);
+  const auto forced = [&](Instant now) {
+    const Shown shown(dependency, now);
+    return *shown.value(R"(damper_breaker_forced{dependency="db",state="open"})") +
+           *shown.value(R"(damper_breaker_forced{dependency="db",state="closed"})");
+  };
+  EXPECT_EQ(forced(kStart), "00");
+  EXPECT_TRUE(dependency.force({.force = admit::BreakerForce::open, .length = 1s}, kStart));
+  EXPECT_EQ(forced(kStart), "10");
+  EXPECT_EQ(forced(kStart + 1s), "00");
+  EXPECT_TRUE(dependency.force({.force = admit::BreakerForce::closed, .length = 1s}, kStart));
+  EXPECT_EQ(forced(kStart), "01");
+}
+
 TEST(DependencyMetrics, TheThrottlesProbability) {
   Dependency dependency("db", full_policy());
   for (int i = 0; i < 24; ++i) (void)play(dependency, {Outcome::overload});

@@ -55,9 +55,9 @@ std::optional<std::string> read_reason(const JsonValue& from, SwitchOrder& order
   if (order.off && is_blank(order.reason)) {
     return "reason is missing: the next person on duty has to know why the switch is off";
   }
-  if (order.reason.size() > admit::Switches::kLongestReason) {
+  if (order.reason.size() > admit::Reason::kLongest) {
     return "reason has " + std::to_string(order.reason.size()) + " bytes; it must have at most " +
-           std::to_string(admit::Switches::kLongestReason);
+           std::to_string(admit::Reason::kLongest);
   }
   const auto length = find_text(from, "for");
   if (!length) return length.error();

@@ -35,7 +35,7 @@ inline constexpr std::size_t kMostOrderBytes = std::size_t{64} * 1024;
 // is for the process.
 //
 // Invariants of a parsed order:
-//   (1) An order to turn off has a reason of at most Switches::kLongestReason bytes, for the next
+//   (1) An order to turn off has a reason of at most Reason::kLongest bytes, for the next
 //       person on duty. An order to turn on has no length.
 //   (2) parse_switch_order(print_order(order)) is the same order.
 // An unknown key is an error: "resaon" must not be an order without a reason.
