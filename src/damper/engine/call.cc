@@ -346,6 +346,8 @@ void BasicCall<kFootprint>::on_timer(Instant now, double draw) noexcept {
 
 template <Footprint kFootprint>
 void BasicCall<kFootprint>::send_retry(Instant now, double draw) noexcept {
+  // The body was spent by the hedge that the retry waited beside.
+  if (request_.unrepeatable) return refuse_retry(Verdict::unrepeatable, now);
   if (!deadline_.fits(now, terms_.needed)) {  // Woken late.
     return refuse_retry(Verdict::deadline_too_close, now);
   }

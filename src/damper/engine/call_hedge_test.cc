@@ -74,6 +74,24 @@ TEST(Call, WhatCannotBeSentAgainIsNeitherHedgedNorRetried) {
   EXPECT_EQ(over.verdict, Verdict::unrepeatable);
 }
 
+// The exploration found it: the retry was planned before the request became unrepeatable.
+TEST(Call, ARetryThatWaitsBesideAHedgeIsNotSentOnceTheRequestIsUnrepeatable) {
+  Dependency dependency("test", hedging());
+  warm(dependency);
+  Call call(dependency, kRead);
+  call.start(kStart, 0.5);
+  call.on_timer(call.step().wake, 0.5);
+  ASSERT_TRUE(call.step().attempt.hedge);
+  call.on_outcome(0, {.outcome = Outcome::transient}, kStart + 20ms, 0.5);
+  const double unsent = dependency.budget().balance(kStart + 20ms);
+  call.on_unrepeatable();
+  call.on_timer(call.step().wake, 0.5);
+  EXPECT_FALSE(call.step().sends || call.step().over());  // The hedge may still succeed.
+  EXPECT_EQ(dependency.budget().balance(kStart + 40ms), unsent + 1);
+  call.on_outcome(1, {.outcome = Outcome::transient}, kStart + 50ms, 0.5);
+  EXPECT_EQ(call.step().verdict, Verdict::unrepeatable);
+}
+
 TEST(Call, AHedgeMayWinWhileTheRetryOfItsOriginalWaits) {
   Dependency dependency("test", hedging());
   warm(dependency);
