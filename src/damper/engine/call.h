@@ -94,6 +94,8 @@ class BasicCall {
   }
 
  private:
+  friend class ExploredCall;  // A test, which compares calls by what decides their future.
+
   using Permit = admit::BreakerPermit;
   using Grant = admit::RetryGrant;
 
