@@ -7,6 +7,7 @@ FUZZ_SECONDS ?= 60
 BENCH        ?= .
 SOAK_SECONDS ?= 600
 LINT         ?=
+MUTANTS      ?=
 
 # gcc's thread sanitizer does not start under some kernels' address randomisation: disable it, if
 # permitted.
@@ -15,8 +16,8 @@ STEADY := $(shell setarch -R true 2>/dev/null && echo setarch -R)
 export CTEST_PARALLEL_LEVEL := $(JOBS)
 export UBSAN_OPTIONS ?= print_stacktrace=1
 
-.PHONY: help run build test bench compare soak sanitize asan tsan fuzz lint format coverage install \
-  package clean
+.PHONY: help run build test bench compare soak sanitize asan tsan fuzz lint format coverage mutants \
+  install package clean
 .DEFAULT_GOAL := help
 
 help:  ## Print this list
@@ -67,6 +68,9 @@ coverage: setup-coverage configure-coverage  ## Measure line coverage of src/, b
 	ctest --preset coverage
 	gcovr --root . --filter src/ --exclude '.*_(test|bench)\.cc' --print-summary \
 	  --exclude-throw-branches build/coverage
+
+mutants: setup-mutants  ## Find changes to the core that no test notices; MUTANTS='--file admit/places.h' for some
+	tools/mutants --jobs $(JOBS) $(MUTANTS)
 
 install: build  ## Install under PREFIX=/usr/local; DESTDIR is honoured
 	cmake --install build/release --prefix '$(PREFIX)'
