@@ -117,6 +117,20 @@ TYPED_TEST(AnyCircuitBreaker, ALateSuccessRevokesTheEndOfItsOwnLease) {  // Inva
   EXPECT_EQ(again.open_for(late), seconds(1));  // The second in a row, not the third.
 }
 
+TYPED_TEST(AnyCircuitBreaker, ALateSuccessOfTheOnlyProbeCloses) {
+  CircuitBreakerOptions options = hasty();
+  options.probes = 1;
+  TypeParam breaker(options);
+  const Instant half_open = trip(breaker, kStart);
+  const Permit hung = admitted(breaker, half_open);
+  const Instant end = half_open + seconds(6);
+  const Permit refused = breaker.try_admit(end, 0);
+  EXPECT_TRUE(refused.opened);
+  EXPECT_TRUE(refused.moved());
+  EXPECT_EQ(breaker.on_success(hung, seconds(6), end, 0), Transition::closed);
+  EXPECT_EQ(breaker.state(end), BreakerState::closed);
+}
+
 TYPED_TEST(AnyCircuitBreaker, ALateFailureOrCancellationRevokesNothing) {
   CircuitBreakerOptions options = hasty();
   options.probes = 1;

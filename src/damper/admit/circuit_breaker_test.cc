@@ -125,6 +125,51 @@ TYPED_TEST(AnyCircuitBreaker, ASlowFailureCountsAsBoth) {
             Transition::opened);  // 2 slow of 4, 1 failed.
 }
 
+TYPED_TEST(AnyCircuitBreaker, AFailureUpToTheSlowDurationIsNotSlow) {
+  CircuitBreakerOptions options = rates();
+  options.failure_rate = Percent(100);
+  options.slow_call_duration = seconds(1);
+  options.slow_call_rate = Percent(50);
+  TypeParam breaker(options);
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(succeed(breaker, kStart), Transition::none);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(breaker.on_failure(admitted(breaker, kStart), seconds(1), kStart, 0),
+              Transition::none);
+  }
+}
+
+TYPED_TEST(AnyCircuitBreaker, AReloadKeepsTheSlowCalls) {  // Invariant (7)
+  const Instant now = at(seconds(112));
+  CircuitBreakerOptions options = rates();
+  options.slow_call_duration = seconds(1);
+  options.slow_call_rate = Percent(100);
+  TypeParam breaker(options);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(succeed(breaker, now, seconds(2)), Transition::none);
+  options.window = seconds(60);
+  breaker.reload(options, now);
+  EXPECT_EQ(succeed(breaker, now, seconds(2)), Transition::opened);  // 4 of 4
+}
+
+TYPED_TEST(AnyCircuitBreaker, ADrawOutsideOfItsRangeIsTheShortestOpenTime) {
+  for (const double draw : {-1.0, 1.0, 1.5, std::numeric_limits<double>::infinity(),
+                            std::numeric_limits<double>::quiet_NaN()}) {
+    TypeParam breaker(hasty());
+    EXPECT_EQ(breaker.trip(kStart, draw), Transition::opened);
+    EXPECT_EQ(breaker.open_for(kStart), milliseconds(500)) << draw;
+  }
+}
+
+TYPED_TEST(AnyCircuitBreaker, TimeBeforeAHalfOpenOneIsTheTimeOfItsFirstProbe) {
+  TypeParam breaker(hasty());
+  EXPECT_EQ(breaker.open_for(at(-seconds(5))), Duration(0));  // Closed since 0 s.
+  const Instant half_open = trip(breaker, kStart);
+  const Permit first = admitted(breaker, half_open);
+  EXPECT_TRUE(first.moved());
+  breaker.on_cancel(first, half_open);
+  EXPECT_TRUE(breaker.try_admit(half_open - milliseconds(1), 0).admitted);
+  EXPECT_EQ(breaker.open_for(half_open - milliseconds(1)), Duration(0));
+}
+
 TYPED_TEST(AnyCircuitBreaker, CallsAreNeverSlowByDefault) {
   TypeParam breaker(rates());
   for (int i = 0; i < 20; ++i) EXPECT_EQ(succeed(breaker, kStart, kForever), Transition::none);

@@ -76,6 +76,50 @@ TEST(ClientThrottle, ThePastDoesNotOutvoteThePresent) {
   EXPECT_EQ(throttle.reject_probability(later), 0.75);
 }
 
+TEST(ClientThrottle, ThePresentDoesNotOutvoteThePast) {  // Invariant (1)
+  ClientThrottle throttle{formula()};
+  ask(throttle, kStart, 10, 10);
+  const Instant later = kStart + seconds(10);
+  ask(throttle, later, 10, 0);
+  EXPECT_EQ(throttle.reject_probability(later), 0);  // 20 of the window's 20, though none lately.
+  ask(throttle, later, 1, 0);
+  EXPECT_EQ(throttle.reject_probability(later), 1.0 / 22);  // And not 11 / 12.
+}
+
+TEST(ClientThrottle, ACancelledRequestIsNotCounted) {
+  const Instant later = kStart + seconds(10);
+  {
+    ClientThrottle throttle{formula()};  // The window decides.
+    ask(throttle, kStart, 10, 10);
+    ask(throttle, later, 12, 0);
+    EXPECT_EQ(throttle.reject_probability(later), 2.0 / 23);
+    throttle.on_cancel(later);
+    EXPECT_EQ(throttle.reject_probability(later), 1.0 / 22);
+    throttle.on_cancel(kStart);  // It is taken from the time at which it was admitted.
+    EXPECT_EQ(throttle.reject_probability(later), 0);
+  }
+  {
+    ClientThrottle throttle{formula()};  // The last 4 s decide.
+    ask(throttle, kStart, 1000, 0);
+    ask(throttle, later, 4, 0);
+    EXPECT_EQ(throttle.reject_probability(later), 0.8);
+    throttle.on_cancel(later);
+    EXPECT_EQ(throttle.reject_probability(later), 0.75);
+    throttle.on_cancel(kStart);
+    EXPECT_EQ(throttle.reject_probability(later), 0.75);
+  }
+  {
+    ClientThrottle throttle{formula()};  // The share of what was sent decides.
+    ask(throttle, kStart, 1000, 0);
+    ask(throttle, later, 8, 0);
+    for (int i = 0; i < 91; ++i) (void)throttle.try_admit(later, -1.0);
+    ask(throttle, later, 0, 6);
+    EXPECT_EQ(throttle.reject_probability(later), 0.87);  // 6 of 8: (99 - 2 * 6) / 100
+    throttle.on_cancel(later);
+    EXPECT_EQ(throttle.reject_probability(later), 50.0 / 99);  // 6 of 7: (98 - 8 * 6) / 99
+  }
+}
+
 TEST(ClientThrottle, WhatIsAdmittedQuadruplesWhileAllOfItIsAccepted) {
   ClientThrottle throttle{formula()};
   ask(throttle, kStart, 1000, 0);
@@ -143,6 +187,9 @@ TEST(ClientThrottle, KIsExactToAHundredthOfAPercent) {  // Invariant (1)
   EXPECT_FALSE(throttle.active(kStart));
   ask(throttle, kStart, 1, 0);
   EXPECT_EQ(throttle.reject_probability(kStart), 1.0 / 11'003);
+  ClientThrottle other(options);
+  ask(other, kStart, 1099, 999);  // 1099 - 1.1001 * 999 is a ten-thousandth of a request.
+  EXPECT_TRUE(other.active(kStart));
 }
 
 TEST(ClientThrottle, TrapB3_ForgetsAfterOneWindowHoweverOftenItIsAsked) {  // Invariant (3)
@@ -174,6 +221,16 @@ TEST(ClientThrottle, AReloadKeepsWhatIsInTheWindow) {  // Invariant (4)
   options.multiplier = Percent(400);
   throttle.reload(options, kStart);
   EXPECT_EQ(throttle.reject_probability(kStart), 0.51);  // (99 - 48) / 100
+}
+
+TEST(ClientThrottle, AReloadedWindowIsAsLongAsItsOption) {
+  ClientThrottle throttle{formula()};
+  ask(throttle, kStart, 99, 12);
+  ClientThrottleOptions options = formula();
+  options.window = seconds(1);
+  throttle.reload(options, kStart);
+  EXPECT_EQ(throttle.reject_probability(kStart + milliseconds(899)), 0.75);
+  EXPECT_EQ(throttle.reject_probability(kStart + milliseconds(1100)), 0);
 }
 
 TEST(ClientThrottle, TimeAtItsEndsAndBackwardsIsHarmless) {
