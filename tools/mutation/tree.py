@@ -32,7 +32,10 @@ class Core:
                 site.mutants = [m for m in site.mutants if m.key() not in self.rejected]
 
     def mutants(self, path):
-        return [mutant for site in self.sites[path] for mutant in site.mutants]
+        """Those that are run: a nanosecond more than no time is a value that no option can have."""
+        text = self.texts[path]
+        return [mutant for site in self.sites[path] for mutant in site.mutants
+                if not re.search(r"Duration[({]$", text[:mutant.start][-9:])]
 
     def mirror(self):
         """Copies what changed to the tree; the files with mutants are written instrumented."""
