@@ -77,6 +77,13 @@ void Replicas::remove(std::size_t replica) noexcept {
   --count_;
 }
 
+void Replicas::force(std::size_t replica, const admit::BreakerForceSetting& setting,
+                     Instant now) noexcept {
+  DAMPER_CHECK(is_in(replica));
+  (void)replicas_[replica].breaker->force(setting, now);
+  replicas_[replica].slow = false;
+}
+
 void Replicas::reload(const ReplicaOptions& options, Instant now) noexcept {
   DAMPER_CHECK_VALID(find_error(options));
   options_ = options;
@@ -96,7 +103,9 @@ bool Replicas::is_closed(const Replica& replica, Instant now) const noexcept {
 }
 
 bool Replicas::may_ask(const Replica& replica, Instant now) const noexcept {
-  return replica.in && (panics_ || replica.breaker->state(now) != admit::BreakerState::open);
+  if (!replica.in) return false;
+  if (replica.breaker->state(now) != admit::BreakerState::open) return true;
+  return panics_ && !replica.breaker->forced_open(now);
 }
 
 void Replicas::look_for_panic(Instant now) noexcept {
@@ -143,7 +152,7 @@ Replicas::Lease Replicas::pick_but(const ReplicaSet& tried, const ReplicaSet& as
   if (count_ == 1) {
     std::size_t only = 0;
     while (!is_in(only)) ++only;
-    return lease_anyway(only, now);
+    return replicas_[only].breaker->forced_open(now) ? Lease() : lease_anyway(only, now);
   }
   look_for_panic(now);
   ReplicaSet able;

@@ -60,12 +60,14 @@ using ReplicaSet = std::bitset<kMostReplicas>;
 // have that time to show that they are back, and the first is not given the load of all. What
 // reaches replicas that are down is what the caller's own breaker, limit and retry budget let
 // through. With fewer out than all there is no panic: one that answers beats two that do not.
+// By hand: force() holds the breaker of a replica. One that is held open is not asked, in panic, as
+// the only one or beside others that are out; one that is held closed is not ejected.
 // Replicas come and go: each has a number from when it is added to when it has been removed and its
 // last lease is settled; another one may have it then.
 // Invariants:
 //   (1) A replica of `excluded` is picked only when no other one may be asked (trap H4).
 //   (2) A replica whose breaker is not closed is picked as a probe alone, but in panic. None is
-//       picked only when there is none.
+//       picked only when there is none that is not held open by hand.
 //   (3) Each pick is settled once: outstanding, breaker and latency. A settled lease is empty, and
 //       settling an empty one does nothing.
 //   (4) Latency ejects a replica only while at most max_ejection_percent of them are out, that one
@@ -105,10 +107,12 @@ class Replicas {
   [[nodiscard]] std::optional<std::size_t> try_add();
   // It is picked no more; attempts under way are settled as they would. REQUIRES: is_in(replica).
   void remove(std::size_t replica) noexcept;
+  // Holds its breaker open or closed, or resets it. REQUIRES: is_in(replica).
+  void force(std::size_t replica, const admit::BreakerForceSetting& setting, Instant now) noexcept;
   // Breakers and latencies keep their state. REQUIRES: !find_error(options).
   void reload(const ReplicaOptions& options, Instant now) noexcept;
 
-  // An empty lease: there is no replica. 0 <= draw < 1.
+  // An empty lease: there is no replica, or all are held open by hand. 0 <= draw < 1.
   [[nodiscard]] Lease pick(const ReplicaSet& excluded, Instant now, double draw) noexcept;
   // For one more attempt of a call: one that is not of `tried`, if there is one, and one of
   // `asking`, where attempts of the call are under way, only if there is no other at all. It is
