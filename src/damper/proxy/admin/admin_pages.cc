@@ -7,6 +7,7 @@
 
 #include "damper/base/text/words.h"
 #include "damper/observe/exposition.h"
+#include "damper/proxy/admin/breaker_order.h"
 #include "damper/proxy/admin/state_json.h"
 #include "damper/proxy/admin/switch_order.h"
 
@@ -24,7 +25,7 @@ struct Page {
 };
 
 // In the order of the index.
-constexpr std::array<Page, 10> kPages = {{
+constexpr std::array<Page, 12> kPages = {{
     {"GET", "/", AdminThread::loop, ""},
     {"GET", "/healthz", AdminThread::loop, "200 while the process runs"},
     {"GET", "/readyz", AdminThread::reads, "readiness; 503 while draining"},
@@ -33,6 +34,8 @@ constexpr std::array<Page, 10> kPages = {{
     {"GET", "/state", AdminThread::reads, "budgets, breakers, limits and pools, as JSON"},
     {"GET", "/switches", AdminThread::flips, "positions of the switches, with reasons and times"},
     {"PUT", "/switches", AdminThread::flips, "turn a switch off or on"},
+    {"GET", "/breakers", AdminThread::flips, "breakers that are forced, with reasons and times"},
+    {"PUT", "/breakers", AdminThread::flips, "force a breaker open or closed, or reset it"},
     {"POST", "/reload", AdminThread::reloads, "reload the configuration"},
     {"GET", "/events", AdminThread::loop, "event stream (server-sent events)"},
 }};
@@ -176,6 +179,9 @@ Response AdminPages::answer_known(const Request& request) {
   if (path == "/policy") return typed("application/yaml", target_.policy());
   if (path == "/state") return json_answer(state_json(target_.state()));
   if (path == "/reload") return reload();
+  if (path == "/breakers") {
+    return request.method == "PUT" ? force(request) : json_answer(forced_json(target_.forced()));
+  }
   if (request.method == "PUT") return flip(request);
   return json_answer(switches_json(target_.switches()));
 }
@@ -186,6 +192,14 @@ Response AdminPages::flip(const Request& request) {
   const auto error = target_.flip(order->scope, order->which, order->setting(now_()));
   if (error) return plain_answer(404, *error);
   return json_answer(switches_json(target_.switches()));
+}
+
+Response AdminPages::force(const Request& request) {
+  const auto order = parse_breaker_order(request.body);
+  if (!order) return plain_answer(400, order.error());
+  const auto error = target_.force(order->scope, order->replica, order->setting());
+  if (error) return plain_answer(404, *error);
+  return json_answer(forced_json(target_.forced()));
 }
 
 Response AdminPages::reload() {

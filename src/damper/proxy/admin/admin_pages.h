@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "damper/admit/circuit_breaker.h"
 #include "damper/admit/switches.h"
 #include "damper/base/expected.h"
 #include "damper/base/instant.h"
@@ -33,8 +34,8 @@ struct ReloadRefusal {
 // An AdminTarget is what an AdminServer shows and controls: a ProxyAdmin (proxy/process), or a fake
 // of a test.
 //
-// Thread safety: called concurrently by threads of the admin server. flip() and switches() do not
-// wait for a loop of the data plane; the other methods may.
+// Thread safety: called concurrently by threads of the admin server. flip(), switches(), force()
+// and forced() do not wait for a loop of the data plane; the other methods may.
 class AdminTarget {
  public:
   [[nodiscard]] virtual ProxyState state() = 0;
@@ -49,6 +50,11 @@ class AdminTarget {
                                                         admit::Switch which,
                                                         const admit::SwitchSetting& setting) = 0;
   [[nodiscard]] virtual std::vector<ScopeState> switches() = 0;
+  // One sentence: there is no such breaker.
+  [[nodiscard]] virtual std::optional<std::string> force(
+      const SwitchScope& scope, const std::string& replica,
+      const admit::BreakerForceSetting& setting) = 0;
+  [[nodiscard]] virtual std::vector<ForcedBreaker> forced() = 0;
   // Reloads the configuration and returns its version.
   [[nodiscard]] virtual Expected<std::uint64_t, ReloadRefusal> reload() = 0;
 
@@ -69,6 +75,8 @@ inline constexpr std::size_t kAdminThreads = 4;
 //   GET  /policy     the policy in force with all defaults, as YAML
 //   GET  /state      budgets, breakers, limits, pools, as JSON (state_json.h)
 //   GET  /switches   every scope's switches; PUT flips one (switch_order.h) and answers the same
+//   GET  /breakers   the breakers that are held by hand; PUT forces or resets one
+//                    (breaker_order.h) and answers the same
 //   POST /reload     reloads the configuration: {"version":8}, or 400 with the reason
 // GET implies HEAD. An unknown path is 404 with the list of paths, a wrong method 405 with Allow, a
 // refusal one sentence in plain text.
@@ -99,6 +107,7 @@ class AdminPages {
   [[nodiscard]] http::Response answer_known(const http::Request& request);
   [[nodiscard]] http::Response refused(const AccessRefusal& refusal);
   [[nodiscard]] http::Response flip(const http::Request& request);
+  [[nodiscard]] http::Response force(const http::Request& request);
   [[nodiscard]] http::Response reload();
 
   AdminTarget& target_;

@@ -106,7 +106,7 @@ TEST_F(Pages, WhatIsNotThereIsListed) {
   EXPECT_EQ(page.status, 404);
   EXPECT_EQ(page.body,
             "there is no \"/%0anope\\n\\\"\" here; there are / /healthz /readyz /metrics /policy "
-            "/state /switches /reload /events\n");
+            "/state /switches /breakers /reload /events\n");
 }
 
 TEST_F(Pages, AWrongMethodIsToldTheRightOnes) {

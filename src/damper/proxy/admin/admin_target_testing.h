@@ -112,6 +112,27 @@ class FakeAdminTarget final : public AdminTarget {
     }
     return "there is no " + scope.text();
   }
+  // Known: the routes and the clusters of the state, and the replicas of these.
+  std::optional<std::string> force(const SwitchScope& scope, const std::string& replica,
+                                   const admit::BreakerForceSetting& setting) override {
+    const std::lock_guard lock(mutex);
+    bool known = false;
+    for (const ScopeState& one : shown.scopes) known = known || one.scope == scope;
+    if (!known) return "there is no " + scope.text();
+    std::erase_if(shown.forced, [&](const ForcedBreaker& one) {
+      return one.scope == scope && one.replica == replica;
+    });
+    if (setting.force == admit::BreakerForce::none) return std::nullopt;
+    shown.forced.push_back(
+        {.scope = scope,
+         .replica = replica,
+         .status = {setting.force, setting.length, std::string(setting.reason)}});
+    return std::nullopt;
+  }
+  std::vector<ForcedBreaker> forced() override {
+    const std::lock_guard lock(mutex);
+    return shown.forced;
+  }
   Expected<std::uint64_t, ReloadRefusal> reload() override {
     const std::lock_guard lock(mutex);
     ++reloads;

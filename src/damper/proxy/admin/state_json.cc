@@ -116,6 +116,14 @@ void visit_fields(PartOf<ScopeState> auto& scope, auto& visit) {
   }
 }
 
+void visit_fields(PartOf<ForcedBreaker> auto& forced, auto& visit) {
+  visit("scope", forced.scope);
+  visit("replica", forced.replica);
+  visit("force", forced.status.force);
+  visit("reason", forced.status.reason);
+  visit("remaining_seconds", forced.status.remaining);
+}
+
 void visit_fields(PartOf<ProxyState> auto& state, auto& visit) {
   visit("version", state.version);
   visit("loops", state.loops);
@@ -128,6 +136,7 @@ void visit_fields(PartOf<ProxyState> auto& state, auto& visit) {
   visit("clusters", state.clusters);
   visit("routes", state.routes);
   visit("switches", state.scopes);
+  visit("forced_breakers", state.forced);
 }
 
 class Writer {
@@ -149,6 +158,9 @@ class Writer {
   }
   void operator()(std::string_view key, admit::BreakerState state) {
     json_.field(key, admit::name(state));
+  }
+  void operator()(std::string_view key, admit::BreakerForce force) {
+    json_.field(key, admit::name(force));
   }
   template <class Has, class Value>
   void operator()(std::string_view key, Maybe<Has, Value> maybe) {
@@ -220,6 +232,9 @@ class Reader {
   static void read(const JsonValue& from, SwitchScope& to) {
     if (auto scope = parse_scope(from.as_string().value_or(""))) to = *std::move(scope);
   }
+  static void read(const JsonValue& from, admit::BreakerForce& to) {
+    to = admit::kBreakerForceNames.find(from.as_string().value_or("")).value_or(to);
+  }
   static void read(const JsonValue& from, Maybe<bool, admit::BreakerState>& to) {
     const auto& names = admit::kBreakerStateNames;
     const auto* const state = std::find(names.begin(), names.end(), from.as_string());
@@ -265,6 +280,15 @@ std::string switches_json(const std::vector<ScopeState>& scopes) {
   text::JsonWriter json(out);
   json.open('{');
   Writer{json}("switches", scopes);
+  json.close('}');
+  return out.str();
+}
+
+std::string forced_json(const std::vector<ForcedBreaker>& forced) {
+  std::ostringstream out;
+  text::JsonWriter json(out);
+  json.open('{');
+  Writer{json}("forced_breakers", forced);
   json.close('}');
   return out.str();
 }

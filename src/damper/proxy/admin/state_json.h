@@ -21,6 +21,8 @@ namespace damper::proxy {
 [[nodiscard]] std::string state_json(const ProxyState& state);
 // {"switches":[{"scope":"","retries":{"off":true,"reason":"..","remaining_seconds":1800},..},..]}
 [[nodiscard]] std::string switches_json(const std::vector<ScopeState>& scopes);
+// {"forced_breakers":[{"scope":"route/a","force":"open","reason":"..","remaining_seconds":600},..]}
+[[nodiscard]] std::string forced_json(const std::vector<ForcedBreaker>& forced);
 
 // Or one sentence: this is no state of a proxy. Whatever the text is, its depth is bounded; its
 // length is for whoever received it to bound.

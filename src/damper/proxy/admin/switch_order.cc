@@ -1,6 +1,5 @@
 #include "damper/proxy/admin/switch_order.h"
 
-#include <algorithm>
 #include <array>
 #include <sstream>
 
@@ -8,6 +7,7 @@
 #include "damper/base/text/json_reader.h"
 #include "damper/base/text/json_writer.h"
 #include "damper/base/text/words.h"
+#include "damper/proxy/admin/order_json.h"
 
 namespace damper::proxy {
 namespace {
@@ -15,21 +15,6 @@ namespace {
 using text::JsonValue;
 
 constexpr std::array<std::string_view, 5> kKeys = {"scope", "switch", "off", "reason", "for"};
-constexpr text::JsonLimits kLimits{.bytes = kMostOrderBytes, .depth = 4, .values = 20};
-
-// The text of a key; nothing: the key is missing.
-Expected<std::optional<std::string>, std::string> find_text(const JsonValue& order,
-                                                            std::string_view key) {
-  const JsonValue* const value = order.find(key);
-  if (value == nullptr) return std::optional<std::string>();
-  const auto text = value->as_string();
-  if (!text) return unexpected(std::string(key) + " must be a string");
-  return std::optional(std::string(*text));
-}
-
-bool is_blank(std::string_view text) {
-  return text.find_first_not_of(" \t\r\n") == std::string_view::npos;
-}
 
 std::optional<std::string> read_switch(const JsonValue& from, SwitchOrder& order) {
   const auto word = find_text(from, "switch");
@@ -48,43 +33,22 @@ std::optional<std::string> read_switch(const JsonValue& from, SwitchOrder& order
   return std::nullopt;
 }
 
-std::optional<std::string> read_reason(const JsonValue& from, SwitchOrder& order) {
-  const auto reason = find_text(from, "reason");
+std::optional<std::string> read_rest(const JsonValue& from, SwitchOrder& order) {
+  auto reason = read_reason(from, order.off, "the switch is off");
   if (!reason) return reason.error();
-  order.reason = reason->value_or("");
-  if (order.off && is_blank(order.reason)) {
-    return "reason is missing: the next person on duty has to know why the switch is off";
-  }
-  if (order.reason.size() > admit::Reason::kLongest) {
-    return "reason has " + std::to_string(order.reason.size()) + " bytes; it must have at most " +
-           std::to_string(admit::Reason::kLongest);
-  }
-  const auto length = find_text(from, "for");
+  order.reason = *std::move(reason);
+  const auto length = read_length(from);
   if (!length) return length.error();
-  if (!*length) return std::nullopt;
-  if (!order.off) return "for is only accepted with off: true";
-  const auto parsed = parse_duration(**length);
-  if (!parsed) return "for: " + parsed.error();
-  if (*parsed == Duration{0}) return "for is 0; it must be more than 0";
-  order.length = *parsed;
+  if (*length && !order.off) return "for is only accepted with off: true";
+  order.length = *length;
   return std::nullopt;
 }
 
 }  // namespace
 
 Expected<SwitchOrder, std::string> parse_switch_order(std::string_view text) {
-  const auto from = text::read_json(text, kLimits);
-  if (!from) return unexpected("the body is invalid: " + from.error());
-  if (from->kind != JsonValue::Kind::object) {
-    return unexpected(
-        std::string("the body must be a JSON object with scope, switch, off and reason"));
-  }
-  for (const auto& [key, value] : from->fields) {
-    if (std::find(kKeys.begin(), kKeys.end(), key) == kKeys.end()) {
-      return unexpected("unknown key " + text::in_quotes(key) + text::suggestion(key, kKeys) +
-                        " (accepted: " + text::joined(kKeys) + ")");
-    }
-  }
+  const auto from = read_order(text, kKeys);
+  if (!from) return unexpected(from.error());
   SwitchOrder order;
   auto scope = find_text(*from, "scope");
   if (!scope) return unexpected(scope.error());
@@ -92,7 +56,7 @@ Expected<SwitchOrder, std::string> parse_switch_order(std::string_view text) {
   if (!parsed) return unexpected(parsed.error());
   order.scope = *std::move(parsed);
   if (auto error = read_switch(*from, order)) return unexpected(*std::move(error));
-  if (auto error = read_reason(*from, order)) return unexpected(*std::move(error));
+  if (auto error = read_rest(*from, order)) return unexpected(*std::move(error));
   return order;
 }
 

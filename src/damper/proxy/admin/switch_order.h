@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -8,6 +7,7 @@
 #include "damper/admit/switches.h"
 #include "damper/base/expected.h"
 #include "damper/base/instant.h"
+#include "damper/proxy/admin/order_json.h"
 #include "damper/proxy/data/switch_scope.h"
 
 namespace damper::proxy {
@@ -29,8 +29,6 @@ struct SwitchOrder {
   friend bool operator==(const SwitchOrder&, const SwitchOrder&) = default;
 };
 
-inline constexpr std::size_t kMostOrderBytes = std::size_t{64} * 1024;
-
 // Reads an order from JSON, or returns one sentence on the first error. Without a scope the order
 // is for the process.
 //
@@ -38,7 +36,6 @@ inline constexpr std::size_t kMostOrderBytes = std::size_t{64} * 1024;
 //   (1) An order to turn off has a reason of at most Reason::kLongest bytes, for the next
 //       person on duty. An order to turn on has no length.
 //   (2) parse_switch_order(print_order(order)) is the same order.
-// An unknown key is an error: "resaon" must not be an order without a reason.
 [[nodiscard]] Expected<SwitchOrder, std::string> parse_switch_order(std::string_view text);
 [[nodiscard]] std::string print_order(const SwitchOrder& order);
 

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <condition_variable>
 #include <future>
+#include <set>
 #include <system_error>
 #include <thread>
 #include <utility>
 
+#include "damper/base/text/words.h"
 #include "damper/http/client/url.h"
 #include "damper/observe/process_event.h"
 #include "damper/proxy/data/worker.h"
@@ -169,8 +171,14 @@ void Proxy::restore_switches(const ProxyGeneration& next) {
     restore(SwitchScope::cluster(cluster->name()), cluster->switches());
   }
   for (const auto& route : next.routes) {
-    restore(SwitchScope::route(route->dependency().name()), route->dependency().switches());
+    engine::Dependency& dependency = route->dependency();
+    restore(SwitchScope::route(dependency.name()), dependency.switches());
+    const auto held = held_.find(dependency.name());
+    if (held == held_.end() || held->second.until <= now) continue;
+    if (held->second.force == dependency.breaker().forced(now).force) continue;
+    (void)dependency.breaker().force(held->second.setting(now), now);
   }
+  std::erase_if(held_, [now](const auto& one) { return one.second.until <= now; });
   std::erase_if(flips_, [now](const auto& scope) {
     return std::all_of(scope.second.begin(), scope.second.end(),
                        [now](const Flip& flip) { return flip.until <= now; });
@@ -342,6 +350,86 @@ std::optional<std::string> Proxy::flip(const SwitchScope& scope, admit::Switch w
     engine::report_flip(events_, scope.text(), which, setting, now);
   }
   return std::nullopt;
+}
+
+std::vector<ForcedBreaker> Proxy::forced() const { return forced_of(*in_force(), run::now()); }
+
+std::optional<std::string> Proxy::force(const SwitchScope& scope, const std::string& replica,
+                                        const admit::BreakerForceSetting& setting) {
+  const Instant now = run::now();
+  return replica.empty() ? force_routes(scope, setting, now)
+                         : force_replica(scope, replica, setting, now);
+}
+
+std::optional<std::string> Proxy::force_routes(const SwitchScope& scope,
+                                               const admit::BreakerForceSetting& setting,
+                                               Instant now) {
+  const bool is_route = scope.kind == SwitchScope::Kind::route;
+  const std::lock_guard lock(mutex_);  // No reload restores what is reset here.
+  bool found = false;
+  bool forced = false;
+  for (const auto& route : in_force_->routes) {
+    engine::Dependency& dependency = route->dependency();
+    if ((is_route ? dependency.name() : route->cluster().name()) != scope.name) continue;
+    found = true;
+    if (!dependency.force(setting, now)) continue;
+    forced = true;
+    held_.erase(dependency.name());
+    if (setting.force == admit::BreakerForce::none) continue;
+    held_[dependency.name()] = HeldBreaker::of(setting, now);
+  }
+  if (forced) return std::nullopt;
+  if (!found) return "there is no scope " + text::in_quotes(scope.text());
+  return (is_route ? "route " : "no route of cluster ") + text::in_quotes(scope.name) + " has " +
+         (is_route ? "no" : "a") + " circuit_breaker";
+}
+
+std::optional<std::string> Proxy::force_replica(const SwitchScope& scope,
+                                                const std::string& replica,
+                                                const admit::BreakerForceSetting& setting,
+                                                Instant now) {
+  const std::lock_guard lock(mutex_);
+  for (const auto& cluster : in_force_->clusters) {
+    if (scope != SwitchScope::cluster(cluster->name())) continue;
+    const auto known = find_replica(*cluster, replica);
+    if (!known) return known.error();
+    cluster->forced()->set(*known, setting, now);
+    for (const auto& worker : workers_) {
+      worker->post([on = worker.get(), name = scope.name, which = *known] {
+        on->look_at_forced(name, which);
+      });
+    }
+    engine::report_force(events_, scope.text() + '/' + *known, setting, now);
+    return std::nullopt;
+  }
+  return "there is no scope " + text::in_quotes(scope.text());
+}
+
+// The replica as the loops call it: "http://10.0.0.7:80", or "http://NAME:80 10.0.0.7" for an
+// address of a name. The scheme, or all but the address, may be left out. REQUIRES: mutex_ is held.
+Expected<std::string> Proxy::find_replica(const SharedCluster& cluster,
+                                          const std::string& text) const {
+  std::set<std::string> known;
+  for (const auto& [replica, held] : cluster.forced()->all()) known.insert(replica);
+  for (const auto& worker : workers_) {
+    const auto loop = worker->published();
+    if (loop == nullptr) continue;
+    for (const ClusterState& one : loop->clusters) {
+      if (one.name != cluster.name()) continue;
+      for (const ReplicaState& replica : one.replicas) known.insert(replica.endpoint);
+    }
+  }
+  std::vector<std::string> fitting;
+  for (const std::string& one : known) {
+    if (one == text) return one;
+    if (one.ends_with("://" + text) || one.ends_with(' ' + text)) fitting.push_back(one);
+  }
+  if (fitting.size() == 1) return fitting.front();
+  const std::vector<std::string_view> all(known.begin(), known.end());
+  return unexpected("cluster " + text::in_quotes(cluster.name()) +
+                    (fitting.empty() ? " has no replica " : " has several replicas ") +
+                    text::in_quotes(text) + " (there are: " + text::on_one_line(text::joined(all)) +
+                    ")");
 }
 
 Expected<std::unique_ptr<Proxy>, std::string> Proxy::start(const ProxyConfig& config,

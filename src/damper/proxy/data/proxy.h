@@ -87,8 +87,15 @@ class Proxy {
   // Sets a switch of a scope. One sentence: the scope does not exist.
   [[nodiscard]] std::optional<std::string> flip(const SwitchScope& scope, admit::Switch which,
                                                 const admit::SwitchSetting& setting);
-  // As in state(). Neither this nor flip() waits for a loop.
+  // Holds breakers open or closed, or resets them: the one of a route, those of all routes of a
+  // cluster, or the one that each loop has for a replica of a cluster. One sentence: there is none,
+  // and nothing has changed.
+  [[nodiscard]] std::optional<std::string> force(const SwitchScope& scope,
+                                                 const std::string& replica,
+                                                 const admit::BreakerForceSetting& setting);
+  // As in state(). None of these waits for a loop.
   [[nodiscard]] std::vector<ScopeState> switches() const;
+  [[nodiscard]] std::vector<ForcedBreaker> forced() const;
 
  private:
   using Generation = std::shared_ptr<ProxyGeneration>;
@@ -104,6 +111,15 @@ class Proxy {
   [[nodiscard]] ProxyGeneration::Context context(const Generation& current);
   [[nodiscard]] std::optional<std::string> use(const Generation& next);
   void restore_switches(const ProxyGeneration& next);
+  [[nodiscard]] std::optional<std::string> force_routes(const SwitchScope& scope,
+                                                        const admit::BreakerForceSetting& setting,
+                                                        Instant now);
+  [[nodiscard]] std::optional<std::string> force_replica(const SwitchScope& scope,
+                                                         const std::string& replica,
+                                                         const admit::BreakerForceSetting& setting,
+                                                         Instant now);
+  [[nodiscard]] Expected<std::string> find_replica(const SharedCluster& cluster,
+                                                   const std::string& text) const;
   [[nodiscard]] ProxyState view(Generation& current, Instant now) const;
   void write_metrics(observe::Exposition& out) const;
   void on_names_changed();
@@ -121,6 +137,7 @@ class Proxy {
   Generation in_force_;
   std::uint64_t version_ = 0;
   std::map<SwitchScope, admit::PerSwitch<Flip>> flips_;  // also of scopes that do not exist now
+  std::map<std::string, HeldBreaker> held_;              // by route, for one that a reload replaces
   bool draining_ = false;
   std::vector<LoopMetrics> loop_metrics_;
   std::vector<std::unique_ptr<Worker>> workers_;

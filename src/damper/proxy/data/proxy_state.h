@@ -22,6 +22,12 @@ struct ScopeState {
   SwitchScope scope{};
   admit::PerSwitch<admit::SwitchStatus> switches{};
 };
+// A breaker that an operator holds open or closed: of a route, or of a replica of a cluster.
+struct ForcedBreaker {
+  SwitchScope scope{};
+  std::string replica{};  // of a cluster; empty: the route's own
+  admit::BreakerForceStatus status{};
+};
 struct RouteState {
   std::string name, cluster;
   engine::Tally tally{};
@@ -70,6 +76,7 @@ struct ProxyState {
   std::vector<ClusterState> clusters;
   std::vector<RouteState> routes;
   std::vector<ScopeState> scopes;
+  std::vector<ForcedBreaker> forced;
 };
 
 }  // namespace damper::proxy

@@ -124,7 +124,30 @@ ProxyState view_of(const ProxyGeneration& generation, const admit::RetryBudget& 
     if (generation.gates[i] != nullptr) view_gate(*generation.gates[i], route);
   }
   state.scopes = scopes_of(generation, now);
+  state.forced = forced_of(generation, now);
   return state;
+}
+
+std::vector<ForcedBreaker> forced_of(const ProxyGeneration& generation, Instant now) {
+  std::vector<ForcedBreaker> all;
+  for (const auto& route : generation.routes) {
+    engine::Dependency& dependency = route->dependency();
+    if (!dependency.terms().has_breaker) continue;
+    admit::BreakerForceStatus status = dependency.breaker().forced(now);
+    if (status.force == admit::BreakerForce::none) continue;
+    all.push_back({.scope = SwitchScope::route(dependency.name()),
+                   .replica = {},
+                   .status = std::move(status)});
+  }
+  for (const auto& cluster : generation.clusters) {
+    for (const auto& [replica, held] : cluster->forced()->all()) {
+      if (held.until <= now) continue;
+      all.push_back({.scope = SwitchScope::cluster(cluster->name()),
+                     .replica = replica,
+                     .status = {held.force, between(now, held.until), held.reason}});
+    }
+  }
+  return all;
 }
 
 std::vector<ScopeState> scopes_of(const ProxyGeneration& generation, Instant now) {
@@ -187,6 +210,14 @@ void write_metrics(const ProxyGeneration& generation, const ProxyState& state,
               static_cast<double>(route.queued));
     out.gauge("damper_proxy_gate_running", "Requests that have a place.", labels,
               static_cast<double>(route.running));
+  }
+  for (const ForcedBreaker& forced : state.forced) {
+    if (forced.replica.empty()) continue;  // A route's is among those of the dependency.
+    out.gauge("damper_replica_forced", "1 while an operator holds the replica's breaker so.",
+              {{"cluster", forced.scope.name},
+               {"replica", forced.replica},
+               {"state", std::string(admit::name(forced.status.force))}},
+              1);
   }
   for (const ClusterState& cluster : state.clusters) {
     write_cluster(cluster, out);

@@ -24,6 +24,7 @@ namespace damper::proxy {
 //   damper_proxy_gate_queued{route}              gauges, of all loops together
 //   damper_proxy_max_connections{server}         of a listener, on all loops together
 //   damper_replica_ejected{cluster,replica}      on how many loops it is not asked
+//   damper_replica_forced{cluster,replica,state} 1 while an operator holds it; else it is missing
 //   damper_replica_outstanding{cluster,replica}  attempts under way
 //   damper_replica_latency_seconds{cluster,replica}
 //   damper_cluster_addresses_left_out{cluster}   over the bound of replicas
@@ -36,6 +37,8 @@ namespace damper::proxy {
                                  const admit::RetryBudget& process, Instant now);
 // The switches alone: no loop is asked, and nothing is read that a loop locks.
 [[nodiscard]] std::vector<ScopeState> scopes_of(const ProxyGeneration& generation, Instant now);
+// The breakers that an operator holds; the same holds for it.
+[[nodiscard]] std::vector<ForcedBreaker> forced_of(const ProxyGeneration& generation, Instant now);
 // Adds what one loop described. Those of another configuration (a reload is under way) are left
 // out.
 void add_loop(ProxyState& sum, const ProxyState& loop);

@@ -80,7 +80,8 @@ Upstream::Upstream(http::Loop& loop, const Setting& setting)
       loops_(setting.loops),
       metrics_(std::make_shared<http::ClientMetrics>()),
       parts_(std::make_shared<Parts>(loop, config_, setting.tls)),
-      replicas_(0, config_.replicas) {
+      replicas_(0, config_.replicas),
+      forced_(setting.forced) {
   settle_hosts(setting.addresses);
 }
 
@@ -98,6 +99,7 @@ void Upstream::reload(const Setting& setting) {
   const bool same = same_connections(config_, setting.config) && loops_ == setting.loops;
   config_ = setting.config;
   loops_ = setting.loops;
+  forced_ = setting.forced;
   replicas_.reload(config_.replicas, loop().now());
   if (same && parts_->tls.has_value() == setting.tls.has_value()) {
     parts_->tls = setting.tls;  // Files may have changed: connections from now on.
@@ -115,6 +117,16 @@ void Upstream::reload(const Setting& setting) {
 }
 
 void Upstream::use(const Addresses& addresses) { settle_hosts(addresses); }
+
+void Upstream::look_at_forced(const std::string& replica) {
+  if (forced_ == nullptr) return;
+  const HeldBreaker held = forced_->find(replica);
+  const Instant now = loop().now();
+  for (std::size_t i = 0; i < hosts_.size(); ++i) {
+    if (hosts_[i] == nullptr || !replicas_.is_in(i)) continue;
+    if (label(hosts_[i]->pool.endpoint()) == replica) replicas_.force(i, held.setting(now), now);
+  }
+}
 
 // Adds and removes replicas to match the endpoints.
 void Upstream::settle_hosts(const Addresses& addresses) {
@@ -134,6 +146,11 @@ void Upstream::settle_hosts(const Addresses& addresses) {
     }
     if (*number == hosts_.size()) hosts_.emplace_back();
     hosts_[*number] = make_host(endpoint);
+    if (forced_ == nullptr) continue;
+    const HeldBreaker held = forced_->find(label(endpoint));
+    if (held.until > loop().now()) {
+      replicas_.force(*number, held.setting(loop().now()), loop().now());
+    }
   }
   Addresses again;
   if (left_out_ > 0) {

@@ -15,6 +15,7 @@
 #include "damper/http/net/loop.h"
 #include "damper/http/net/tls_settings.h"
 #include "damper/proxy/config/proxy_config.h"
+#include "damper/proxy/data/forced_replicas.h"
 #include "damper/proxy/data/proxy_state.h"
 
 namespace damper::proxy {
@@ -52,6 +53,7 @@ class Upstream final : private http::Loop::Timer {
     const std::optional<http::TlsSettings>& tls;
     const Addresses& addresses;
     std::uint32_t loops = 1;
+    std::shared_ptr<const ForcedReplicas> forced{};  // nullptr: none
   };
   Upstream(http::Loop& loop, const Setting& setting);
   ~Upstream() override;
@@ -65,6 +67,8 @@ class Upstream final : private http::Loop::Timer {
   void reload(const Setting& setting);
   // Sets the names' addresses, changed or not.
   void use(const Addresses& addresses);
+  // What an operator holds for a replica has changed; unknown replicas are ignored.
+  void look_at_forced(const std::string& replica);
   // Whether none of its connections is in use: it may be destroyed, but not from within a call.
   [[nodiscard]] bool is_unused() const noexcept;
 
@@ -92,6 +96,7 @@ class Upstream final : private http::Loop::Timer {
   std::vector<std::unique_ptr<Host>> hosts_;    // by number; nullptr: there is none
   std::vector<std::unique_ptr<Host>> retired_;  // that are still used
   std::size_t left_out_ = 0;
+  std::shared_ptr<const ForcedReplicas> forced_;
 };
 
 }  // namespace damper::proxy

@@ -111,6 +111,13 @@ class Worker {
     const std::shared_ptr<const Addresses> addresses = names_.current();
     for (const auto& [name, upstream] : upstreams_) upstream->use(*addresses);
   }
+  // What an operator holds for a replica of a cluster has changed.
+  void look_at_forced(const std::string& cluster, const std::string& replica) {
+    const auto found = upstreams_.find(cluster);
+    if (found == upstreams_.end()) return;
+    found->second->look_at_forced(replica);
+    (void)describe();
+  }
   // No new connections; `done` is called when there are none left, at the latest after `within`.
   // A second one waits for the same, however long the first said.
   void drain(Duration within, std::function<void()> done) {
@@ -188,7 +195,8 @@ class Worker {
       const Upstream::Setting setting{.config = config,
                                       .tls = generation.client_tls[i],
                                       .addresses = *addresses,
-                                      .loops = generation.loops};
+                                      .loops = generation.loops,
+                                      .forced = generation.clusters[i]->forced()};
       const auto known = before.extract(config.name);
       if (known.empty()) {
         upstreams_[config.name] = std::make_shared<Upstream>(loop_, setting);

@@ -117,6 +117,12 @@ class ProxyAdmin final : public AdminTarget {
     return proxy_->flip(scope, which, setting);
   }
   [[nodiscard]] std::vector<ScopeState> switches() override { return proxy_->switches(); }
+  [[nodiscard]] std::optional<std::string> force(
+      const SwitchScope& scope, const std::string& replica,
+      const admit::BreakerForceSetting& setting) override {
+    return proxy_->force(scope, replica, setting);
+  }
+  [[nodiscard]] std::vector<ForcedBreaker> forced() override { return proxy_->forced(); }
   [[nodiscard]] Expected<std::uint64_t, ReloadRefusal> reload() override {
     if (!reload_) {
       return unexpected(

@@ -10,6 +10,7 @@
 #include "damper/observe/promtool_testing.h"
 #include "damper/proxy/admin/admin_client.h"
 #include "damper/proxy/admin/admin_pages.h"
+#include "damper/proxy/admin/breaker_order.h"
 #include "damper/proxy/admin/event_feed.h"
 #include "damper/proxy/admin/state_json.h"
 #include "damper/proxy/admin/switch_order.h"
@@ -169,6 +170,67 @@ TEST(ProxyAdmin, ShowsAndControlsTheProxy) {
   proxy->drain(std::chrono::seconds(1));
   EXPECT_EQ(ask("GET", "/readyz").status, 503);
   EXPECT_EQ(ask("GET", "/healthz").status, 200);
+}
+
+TEST(ProxyAdmin, ForcesBreakersOfRoutesAndReplicas) {
+  EventFeed feed;
+  const auto proxy = start_proxy(load("listeners: {web: {address: ':0'}}\nthreads: 1\n"
+                                      "clusters: {c: {endpoints: [http://127.0.0.1:9]}}\n"
+                                      "routes: {a: {circuit_breaker: on}}\n"),
+                                 &feed);
+  ProxyAdmin admin;
+  ASSERT_EQ(admin.start(*proxy, feed, {}), std::nullopt);
+  AdminPages pages(admin, {}, run::now);
+  const auto put = [&](std::string body) {
+    http::Request request;
+    request.method = "PUT";
+    request.target = "/breakers";
+    request.authority = "localhost";
+    request.fields.add("content-type", "application/json");
+    request.body = std::move(body);
+    return pages.answer(request);
+  };
+  BreakerOrder order{.scope = SwitchScope::route("a"),
+                     .force = admit::BreakerForce::open,
+                     .reason = "db failover",
+                     .length = std::chrono::minutes(30)};
+  const std::uint64_t before = feed.next();
+  http::Response answer = put(print_breaker_order(order));
+  EXPECT_EQ(answer.status, 200) << answer.body;
+  EXPECT_NE(answer.body.find(R"("force":"open","reason":"db failover","remaining_seconds":1)"),
+            std::string::npos)
+      << answer.body;
+  order.scope = SwitchScope::cluster("c");
+  order.replica = "127.0.0.1:9";
+  answer = put(print_breaker_order(order));
+  EXPECT_NE(answer.body.find(R"("scope":"cluster/c","replica":"http://127.0.0.1:9")"),
+            std::string::npos)
+      << answer.body;
+  const auto told = feed.after(before - 1);
+  ASSERT_EQ(told.size(), 2U);
+  EXPECT_NE(told[0].json.find(R"("key":"a","length":"30m","detail":"open: db failover")"),
+            std::string::npos)
+      << told[0].json;
+  EXPECT_NE(told[1].json.find(R"("key":"cluster/c/http://127.0.0.1:9")"), std::string::npos)
+      << told[1].json;
+  const auto state = parse_state(state_json(admin.state()));
+  ASSERT_TRUE(state) << state.error();
+  ASSERT_EQ(state->forced.size(), 2U);
+  EXPECT_EQ(state->forced[1].replica, "http://127.0.0.1:9");
+  EXPECT_EQ(state->forced[1].status.force, admit::BreakerForce::open);
+  EXPECT_EQ(state->forced[1].status.reason, "db failover");
+
+  // A refusal is one sentence, and changes nothing.
+  answer = put(R"({"scope":"route/a","force":"open"})");
+  EXPECT_EQ(answer.status, 400);
+  EXPECT_EQ(answer.body,
+            "reason is missing: the next person on duty has to know why the breaker is forced\n");
+  answer = put(R"({"scope":"route/nope","force":"none"})");
+  EXPECT_EQ(answer.status, 404);
+  EXPECT_EQ(answer.body, "there is no scope \"route/nope\"\n");
+  EXPECT_EQ(admin.forced().size(), 2U);
+  EXPECT_EQ(put(R"({"scope":"route/a","force":"none"})").status, 200);
+  EXPECT_EQ(admin.forced().size(), 1U);
 }
 
 TEST(ProxyAdmin, AReloadIsAnEventOfTheRoutesThatItChangesAlone) {

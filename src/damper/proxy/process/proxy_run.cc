@@ -95,6 +95,9 @@ class ProxyProcess {
       // A route that is gone has no switch.
       (void)proxy_->flip(order.scope, order.which, order.setting(run::now()));
     }
+    for (const BreakerOrder& order : inherited.handover.breakers) {
+      (void)proxy_->force(order.scope, order.replica, order.setting());
+    }
     if (auto why = start_admin()) return why;
     start_control(of_fleet);
     return std::nullopt;
@@ -113,13 +116,15 @@ class ProxyProcess {
     return describe_start(*config, ports, admin_.port());
   }
 
-  // The sockets and switches for a successor, without the switches that it reads from etcd.
+  // The sockets, forced breakers and switches for a successor, without the switches that it reads
+  // from etcd.
   [[nodiscard]] SuccessorPlan plan_successor(const OwnCommand& command, const sigset_t& signals) {
     SuccessorPlan plan{.command = command, .sockets = {}, .signals = signals};
     const std::vector<InheritedSocket> sockets = proxy_->sockets();
     for (const auto& socket : sockets) plan.sockets.emplace_back(socket.listener, socket.fd);
     if (const auto fd = admin_.fd()) plan.sockets.emplace_back(std::string(kAdminSocket), *fd);
-    Handover handover = handover_of(proxy_->state().scopes, sockets);
+    const ProxyState state = proxy_->state();
+    Handover handover = handover_of(state.scopes, state.forced, sockets);
     if (fleet_) {
       std::erase_if(handover.switches,
                     [this](const SwitchOrder& order) { return fleet_->has_flipped(order); });

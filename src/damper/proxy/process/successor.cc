@@ -121,6 +121,7 @@ std::string sentence_of(int status) {
 }
 
 constexpr std::string_view kGiven = "given ";
+constexpr std::string_view kNoReason = "no reason was given";  // An order has one.
 
 }  // namespace
 
@@ -286,6 +287,7 @@ void say_ready(int fd) noexcept {
 }
 
 Handover handover_of(const std::vector<ScopeState>& scopes,
+                     const std::vector<ForcedBreaker>& forced,
                      const std::vector<InheritedSocket>& sockets) {
   Handover out;
   for (const ScopeState& scope : scopes) {
@@ -297,9 +299,18 @@ Handover handover_of(const std::vector<ScopeState>& scopes,
                         .off = true,
                         .reason = status.reason};
       if (status.remaining < kLongest) order.length = status.remaining;
-      if (order.reason.empty()) order.reason = "no reason was given";  // An order has one.
+      if (order.reason.empty()) order.reason = kNoReason;
       out.switches.push_back(std::move(order));
     }
+  }
+  for (const ForcedBreaker& one : forced) {
+    using Setting = admit::BreakerForceSetting;
+    out.breakers.push_back(
+        {.scope = one.scope,
+         .replica = one.replica,
+         .force = one.status.force,
+         .reason = one.status.reason.empty() ? std::string(kNoReason) : one.status.reason,
+         .length = std::max(one.status.remaining, Setting::kLength.low)});
   }
   for (const InheritedSocket& socket : sockets) {
     if (!socket.any_port) continue;
@@ -312,6 +323,7 @@ Handover handover_of(const std::vector<ScopeState>& scopes,
 std::string print_handover(const Handover& handover) {
   std::string out;
   for (const SwitchOrder& order : handover.switches) out += print_order(order) + '\n';
+  for (const BreakerOrder& order : handover.breakers) out += print_breaker_order(order) + '\n';
   for (const std::string& name : handover.given) out += std::string(kGiven) + name + '\n';
   return out;
 }
@@ -326,6 +338,8 @@ Handover parse_handover(std::string_view text) {
       out.given.emplace_back(line.substr(kGiven.size()));
     } else if (auto order = parse_switch_order(line)) {
       out.switches.push_back(*std::move(order));
+    } else if (auto breaker = parse_breaker_order(line)) {
+      out.breakers.push_back(*std::move(breaker));
     }
   }
   return out;
