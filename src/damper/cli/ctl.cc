@@ -18,6 +18,7 @@
 #include "damper/cli/ctl/ctl_top.h"
 #include "damper/cli/terminal.h"
 #include "damper/proxy/admin/admin_client.h"
+#include "damper/proxy/admin/breaker_order.h"
 #include "damper/proxy/admin/state_json.h"
 #include "damper/proxy/admin/switch_order.h"
 
@@ -33,6 +34,9 @@ constexpr const char* kExamples = R"(Examples:
   damper ctl retries on --route checkout
   damper ctl hedging off --cluster payments --reason "cost"
   damper ctl breakers                             breakers of routes, and ejected replicas
+  damper ctl breaker open --route checkout --reason "db failover" --for 10m
+  damper ctl breaker open --cluster payments --replica 10.0.0.7:80 --reason "bad disk"
+  damper ctl breaker reset --route checkout
   damper ctl reload                               reload the file; an invalid one changes nothing
   damper ctl policy                               the policy in force, with all defaults
   damper ctl events --follow                      print events as they happen
@@ -42,6 +46,7 @@ Exit status: 0 done, 1 the proxy refused, 2 no answer or an invalid option.
 )";
 
 constexpr std::array<std::string_view, 2> kPositions = {"off", "on"};
+constexpr std::array<std::string_view, 3> kForces = {"open", "close", "reset"};
 constexpr const char* kShared =
     "Also accepts --admin URL, --token-file FILE and --json: see damper ctl --help.\n";
 
@@ -50,9 +55,10 @@ struct Options {
   std::string admin = "http://127.0.0.1:9901";
   std::string token_file;
   bool json = false;
-  std::string position;  // of a switch: on or off
+  std::string position;  // of a switch: on or off; of a breaker: one of kForces
   std::string route;
   std::string cluster;
+  std::string replica;
   std::string reason;
   std::string length;
   std::string interval = "1s";
@@ -137,35 +143,54 @@ std::optional<std::string> find_missing_scope(proxy::AdminClient& client,
          " (there are: " + text::on_one_line(text::joined(names)) + ")";
 }
 
-int flip(proxy::AdminClient& client, const Options& options, admit::Switch which,
-         const text::Stdio& streams) {
-  proxy::SwitchOrder order;
-  order.which = which;
-  order.off = options.position == "off";
+// Fills in what orders for switches and for breakers have in common. One sentence: an option is
+// invalid.
+template <class Order>
+std::optional<std::string> read_options(const Options& options, Order& order) {
   order.reason = options.reason;
   if (!options.route.empty()) order.scope = proxy::SwitchScope::route(options.route);
   if (!options.cluster.empty()) order.scope = proxy::SwitchScope::cluster(options.cluster);
   if (!options.length.empty()) {
     const auto length = parse_duration(options.length);
-    if (!length) return fail("--for: " + length.error(), streams);
+    if (!length) return "--for: " + length.error();
     order.length = *length;
   }
   if (!options.route.empty() && !options.cluster.empty()) {
-    return fail("--route and --cluster exclude each other", streams);
+    return "--route and --cluster exclude each other";
   }
-  if (order.off && order.reason.empty()) {
-    return fail("off needs a reason for the next person on duty: --reason \"...\"", streams);
+  return std::nullopt;
+}
+
+std::string missing_reason(const Options& options) {
+  return options.position + " needs a reason for the next person on duty: --reason \"...\"";
+}
+
+// The answer to an order, or the proxy's refusal, with the known names if there is no such scope.
+Expected<std::string, proxy::AdminClientError> put_order(proxy::AdminClient& client,
+                                                         const std::string& page,
+                                                         const proxy::SwitchScope& scope,
+                                                         const std::string& json) {
+  auto answer = client.put(page, json);
+  if (answer) return answer;
+  if (const auto missing = find_missing_scope(client, scope)) {
+    return unexpected(proxy::AdminClientError{*missing, proxy::kRefused});
   }
+  return answer;
+}
+
+int flip(proxy::AdminClient& client, const Options& options, admit::Switch which,
+         const text::Stdio& streams) {
+  proxy::SwitchOrder order;
+  order.which = which;
+  order.off = options.position == "off";
+  if (const auto error = read_options(options, order)) return fail(*error, streams);
+  if (order.off && order.reason.empty()) return fail(missing_reason(options), streams);
   const std::string json = proxy::print_order(order);
   if (const auto checked = proxy::parse_switch_order(json); !checked) {
     return fail(checked.error(), streams);
   }
-  const auto answer = client.put("/switches", json);
-  if (!answer) {
-    const auto missing = find_missing_scope(client, order.scope);
-    return missing ? fail(proxy::AdminClientError{*missing, proxy::kRefused}, streams)
-                   : fail(answer.error(), streams);
-  }
+  const auto answer = put_order(client, "/switches", order.scope, json);
+  if (!answer) return fail(answer.error(), streams);
   if (options.json) {
     streams.out << *answer;
     return kOk;
@@ -178,6 +203,42 @@ int flip(proxy::AdminClient& client, const Options& options, admit::Switch which
                 << ": " << text::printable(order.reason);
   }
   streams.out << '\n';
+  return kOk;
+}
+
+int force(proxy::AdminClient& client, const Options& options, const text::Stdio& streams) {
+  using admit::BreakerForce;
+  proxy::BreakerOrder order;
+  if (options.position == "open") order.force = BreakerForce::open;
+  if (options.position == "close") order.force = BreakerForce::closed;
+  order.replica = options.replica;
+  if (const auto error = read_options(options, order)) return fail(*error, streams);
+  if (order.scope == proxy::SwitchScope{}) {
+    return fail("breaker needs --route NAME or --cluster NAME", streams);
+  }
+  if (!order.replica.empty() && options.cluster.empty()) {
+    return fail("--replica needs --cluster NAME", streams);
+  }
+  const bool forced = order.force != BreakerForce::none;
+  if (forced && order.reason.empty()) return fail(missing_reason(options), streams);
+  const std::string json = proxy::print_breaker_order(order);
+  if (const auto checked = proxy::parse_breaker_order(json); !checked) {
+    return fail(checked.error(), streams);
+  }
+  const auto answer = put_order(client, "/breakers", order.scope, json);
+  if (!answer) return fail(answer.error(), streams);
+  if (options.json) {
+    streams.out << *answer;
+    return kOk;
+  }
+  streams.out << "breaker of " << breaker_text(order.scope, order.replica) << ": ";
+  if (forced) {
+    streams.out << "forced " << admit::name(order.force) << ", for "
+                << format_duration(order.setting().bounded()) << ": "
+                << text::printable(order.reason) << '\n';
+  } else {
+    streams.out << "reset\n";
+  }
   return kOk;
 }
 
@@ -247,6 +308,41 @@ void add_switch(CLI::App& ctl, const OptionsPtr& options, admit::Switch which,
                   }));
 }
 
+void add_breaker(CLI::App& ctl, const OptionsPtr& options, const text::Stdio& streams,
+                 int& status) {
+  CLI::App* command = ctl.add_subcommand(
+      "breaker", "Force breakers open (refuse all) or closed (admit all), or reset them.");
+  command->footer(
+      std::string(
+          "Examples:\n"
+          "  damper ctl breaker open --route checkout --reason \"db failover\"\n"
+          "  damper ctl breaker close --cluster payments --reason \"false alarm\" --for 1h\n"
+          "  damper ctl breaker open --cluster payments --replica 10.0.0.7:80 "
+          "--reason \"bad disk\"\n"
+          "  damper ctl breaker reset --route checkout\n\n") +
+      kShared);
+  command->add_option("state", options->position, "The state to hold; reset: automatic again.")
+      ->type_name("open|close|reset")
+      ->required()
+      ->check(one_of(kForces));
+  command->add_option("--route", options->route, "The breaker of this route.")->type_name("NAME");
+  command->add_option("--cluster", options->cluster, "The breakers of this cluster's routes.")
+      ->type_name("NAME");
+  command
+      ->add_option("--replica", options->replica,
+                   "With --cluster: this replica, on all loops, instead of the routes.")
+      ->type_name("ADDRESS");
+  command
+      ->add_option("--for", options->length,
+                   "Automatic again after this time, at most 24h (default: 10m).")
+      ->type_name("DURATION");
+  command
+      ->add_option("--reason", options->reason,
+                   "The reason, shown to the next person on duty; required with open and close.")
+      ->type_name("TEXT");
+  command->callback(with_client(options, streams, status, force));
+}
+
 void add_looks(CLI::App& ctl, const OptionsPtr& options, const text::Stdio& streams, int& status) {
   CLI::App* page =
       ctl.add_subcommand("status", "Show problems, switches, routes and replicas, worst first.");
@@ -299,6 +395,7 @@ void add_ctl(CLI::App& app, const text::Stdio& streams, int& status) {
   for (std::size_t i = 0; i < admit::kSwitchNames.size(); ++i) {
     add_switch(*ctl, options, static_cast<admit::Switch>(i), streams, status);
   }
+  add_breaker(*ctl, options, streams, status);
   ctl->add_subcommand("reload", "Reload the configuration; an invalid one changes nothing.")
       ->callback(with_client(options, streams, status, reload));
   ctl->add_subcommand("policy", "Print the policy in force as YAML, with all defaults.")

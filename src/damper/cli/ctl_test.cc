@@ -89,6 +89,62 @@ TEST_F(Ctl, TurningOffNeedsAReason) {
             kTrouble);
 }
 
+TEST_F(Ctl, ABreakerIsForcedAndReset) {
+  const Result open = ctl({"breaker", "open", "--route", "checkout", "--reason", "db failover"});
+  EXPECT_EQ(open.status, kOk) << open.err;
+  EXPECT_EQ(open.out, "breaker of route checkout: forced open, for 10m: db failover\n");
+  const Result replica = ctl({"breaker", "close", "--cluster", "payments", "--replica",
+                              "10.0.0.7:80", "--reason", "false alarm", "--for", "1h"});
+  EXPECT_EQ(replica.out,
+            "breaker of replica 10.0.0.7:80 of cluster payments: forced closed, for 1h: "
+            "false alarm\n");
+  for (const std::vector<std::string>& page :
+       {std::vector<std::string>{"status", "--interval", "50ms"},
+        {"breakers"},
+        {"top", "--once"}}) {
+    const std::string out = ctl(page).out;
+    EXPECT_NE(out.find("  FORCED OPEN  breaker of route checkout, for another 10m: db failover\n"),
+              std::string::npos)
+        << out;
+    EXPECT_NE(out.find("  FORCED CLOSED  breaker of replica 10.0.0.7:80 of cluster payments, for "
+                       "another 1h: false alarm\n"),
+              std::string::npos)
+        << out;
+  }
+  EXPECT_NE(ctl({"status", "--interval", "50ms"}).out.find("2 breakers are forced"),
+            std::string::npos);
+  EXPECT_EQ(ctl({"breaker", "reset", "--route", "checkout"}).out,
+            "breaker of route checkout: reset\n");
+  EXPECT_EQ(ctl({"breakers"}).out.find("FORCED OPEN"), std::string::npos);
+  EXPECT_EQ(
+      ctl({"breaker", "reset", "--route", "checkout", "--json"}).out.find("{\"forced_breakers\":["),
+      0U);
+}
+
+TEST_F(Ctl, ForcingABreakerNeedsAScopeAndAReason) {
+  const auto error = [this](std::vector<std::string> more) {
+    more.insert(more.begin(), "breaker");
+    const Result result = ctl(std::move(more));
+    EXPECT_EQ(result.status, kTrouble);
+    return result.err;
+  };
+  EXPECT_EQ(error({"open", "--reason", "x"}),
+            "damper: breaker needs --route NAME or --cluster NAME\n");
+  EXPECT_EQ(error({"open", "--route", "checkout"}),
+            "damper: open needs a reason for the next person on duty: --reason \"...\"\n");
+  EXPECT_EQ(error({"open", "--route", "checkout", "--replica", "a:1", "--reason", "x"}),
+            "damper: --replica needs --cluster NAME\n");
+  EXPECT_EQ(error({"open", "--route", "checkout", "--reason", "x", "--for", "48h"}),
+            "damper: for is 48h; it must be from 1ms to 24h\n");
+  EXPECT_EQ(error({"reset", "--route", "checkout", "--for", "1h"}),
+            "damper: for is only accepted with force: open or closed\n");
+  EXPECT_EQ(ctl({"breaker", "ajar", "--route", "checkout"}).status, kTrouble);
+  const Result nowhere = ctl({"breaker", "reset", "--route", "nope"});
+  EXPECT_EQ(nowhere.status, proxy::kRefused);
+  EXPECT_EQ(nowhere.err, "damper: there is no route \"nope\" (there are: checkout)\n");
+  EXPECT_TRUE(admin.target.shown.forced.empty());
+}
+
 TEST_F(Ctl, WhatTheProxyRefusesIsStatusOne) {
   const Result nowhere = ctl({"retries", "off", "--route", "nope", "--reason", "x"});
   EXPECT_EQ(nowhere.status, proxy::kRefused);

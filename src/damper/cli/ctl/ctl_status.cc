@@ -130,6 +130,11 @@ std::string scope_text(const proxy::SwitchScope& scope) {
   return std::string(proxy::kScopeKindNames[scope.kind]) + ' ' + text::printable(scope.name, 200);
 }
 
+std::string breaker_text(const proxy::SwitchScope& scope, const std::string& replica) {
+  return (replica.empty() ? "" : "replica " + text::printable(replica, 200) + " of ") +
+         scope_text(scope);
+}
+
 double badness(const RouteChange& change) {
   const RouteState& route = *change.now;
   double bad = 10 * (1 - success_share(change.tally)) + route.throttle;
@@ -163,6 +168,9 @@ void print_summary(std::ostream& out, const ProxyState& state, text::ReportStyle
         " loops answered: the rest is stuck, and missing below");
   }
   if (trouble.off > 0) add(plural(trouble.off, "switch is off", "switches are off"));
+  if (!state.forced.empty()) {
+    add(plural(state.forced.size(), "breaker is forced", "breakers are forced"));
+  }
   if (trouble.open > 0)
     add(plural(trouble.open, "breaker is not closed", "breakers are not closed"));
   if (trouble.ejected > 0)
@@ -197,6 +205,17 @@ std::size_t print_switches(std::ostream& out, const std::vector<proxy::ScopeStat
     }
   }
   return off;
+}
+
+void print_forced(std::ostream& out, const std::vector<proxy::ForcedBreaker>& forced,
+                  text::ReportStyle style) {
+  const text::Painter paint(style);
+  for (const proxy::ForcedBreaker& one : forced) {
+    const bool open = one.status.force == admit::BreakerForce::open;
+    out << "  " << paint(Ink::alarm, open ? "FORCED OPEN" : "FORCED CLOSED") << "  breaker of "
+        << breaker_text(one.scope, one.replica) << ", for another " << rough(one.status.remaining)
+        << ": " << text::printable(one.status.reason, 200) << '\n';
+  }
 }
 
 void print_replicas(std::ostream& out, const ProxyState& state, text::ReportStyle style,
@@ -247,6 +266,7 @@ void print_status(std::ostream& out, const Snapshots& snapshots, text::ReportSty
   const ProxyState& state = snapshots.after;
   print_summary(out, state, style);
   print_switches(out, state.scopes, style);
+  print_forced(out, state.forced, style);
   print_routes(out, snapshots, style);
   out << '\n';
   print_clusters(out, state, style);
@@ -265,6 +285,7 @@ void print_status(std::ostream& out, const Snapshots& snapshots, text::ReportSty
 }
 
 void print_breakers(std::ostream& out, const ProxyState& state, text::ReportStyle style) {
+  print_forced(out, state.forced, style);
   Table table(
       {{"route", Side::left}, {"cluster", Side::left}, {"breaker", Side::left}, {"refused"}});
   for (const RouteChange& change : worst_first(changes_between(state, state))) {

@@ -25,6 +25,9 @@ void print_summary(std::ostream& out, const proxy::ProxyState& state, text::Repo
 // A line for each that is off, by its scope: how long yet, and why. How many there were.
 std::size_t print_switches(std::ostream& out, const std::vector<proxy::ScopeState>& scopes,
                            text::ReportStyle style);
+// A line for each breaker that is held by hand: how long yet, and why.
+void print_forced(std::ostream& out, const std::vector<proxy::ForcedBreaker>& forced,
+                  text::ReportStyle style);
 // At most `most` rows.
 void print_replicas(std::ostream& out, const proxy::ProxyState& state, text::ReportStyle style,
                     std::size_t most = 1'000'000);
@@ -36,5 +39,7 @@ void print_replicas(std::ostream& out, const proxy::ProxyState& state, text::Rep
 
 // "route checkout", "the process".
 [[nodiscard]] std::string scope_text(const proxy::SwitchScope& scope);
+// "route checkout", "replica 10.0.0.7:80 of cluster payments".
+[[nodiscard]] std::string breaker_text(const proxy::SwitchScope& scope, const std::string& replica);
 
 }  // namespace damper::cli

@@ -81,6 +81,7 @@ void print_top(std::ostream& out, const ProxyState& before, const ProxyState& af
   }
   print_summary(out, after, style);
   print_switches(out, after.scopes, style);
+  print_forced(out, after.forced, style);
   out << '\n';
   const std::size_t room = rows > kRowsAround ? rows - kRowsAround : 1;
   const std::size_t shown = std::min(routes.size(), std::max<std::size_t>(room * 2 / 3, 1));
