@@ -40,6 +40,52 @@ TEST(Call, TrapH1_NoHedgeBeforeEnoughIsKnown) {
   EXPECT_EQ(Player(dependency).play(".500"), "send success");
 }
 
+TEST(Call, HedgesAreAttemptsAndAreCappedAsThese) {
+  Policy p = hedging();
+  p.call.hedge.max_hedges = 3;
+  p.call.max_attempts = 2;
+  Dependency dependency("test", p);
+  warm(dependency);
+  EXPECT_EQ(Player(dependency).play(".300.300"), "send hedge cancel1 success");
+}
+
+TEST(Call, AHedgeWinsAlsoAfterItsOriginalHasFailed) {
+  Dependency dependency("test", hedging());
+  warm(dependency);
+  EXPECT_EQ(Player(dependency).play("t20.15"), "send hedge success");
+  EXPECT_EQ(dependency.tally().hedges_won, 1u);
+}
+
+// See docs/design/0010. The attempt that was overtaken has at least the latency of the race.
+TEST(Call, TheLatencyOfAnOvertakenAttemptIsRecordedAndThatOfALoserIsNot) {
+  Dependency dependency("test", hedging());
+  warm(dependency);
+  const std::int64_t before = dependency.latencies().samples(kStart + 1s);
+  EXPECT_EQ(Player(dependency).play(".100.5"), "send hedge cancel0 success");
+  EXPECT_EQ(dependency.latencies().samples(kStart + 1s), before + 2);
+  EXPECT_EQ(Player(dependency).play(".12.50"), "send hedge cancel1 success");
+  EXPECT_EQ(dependency.latencies().samples(kStart + 1s), before + 3);
+}
+
+TEST(Call, AHedgeThatTheLimitRefusesIsRefundedToTheBudgetOfHedges) {
+  Policy p = hedging();
+  p.limit = {.kind = admit::LimitKind::fixed, .initial = 1};
+  Dependency dependency("test", p);
+  warm(dependency);
+  (void)Player(dependency).play(".5");
+  const double hedges = dependency.hedge_budget().balance(kStart);
+  const double retries = dependency.budget().balance(kStart);
+  Call call(dependency, kRead);
+  call.start(kStart, 0.5);
+  const double earned = dependency.hedge_budget().balance(kStart) - hedges;
+  call.on_timer(call.step().wake, 0.5);
+  EXPECT_FALSE(call.step().sends);
+  EXPECT_EQ(dependency.tally().hedges_suppressed, 1u);
+  EXPECT_EQ(dependency.hedge_budget().balance(kStart), hedges + earned);
+  EXPECT_GE(dependency.budget().balance(kStart), retries);
+  call.on_cancel(kStart);
+}
+
 // The choice of a replica is the driver's; the engine says which attempts run beside each other.
 TEST(Call, TrapH4_AHedgeIsMarkedSoThatItGoesToAnotherReplica) {
   Dependency dependency("test", hedging());

@@ -57,6 +57,78 @@ TEST(Dependency, OneLineForATransitionNotForARequest) {  // Invariant (2).
             (std::vector<std::string>{"billing recovered", "billing budget_refilled"}));
 }
 
+TEST(Dependency, AReloadReachesEveryPart) {
+  const Instant now{1000s};
+  Policy policy;
+  policy.call.hedge = {.max_hedges = 1, .ratio = Percent(10)};
+  policy.breaker.emplace();
+  policy.throttle = admit::ClientThrottleOptions{.minimum_volume = 1};
+  policy.limit = admit::ConcurrencyLimitOptions{.kind = admit::LimitKind::fixed, .initial = 9};
+  Dependency dependency("billing", policy);
+  for (int i = 0; i < 100; ++i) {
+    dependency.hedge_budget().on_request(now);
+    (void)dependency.throttle().try_admit(now, 0.99);
+    if (i < 25) dependency.throttle().on_accept(now);
+  }
+  const double retries = dependency.budget().balance(now);
+  const double hedges = dependency.hedge_budget().balance(now);
+  const double rejects = dependency.throttle().reject_probability(now);
+  EXPECT_GT(rejects, 0);
+
+  policy.call.hedge.ratio = Percent(5);
+  policy.budget.percent = Percent(20);
+  policy.throttle->multiplier = Percent(400);
+  policy.limit->max = 4;
+  policy.limit->initial = 4;
+  policy.breaker->consecutive_failures = 1;
+  dependency.reload(policy, now);
+  EXPECT_NE(dependency.budget().balance(now), retries);
+  EXPECT_LT(dependency.hedge_budget().balance(now), hedges);
+  EXPECT_EQ(dependency.throttle().reject_probability(now), 0);
+  EXPECT_EQ(dependency.limit().limit(), 4);
+  const admit::BreakerPermit permit = dependency.breaker().try_admit(now, 0);
+  EXPECT_EQ(dependency.breaker().on_failure(permit, 1ms, now, 0), admit::Transition::opened);
+}
+
+// One and a half times the timeout of an attempt; then a probe without a result is a failed one.
+TEST(Dependency, TheLeaseOfAProbeIsDerivedFromTheTimeoutOfAnAttempt) {
+  const Instant now{1000s};
+  Policy policy;
+  policy.call.timeout = 4s;
+  policy.call.max_attempts = 1;
+  policy.breaker.emplace();
+  policy.breaker->consecutive_failures = 1;
+  policy.breaker->probes = 1;
+  policy.breaker->open_base = 1s;
+  policy.breaker->open_cap = 1s;
+  const auto lease = [&](const Policy& with) {
+    Dependency dependency("billing", with);
+    Recorder recorder;
+    (void)attempt(dependency, Outcome::transient, now);  // Open for 500 ms.
+    Call probe(dependency, {});
+    probe.start(now + 500ms, 0);
+    EXPECT_FALSE(probe.step().over());
+    dependency.report_to(&recorder);
+    for (Duration passed{0}; passed < 60s; passed += 100ms) {
+      EXPECT_EQ(attempt(dependency, Outcome::success, now + 500ms + passed), Verdict::breaker_open);
+      if (recorder.events.empty()) continue;
+      EXPECT_EQ(recorder.events.front(), "billing breaker_opened");
+      probe.on_cancel(now + 60s);
+      return passed;
+    }
+    return Duration{0};
+  };
+  EXPECT_EQ(lease(policy), 6s);
+  policy.call.per_try_timeout = 2s;
+  EXPECT_EQ(lease(policy), 3s);
+  policy.call.per_try_timeout = Duration{0};
+  policy.call.adaptive_timeout.on = true;
+  policy.call.adaptive_timeout.upper = 2s;
+  EXPECT_EQ(lease(policy), 3s);
+  policy.breaker->probe_lease = 5s;  // Configured.
+  EXPECT_EQ(lease(policy), 5s);
+}
+
 TEST(Dependency, ABudgetThatIsSpentAsFastAsItFillsIsStillSpent) {
   Policy policy;
   policy.budget = {.percent = Percent(10), .reserve = 0};
