@@ -31,6 +31,10 @@ TEST(Judge, AConflictIsRetriedByWhoReadsAgainForItWroteNothing) {  // Invariant 
   EXPECT_EQ(judge({.outcome = Outcome::conflict}, {.owned_above = true, .rereads = true}),
             Verdict::none);
   EXPECT_EQ(judge({.outcome = Outcome::permanent}, {.rereads = true}), Verdict::permanent);
+  // Nothing but a conflict is its own.
+  EXPECT_EQ(judge({.outcome = Outcome::transient},
+                  {.idempotent = true, .owned_above = true, .rereads = true}),
+            Verdict::layered);
 }
 
 TEST(Judge, WhatNeverLeftIsRetriedByOneLayerToo) {  // Invariant (4).

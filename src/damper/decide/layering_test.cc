@@ -67,7 +67,7 @@ TEST(Layering, WhatIsMalformedIsIgnored) {
 
 TEST(Layering, AnOwnersNameIsAShortToken) {
   EXPECT_TRUE(valid_owner("a"));
-  EXPECT_TRUE(valid_owner("Az09._-"));
+  EXPECT_TRUE(valid_owner("AZaz09._-"));
   EXPECT_TRUE(valid_owner(std::string(64, 'z')));
   EXPECT_FALSE(valid_owner(std::string(65, 'z')));
   EXPECT_FALSE(valid_owner(""));

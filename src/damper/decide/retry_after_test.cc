@@ -19,6 +19,7 @@ TEST(RetryAfter, ReadsSeconds) {
   EXPECT_EQ(find_retry_after("0", kNow), 0s);
   EXPECT_EQ(find_retry_after("007", kNow), 7s);
   EXPECT_EQ(find_retry_after(" \t30\t ", kNow), 30s);
+  EXPECT_EQ(find_retry_after(" 30 ", kNow), 30s);
 }
 
 TEST(RetryAfter, TrapA3_AnHttpDateIsUnderstoodInAllItsForms) {
