@@ -112,6 +112,28 @@ TEST(ConcurrencyLimit, AReloadKeepsTheLimitAndWhatIsInFlight) {
   EXPECT_EQ(limit.in_flight(), 2);
 }
 
+TEST(ConcurrencyLimit, AReloadChangesTheKindAndTheWindow) {
+  ConcurrencyLimit limit({.kind = LimitKind::fixed, .initial = 4});
+  const auto answer_all = [&limit](std::int64_t ms) {
+    fill(limit);
+    while (limit.in_flight() > 0) limit.release(at(ms), at(ms + 10), false);
+    return limit.limit();
+  };
+  EXPECT_EQ(answer_all(0), 4);
+  limit.reload({.kind = LimitKind::aimd, .initial = 4, .window_samples = 4});
+  EXPECT_EQ(answer_all(20), 5);
+  limit.reload({.kind = LimitKind::aimd, .initial = 4, .window_samples = 10});
+  EXPECT_EQ(answer_all(40), 5);  // Half of the window.
+  EXPECT_EQ(answer_all(60), 6);
+}
+
+TEST(ConcurrencyLimit, ADropCountsAlthoughTimeWentBackwards) {
+  ConcurrencyLimit limit({.kind = LimitKind::aimd, .initial = 4, .window_samples = 2});
+  fill(limit);
+  for (int i = 0; i < 4; ++i) limit.release(at(20), at(19), true);
+  EXPECT_EQ(limit.limit(), 2);  // 2.8
+}
+
 TEST(ConcurrencyLimit, TimeThatGoesBackwardsDoesNotFreezeTheLimit) {
   ConcurrencyLimit limit({.kind = LimitKind::aimd, .initial = 1, .window_samples = 1});
   ASSERT_TRUE(limit.try_acquire());
