@@ -54,6 +54,10 @@ def results_of(module):
     return os.path.join(BUILD, f"results_{module}.json")
 
 
+def states_of(module):
+    return os.path.join(BUILD, f"states_{module}.json")
+
+
 def load_json(path):
     return json.loads(read(path)) if os.path.exists(path) else {}
 

@@ -12,6 +12,20 @@ from mutation.schemata import SWITCH, render
 from mutation.sites import sites_of_all
 
 
+def is_left_out(mutant, text):
+    """Changes that are in the tree and are not run, since no test can see them."""
+    after = text[mutant.start:mutant.start + 80]
+    return bool(
+        # A nanosecond more than no time: a value that no option can have.
+        re.search(r"Duration[({]$", text[:mutant.start][-9:])
+        # Another thread came between, or not.
+        or re.match(r"!?[\w.>\[\]-]+?\.compare_exchange_", after)
+        and not mutant.what.startswith("drop `")
+        # Symmetric: std::clamp(value, low, high) is min(max(value, low), high).
+        or re.fullmatch(r"swap .* of (clamp|exact_product|__builtin_(add|mul)_overflow)",
+                        mutant.what))
+
+
 class Core:
     """All mutants, the instrumented tree and its test programs."""
 
@@ -32,10 +46,8 @@ class Core:
                 site.mutants = [m for m in site.mutants if m.key() not in self.rejected]
 
     def mutants(self, path):
-        """Those that are run: a nanosecond more than no time is a value that no option can have."""
-        text = self.texts[path]
         return [mutant for site in self.sites[path] for mutant in site.mutants
-                if not re.search(r"Duration[({]$", text[:mutant.start][-9:])]
+                if not is_left_out(mutant, self.texts[path])]
 
     def mirror(self):
         """Copies what changed to the tree; the files with mutants are written instrumented."""
