@@ -23,6 +23,14 @@ std::string error(const T& value, const Range<T>& range) {
   return BoundsCheck().field("x", value, range).error().value_or("none");
 }
 
+TEST(BoundsCheck, TheFirstErrorStands) {
+  const Range<std::int32_t> range{0, 1};
+  EXPECT_EQ(BoundsCheck().field("a", 5, range).less("b", 3, "c", 2).error(),
+            "a is 5; it must be from 0 to 1");
+  EXPECT_EQ(BoundsCheck().less("b", 3, "c", 2).field("a", 5, range).error(),
+            "b is 3; it must be less than c, which is 2");
+}
+
 TEST(Bounds, BothEndsAreIncluded) {
   EXPECT_TRUE(kWindow.contains(seconds(1)));
   EXPECT_TRUE(kWindow.contains(hours(1)));

@@ -22,6 +22,21 @@ std::int64_t total(const Histogram& histogram) {
   return std::accumulate(totals.counts.begin(), totals.counts.end(), std::int64_t{0});
 }
 
+TEST(Histogram, ALatencyOfZeroIsCountedAndKeptInTheTotals) {
+  Histogram histogram(std::chrono::seconds(4));
+  const Instant now{std::chrono::seconds(100)};
+  histogram.record(Duration{0}, now);
+  EXPECT_EQ(histogram.samples(now), 1);
+  EXPECT_EQ(histogram.quantile(Percent(100), now), Duration{0});
+  Histogram::Totals totals;
+  histogram.read_totals(totals);
+  EXPECT_EQ(totals.counts[0], 1);
+  histogram.record(std::chrono::milliseconds(1), now + std::chrono::seconds(4));  // Its place.
+  histogram.read_totals(totals);
+  EXPECT_EQ(totals.counts[0], 1);
+  EXPECT_EQ(histogram.samples(now + std::chrono::seconds(4)), 1);
+}
+
 TEST(Histogram, BucketsTileTheRangeWithoutGapOrOverlap) {
   for (std::size_t i = 0; i + 1 < Histogram::kBuckets; ++i) {
     const Duration first = Histogram::lower(i);

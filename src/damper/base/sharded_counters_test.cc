@@ -22,6 +22,16 @@ TEST(ShardedCounters, StartsAtZeroAndAdds) {
   EXPECT_EQ(counters.sum(2), 41u);
 }
 
+TEST(PlainCounters, StartAtZeroAndAdd) {
+  PlainCounters<3> counters;
+  counters.add(1);
+  counters.add(1, 5);
+  counters.add(2);
+  EXPECT_EQ(counters.sum(0), 0u);
+  EXPECT_EQ(counters.sum(1), 6u);
+  EXPECT_EQ(counters.sum(2), 1u);
+}
+
 TEST(ShardedCounters, TwoThreadsNeverShareACacheLine) {
   static_assert(alignof(ShardedCounters<1>) == 64);
   static_assert(sizeof(ShardedCounters<1>) == 65 * 64);

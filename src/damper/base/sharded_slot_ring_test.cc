@@ -47,6 +47,21 @@ TYPED_TEST(AnyShardedSlotRing, ForgetsByAbsoluteSlot) {
   EXPECT_EQ(ring.sum(117), 1u);
 }
 
+TYPED_TEST(AnyShardedSlotRing, TheSumWithoutASlotIsThatOfTheOthers) {
+  TypeParam ring;
+  const auto add_some = [&ring] {
+    ring.add(100);
+    ring.add(101);
+    ring.add(101);
+  };
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < 3; ++i) threads.emplace_back(add_some);
+  threads.clear();
+  add_some();
+  EXPECT_EQ(ring.sum_without(101), 4u);
+  EXPECT_EQ(ring.sum_without(102), 12u);
+}
+
 TYPED_TEST(AnyShardedSlotRing, CarriesCountsToTheSlotsOfAnotherClock) {
   TypeParam ring;
   const SlotClock from(1s, 0);

@@ -35,6 +35,20 @@ TEST(SlotClock, TheClockThatFollowsGoesOnSixtyFourSlotsLater) {
   }
 }
 
+TEST(SlotClock, ASlotIsAheadByAtMostWhatThreadsAreApart) {
+  std::uint32_t most = 1;
+  while (most < 1u << 20 && SlotClock::is_ahead(most + 1, 0)) ++most;
+  EXPECT_GE(most, 64u);
+  EXPECT_LT(most, 1u << 20);
+  for (const std::uint32_t slot : {0u, 7u, 0xffff'fff0u}) {
+    EXPECT_FALSE(SlotClock::is_ahead(slot, slot));
+    EXPECT_TRUE(SlotClock::is_ahead(slot + 1, slot));
+    EXPECT_FALSE(SlotClock::is_ahead(slot, slot + 1));
+    EXPECT_TRUE(SlotClock::is_ahead(slot + most, slot));
+    EXPECT_FALSE(SlotClock::is_ahead(slot + most + 1, slot));
+  }
+}
+
 TEST(TaggedCount, ANewerTagStartsAgainAndAnOlderOneIsDropped) {
   TaggedCount count;
   EXPECT_EQ(count.add(7), 1u);
@@ -83,6 +97,20 @@ TEST(SlotRing, TrapB3_PollingJustUnderASlotDoesNotKeepACountAlive) {
     now += milliseconds(999);
   }
   EXPECT_EQ(ring.sum(clock.slot(now)), 0u);  // 10.989 s
+}
+
+TEST(SlotRing, TheSumWithoutASlotIsThatOfTheOthersInTheWindow) {
+  SlotRing<> ring;
+  EXPECT_EQ(ring.sum_without(100), 0u);
+  ring.add(100, 3);
+  ring.add(101, 5);
+  ring.add(102, 7);
+  EXPECT_EQ(ring.sum_without(102), 8u);
+  EXPECT_EQ(ring.sum_without(103), 15u);
+  EXPECT_EQ(ring.sum_without(109), 15u);
+  EXPECT_EQ(ring.sum_without(110), 12u);
+  EXPECT_EQ(ring.sum_without(111), 7u);
+  EXPECT_EQ(ring.sum_without(112), 0u);
 }
 
 TEST(SlotRing, AnAddThatIsTooLateIsDropped) {  // Invariant (2)
