@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -40,12 +41,25 @@ class CallExplorer {
     if (!call_.fault().empty() || call_.over()) {
       return {.counterexample = call_.fault() + " at the start"};
     }
-    Explored result;
     first_ = here_ = image();
+    changed_.assign(call_.size() / kBlock + 1, false);
     ranges_ = {{0, call_.size()}};
-    std::vector<bool> changed(call_.size() / kBlock + 1);
-    nodes_.push_back({});
-    seen_.insert(call_.digest());
+    std::optional<Explored> result;
+    while (!result) result = explore();
+    return *result;
+  }
+
+ private:
+  struct Node {
+    std::uint32_t parent = 0;
+    ExploredInput input{};
+  };
+
+  // Nothing: a history has changed bytes that were not restored, and they will be now.
+  [[nodiscard]] std::optional<Explored> explore() {
+    Explored result;
+    nodes_ = {{}};
+    seen_ = {call_.digest()};
     std::size_t next = 0;
     for (; next < nodes_.size() && seen_.size() < exploration_.most_states; ++next) {
       load(first_);
@@ -55,26 +69,31 @@ class CallExplorer {
       for (const ExploredInput& input : call_.inputs()) {
         load(here_);
         try_input(next, input, result);
-        if (!call_.fault().empty()) {
+        const bool found = !call_.fault().empty();
+        const bool checks = !learned_ || found || result.transitions % kLearning == 0;
+        if (checks && note_changes() && learned_) return restart();
+        if (found) {
           result.counterexample = trace(before, input);
           return result;
         }
-        if (result.transitions <= kLearning) note_changes(changed);
-        if (result.transitions == kLearning) ranges_ = ranges_of(changed);
+        if (!learned_ && result.transitions == kLearning) {
+          learned_ = true;
+          ranges_ = ranges_of(changed_);
+        }
       }
     }
+    if (note_changes() && learned_) return restart();
     result.states = seen_.size();
     result.complete = next == nodes_.size();
-    load(first_);
-    if (image() != first_) result.counterexample = "a history changed bytes that are not restored";
     return result;
   }
-
- private:
-  struct Node {
-    std::uint32_t parent = 0;
-    ExploredInput input{};
-  };
+  [[nodiscard]] std::optional<Explored> restart() {
+    ranges_ = {{0, call_.size()}};
+    load(first_);
+    ranges_ = ranges_of(changed_);
+    call_.forget_fault();
+    return std::nullopt;
+  }
 
   // Plays an input in the state that was loaded; then the state is ended, and its books compared.
   void try_input(std::size_t node, const ExploredInput& input, Explored& result) {
@@ -115,8 +134,9 @@ class CallExplorer {
   }
 
   // The bytes of the state. Of its 100 KiB (histograms, counters by thread) a history changes a
-  // few, always the same ones, and copying all of them is most of the time: the first kLearning
-  // inputs show which blocks, and run() checks at its end that they were all.
+  // few, mostly the same ones, and copying all of them is most of the time: the first kLearning
+  // inputs show which blocks. The others are compared with the first state now and then, and if one
+  // of them has changed, the exploration starts again.
   using Image = std::vector<std::byte>;
   struct Bytes {
     std::size_t begin = 0;
@@ -136,12 +156,16 @@ class CallExplorer {
       std::memcpy(call_.bytes() + begin, image.data() + begin, end - begin);
     }
   }
-  void note_changes(std::vector<bool>& changed) {
+  // Whether a block has changed for the first time.
+  bool note_changes() {
     const std::string_view now(reinterpret_cast<const char*>(call_.bytes()), call_.size());
     const std::string_view first(reinterpret_cast<const char*>(first_.data()), first_.size());
+    bool is_new = false;
     for (std::size_t i = 0; i < now.size(); i += kBlock) {
-      if (now.substr(i, kBlock) != first.substr(i, kBlock)) changed[i / kBlock] = true;
+      if (changed_[i / kBlock] || now.substr(i, kBlock) == first.substr(i, kBlock)) continue;
+      is_new = changed_[i / kBlock] = true;
     }
+    return is_new;
   }
   [[nodiscard]] std::vector<Bytes> ranges_of(const std::vector<bool>& changed) const {
     std::vector<Bytes> ranges;
@@ -164,7 +188,9 @@ class CallExplorer {
   std::unordered_set<std::uint64_t> seen_;
   Image first_;  // the call has started
   Image here_;   // the state whose inputs are tried
-  std::vector<Bytes> ranges_;
+  bool learned_ = false;
+  std::vector<bool> changed_;  // blocks
+  std::vector<Bytes> ranges_;  // of them
 };
 
 }  // namespace damper::engine

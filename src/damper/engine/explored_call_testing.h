@@ -34,6 +34,7 @@ class ExploredCall {
 
   // The first invariant that did not hold; empty: all did.
   [[nodiscard]] const std::string& fault() const { return fault_; }
+  void forget_fault() { fault_.clear(); }
   [[nodiscard]] bool over() const { return world_->model.over; }
 
   // The calls before, and the start of the one that is explored.
