@@ -39,6 +39,7 @@ TEST(HttpDate, KnowsTheCalendar) {
   EXPECT_FALSE(found("Sun, 00 Nov 1994 08:49:37 GMT"));
   EXPECT_FALSE(found("Sun, 31 Nov 1994 08:49:37 GMT"));
   EXPECT_FALSE(found("Sun, 06 Nov 1994 24:00:00 GMT"));
+  EXPECT_FALSE(found("Sun, 06 Nov 1994 1/:49:37 GMT"));  // The byte before 0.
   EXPECT_FALSE(found("Sun, 06 Nov 1994 08:60:37 GMT"));
   EXPECT_FALSE(found("Sun, 06 Nov 1994 08:49:61 GMT"));
 }

@@ -46,7 +46,16 @@ TEST(Call, HedgesAreAttemptsAndAreCappedAsThese) {
   p.call.max_attempts = 2;
   Dependency dependency("test", p);
   warm(dependency);
+  for (int i = 0; i < 20; ++i) (void)Player(dependency).play(".5");  // They pay for more hedges.
   EXPECT_EQ(Player(dependency).play(".300.300"), "send hedge cancel1 success");
+}
+
+TEST(Call, AHedgeIsSentBesideABreakerThatIsCalm) {
+  Policy p = hedging();
+  p.breaker.emplace();
+  Dependency dependency("test", p);
+  warm(dependency);
+  EXPECT_EQ(Player(dependency).play(".100.5"), "send hedge cancel0 success");
 }
 
 TEST(Call, AHedgeWinsAlsoAfterItsOriginalHasFailed) {
