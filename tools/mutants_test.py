@@ -124,17 +124,23 @@ class Survivors(unittest.TestCase):
 
     def test_an_explained_survivor_is_none(self):
         entries = mutants.read_survivors(self.ENTRY)
-        self.assertEqual(mutants.explain([self.survivor()], entries, {"a/b.h"}), ([], []))
+        found = [self.survivor()]
+        self.assertEqual(mutants.explain(found, entries, found), ([], []))
 
     def test_a_survivor_without_an_entry_is_left(self):
-        left, idle = mutants.explain([self.survivor()], [], {"a/b.h"})
+        left, idle = mutants.explain([self.survivor()], [], [self.survivor()])
         self.assertEqual((len(left), idle), (1, []))
 
-    def test_an_entry_that_matches_nothing_is_reported_once_its_file_has_run(self):
+    def test_an_entry_that_matches_no_mutant_of_its_file_is_reported(self):
         entries = mutants.read_survivors(self.ENTRY)
-        self.assertEqual(mutants.explain([], entries, set()), ([], []))
-        self.assertEqual(mutants.explain([], entries, {"a/b.h"}),
+        other = sites("y = a < c;\n", ("a < c", wrap_choice, [("< to <=", "a <= c")]))[0].mutants
+        self.assertEqual(mutants.explain([], entries, []), ([], []))  # Another file's.
+        self.assertEqual(mutants.explain([], entries, other),
                          ([], ["a/b.h: x = a < b;: < to <="]))
+
+    def test_an_entry_for_a_killed_mutant_is_no_error(self):
+        entries = mutants.read_survivors(self.ENTRY)
+        self.assertEqual(mutants.explain([], entries, [self.survivor()]), ([], []))
 
 
 class Errors(unittest.TestCase):
