@@ -53,6 +53,7 @@ routes:
     circuit_breaker: on
     concurrency_limit: on
     client_throttle: on
+    attempt_rate_limit: on
     admission_control: { kind: fixed, initial: 1, max: 1, queue_capacity: 1 }
     timeout: 300ms
 admin: { address: "127.0.0.1:0" }

@@ -26,7 +26,8 @@ enum class Verdict : std::uint8_t {
   switched_off,        // An operator has switched retries off.
   breaker_open,        // The circuit breaker does not admit it.
   throttled,           // The client throttle refused it: the dependency rejects too much.
-  limited,             // The concurrency limit, or the rate limit, is reached.
+  limited,             // The concurrency limit, or the rate limit of a proxy's route, is reached.
+  rate_limited,        // The rate limit of the attempts has no token in time.
   budget_spent,        // The retry budget is spent.
   shed,                // A shed queue dropped it.
   cancelled,           // The caller gave up.
@@ -49,6 +50,7 @@ inline constexpr EnumNames<Verdict::cancelled> kVerdictNames = {"none",
                                                                 "breaker_open",
                                                                 "throttled",
                                                                 "limited",
+                                                                "rate_limited",
                                                                 "budget_spent",
                                                                 "shed",
                                                                 "cancelled"};

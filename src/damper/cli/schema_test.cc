@@ -163,6 +163,7 @@ TEST(Schema, EveryEffectivePolicyIsValidAndATypoIsNot) {
   for (const std::string yaml :
        {"route: {}",
         "routes: {a: {circuit_breaker: on, concurrency_limit: on, client_throttle: on, facts: on, "
+        "attempt_rate_limit: on, "
         "adaptive_timeout: on, hedge_policy: {max_hedges: 1}}, b: {}}"}) {
     const auto file = policy::load(yaml, "p.yaml");
     ASSERT_TRUE(file) << to_string(file.error());

@@ -83,11 +83,18 @@ void BasicCall<kFootprint>::on_success(int lane, Instant now) noexcept {
 template <Footprint kFootprint>
 void BasicCall<kFootprint>::start_general(Instant now, double draw) noexcept {
   if (deadline_.passed(now)) return refuse_first(Verdict::deadline_passed, now);
+  send_first(now, draw);
+}
+
+template <Footprint kFootprint>
+void BasicCall<kFootprint>::send_first(Instant now, double draw) noexcept {
   if (!deadline_.fits(now, terms_.needed)) return refuse_first(Verdict::deadline_too_close, now);
   Permit permit;
   if (const Verdict verdict = try_enter(now, draw, permit); verdict != Verdict::none) {
+    if (verdict == Verdict::rate_limited && try_wait_for_token(now)) return wait();
     return refuse_first(verdict, now);
   }
+  retry_at_ = kNever;
   dependency_.budget_of(terms_.hedges).on_request(now);
   send(now, permit, nullptr, false);
 }
@@ -98,8 +105,9 @@ void BasicCall<kFootprint>::refuse_first(Verdict verdict, Instant now) noexcept 
   finish(verdict, now);
 }
 
-// Admission of an attempt by breaker, limit and throttle. A refusal undoes the admissions before
-// it; the throttle is last, since it counts refused requests.
+// Admission of an attempt by breaker, limit, throttle and rate. A refusal undoes the admissions
+// before it. The throttle is after the limit, since it counts refused requests; the rate is last,
+// since a token cannot be returned.
 template <Footprint kFootprint>
 Verdict BasicCall<kFootprint>::try_enter(Instant now, double draw, Permit& permit) noexcept {
   if (terms_.has_breaker) {
@@ -114,8 +122,25 @@ Verdict BasicCall<kFootprint>::try_enter(Instant now, double draw, Permit& permi
     verdict = Verdict::throttled;
     if (terms_.has_limit) dependency_.limit_.release_ignored();
   }
+  if (verdict == Verdict::none && terms_.has_rate && !std::exchange(has_token_, false) &&
+      !dependency_.rate().try_take(now)) {
+    verdict = Verdict::rate_limited;
+    if (terms_.has_limit) dependency_.limit_.release_ignored();
+    if (terms_.has_throttle) dependency_.throttle_.on_cancel(now);
+  }
   if (verdict != Verdict::none && terms_.has_breaker) dependency_.breaker_.on_cancel(permit, now);
   return verdict;
+}
+
+// Reserves a token for an attempt that leaves enough time for it, and sets retry_at_.
+template <Footprint kFootprint>
+bool BasicCall<kFootprint>::try_wait_for_token(Instant now) noexcept {
+  const Duration most = deadline_.remaining(now) - terms_.needed;
+  const std::optional<Duration> wait = dependency_.rate().try_reserve(now, most);
+  if (!wait) return false;
+  has_token_ = true;
+  retry_at_ = add(now, *wait);
+  return true;
 }
 
 // An adaptive timeout that takes more than an eighth of the time left is not worthwhile: the next
@@ -317,6 +342,7 @@ void BasicCall<kFootprint>::retry(const CallPolicy& policy, Outcome why, Instant
 
 template <Footprint kFootprint>
 void BasicCall<kFootprint>::on_timer(Instant now, double draw) noexcept {
+  if (attempts_ == 0) return now < retry_at_ ? wait() : send_first(now, draw);
   if (retry_at_ != kNever && dependency_.switches_.off(admit::Switch::retries, now)) {
     return refuse_retry(Verdict::switched_off, now);
   }
@@ -353,6 +379,7 @@ void BasicCall<kFootprint>::send_retry(Instant now, double draw) noexcept {
   }
   Permit permit;
   if (const Verdict verdict = try_enter(now, draw, permit); verdict != Verdict::none) {
+    if (verdict == Verdict::rate_limited && try_wait_for_token(now)) return wait();
     return refuse_retry(verdict, now);
   }
   retry_at_ = kNever;
@@ -408,7 +435,7 @@ Verdict BasicCall<kFootprint>::try_hedge(Instant now, double draw, Permit& permi
 template <Footprint kFootprint>
 void BasicCall<kFootprint>::on_cancel(Instant now) noexcept {
   if (attempts_ > 0) return finish(Verdict::cancelled, now);
-  dependency_.counters_.on_start();
+  if (!has_token_) dependency_.counters_.on_start();  // Else it was started, and waits.
   refuse_first(Verdict::cancelled, now);
 }
 

@@ -171,7 +171,9 @@ class CallExplorer {
     std::vector<Bytes> ranges;
     ranges.reserve(changed.size());
     for (std::size_t i = 0; i < changed.size(); ++i) {
-      if (!changed[i]) continue;
+      // And its neighbours: a later history reaches the next slot of a histogram or ring.
+      const bool beside = (i > 0 && changed[i - 1]) || (i + 1 < changed.size() && changed[i + 1]);
+      if (!changed[i] && !beside) continue;
       const std::size_t end = std::min((i + 1) * kBlock, call_.size());
       if (!ranges.empty() && ranges.back().end == i * kBlock) {
         ranges.back().end = end;

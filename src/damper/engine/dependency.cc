@@ -9,7 +9,7 @@ namespace {
 
 Terms terms_of(const Policy& policy) noexcept {
   return Terms::of(policy.call, policy.breaker.has_value(), policy.throttle.has_value(),
-                   policy.limit.has_value());
+                   policy.limit.has_value(), policy.attempt_rate.has_value());
 }
 
 // The lease of a probe outlasts its attempt: see CircuitBreakerOptions::lease().
@@ -40,6 +40,17 @@ BasicDependency<kFootprint>::BasicDependency(std::string name, const Policy& pol
       throttle_(policy.throttle.value_or(admit::ClientThrottleOptions{})),
       limit_(policy.limit.value_or(admit::ConcurrencyLimitOptions{})) {
   DAMPER_CHECK_VALID(find_error(policy, kFootprint));
+  use_rate(policy, Instant{});
+}
+
+template <Footprint kFootprint>
+void BasicDependency<kFootprint>::use_rate(const Policy& policy, Instant now) {
+  if constexpr (kIsLarge) {
+    if (!policy.attempt_rate) return;
+    if (own_rate_ != nullptr) return own_rate_->reload(*policy.attempt_rate, now);
+    own_rate_ = std::make_unique<admit::AttemptRate>(*policy.attempt_rate);
+    rate_.store(own_rate_.get(), std::memory_order_release);
+  }
 }
 
 template <Footprint kFootprint>
@@ -50,6 +61,7 @@ void BasicDependency<kFootprint>::reload(const Policy& policy, Instant now) {
   if (policy.breaker) breaker_.reload(breaker_options(policy), now);
   if (policy.throttle) throttle_.reload(*policy.throttle, now);
   if (policy.limit) limit_.reload(*policy.limit);
+  use_rate(policy, now);  // Before the terms: a call that has it finds it.
   policy_.store(policy.call);
   has_breaker_.store(policy.breaker.has_value(), std::memory_order_relaxed);
   terms_.store(terms_of(policy));

@@ -2,11 +2,13 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
 
+#include "damper/admit/attempt_rate.h"
 #include "damper/admit/circuit_breaker.h"
 #include "damper/admit/client_throttle.h"
 #include "damper/admit/concurrency_limit.h"
@@ -39,10 +41,12 @@ struct Terms {
   bool has_breaker = false;
   bool has_throttle = false;
   bool has_limit = false;
+  bool has_rate = false;
   bool plain = false;  // none of these, except perhaps retries and a breaker; no per_try_timeout
 
   [[nodiscard]] static constexpr Terms of(const CallPolicy& call, bool breaker,
-                                          bool throttle = false, bool limit = false) noexcept {
+                                          bool throttle = false, bool limit = false,
+                                          bool rate = false) noexcept {
     const bool hedges = call.hedge.max_hedges > 0;
     return {.timeout = call.timeout,
             .per_try_timeout = call.per_try_timeout,
@@ -54,8 +58,9 @@ struct Terms {
             .has_breaker = breaker,
             .has_throttle = throttle,
             .has_limit = limit,
+            .has_rate = rate,
             .plain = call.per_try_timeout == Duration{0} && !hedges && !call.adaptive_timeout.on &&
-                     !throttle && !limit};
+                     !throttle && !limit && !rate};
   }
 };
 
@@ -91,6 +96,12 @@ class ParentSwitches {
  private:
   const admit::Switches* parent_;
 };
+struct NoRate {
+  static bool try_take(Instant /*now*/) noexcept { return true; }
+  static std::optional<Duration> try_reserve(Instant /*now*/, Duration /*most*/) noexcept {
+    return std::nullopt;
+  }
+};
 struct NoQuantile {};
 struct NoTerms {
   explicit NoTerms(const Terms& /*terms*/) noexcept {}
@@ -101,7 +112,7 @@ template <Footprint kFootprint>
 class BasicCall;
 
 // A Dependency is the state that all calls to one service share: its policy, budget, breaker,
-// throttle, limit, latencies, switches and counters.
+// throttle, limit, rate, latencies, switches and counters.
 //
 // Why: whether one more retry helps or hurts is a property of all calls together, never of one.
 // Model: the parts, side by side. A part that the policy leaves out (a breaker, say) exists but is
@@ -172,6 +183,13 @@ class BasicDependency {
     return switches_;
   }
 
+  // nullptr: no policy of it had a rate.
+  [[nodiscard]] const admit::AttemptRate* attempt_rate() const noexcept
+    requires kIsLarge
+  {
+    return rate_.load(std::memory_order_acquire);
+  }
+
   // Sets a switch of this dependency, and reports it to the sink.
   void flip(admit::Switch which, const admit::SwitchSetting& setting, Instant now)
     requires kIsLarge;
@@ -211,6 +229,15 @@ class BasicDependency {
     }
     return budget_;
   }
+  // REQUIRES: terms().has_rate, now or before.
+  [[nodiscard]] auto& rate() noexcept {
+    if constexpr (kIsLarge) {
+      return *rate_.load(std::memory_order_acquire);
+    } else {
+      return rate_;
+    }
+  }
+  void use_rate(const Policy& policy, Instant now);
   [[nodiscard]] std::optional<Duration> live_timeout(const CallPolicy& policy,
                                                      Instant now) noexcept;
   [[nodiscard]] std::optional<Duration> live_hedge(const CallPolicy& policy, Instant now) noexcept;
@@ -227,6 +254,10 @@ class BasicDependency {
   Breaker breaker_;
   [[no_unique_address]] Either<admit::ClientThrottle, NoThrottle> throttle_;
   [[no_unique_address]] Either<admit::ConcurrencyLimit, NoLimit> limit_;
+  // Created by the first policy that has one, since most have none; then it stays.
+  struct NoOwner {};
+  [[no_unique_address]] Either<std::unique_ptr<admit::AttemptRate>, NoOwner> own_rate_;
+  [[no_unique_address]] Either<std::atomic<admit::AttemptRate*>, NoRate> rate_{};
   FailureStreak streak_;
   Quiet growing_;
   [[no_unique_address]] Either<LiveQuantile, NoQuantile> timeout_quantile_;

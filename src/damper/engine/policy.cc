@@ -38,7 +38,9 @@ std::optional<std::string> find_error(const Policy& policy, Footprint footprint)
   if (policy.breaker) check.part("breaker", admit::find_error(*policy.breaker));
   if (policy.throttle) check.part("throttle", admit::find_error(*policy.throttle));
   if (policy.limit) check.part("limit", admit::find_error(*policy.limit));
+  if (policy.attempt_rate) check.part("attempt_rate", admit::find_error(*policy.attempt_rate));
   if (footprint == Footprint::small) {
+    check.require(!policy.attempt_rate, "attempt_rate is set; a small dependency has none");
     check.require(!policy.throttle, "throttle is set; a small dependency has none")
         .require(!policy.limit, "limit is set; a small dependency has none")
         .require(!policy.call.adaptive_timeout.on,

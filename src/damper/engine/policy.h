@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "damper/admit/attempt_rate.h"
 #include "damper/admit/circuit_breaker.h"
 #include "damper/admit/client_throttle.h"
 #include "damper/admit/concurrency_limit.h"
@@ -55,12 +56,14 @@ struct Policy {
   std::optional<admit::CircuitBreakerOptions> breaker;
   std::optional<admit::ClientThrottleOptions> throttle;
   std::optional<admit::ConcurrencyLimitOptions> limit;
+  std::optional<admit::AttemptRateOptions> attempt_rate;
 
   friend bool operator==(const Policy&, const Policy&) = default;
 };
 
 // The first invalid field, with its value and bound; nothing when the policy is valid. A small
-// dependency has no throttle, no limit, no hedges, no adaptive timeout, and at most 4 probes.
+// dependency has no throttle, no limit, no attempt rate, no hedges, no adaptive timeout, and at
+// most 4 probes.
 [[nodiscard]] std::optional<std::string> find_error(const Policy& policy,
                                                     Footprint footprint = Footprint::large);
 

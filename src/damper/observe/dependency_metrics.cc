@@ -116,6 +116,11 @@ void write_admission(Page& page, engine::Dependency& dependency, const engine::T
     page.gauge("damper_concurrency_in_flight", "Attempts that are under way.",
                dependency.limit().in_flight());
   }
+  if (terms.has_rate) {
+    page.histogram("damper_rate_limiter_wait_seconds",
+                   "Time that attempts waited for a token of the rate limit.",
+                   read_latencies(dependency.attempt_rate()->waits()));
+  }
   if (terms.has_throttle) {
     page.gauge("damper_throttle_reject_probability",
                "The probability with which the client throttle refuses an attempt.",

@@ -47,6 +47,28 @@ TEST(Blocking, AValueThatCanOnlyBeMovedComesBack) {
   EXPECT_EQ(*taken, 7);
 }
 
+// A first attempt that waits for its token is sent all the same, with and without hedging.
+TEST(Blocking, AttemptsWaitForTheirTokens) {
+  engine::Policy policy = quick();
+  policy.attempt_rate = {.bucket = {.rate_per_second = 1000, .burst = 1}, .max_wait = 1h};
+  for (const int hedges : {0, 1}) {
+    policy.call.hedge.max_hedges = hedges;
+    Dependency dependency("test", policy);
+    for (int i = 0; i < 20; ++i) EXPECT_TRUE(call(dependency, {.safe = true}, kSucceed));
+    EXPECT_EQ(dependency.tally().attempts, 20u);
+  }
+}
+
+TEST(Blocking, AnAttemptWithoutATokenIsRefusedBeforeTheOperationRuns) {
+  engine::Policy policy = quick();
+  policy.attempt_rate = {.bucket = {.rate_per_second = 0.001, .burst = 1}};
+  Dependency dependency("test", policy);
+  EXPECT_TRUE(call(dependency, {}, kSucceed));
+  const auto result = call(dependency, {}, kSucceed);
+  EXPECT_EQ(result.verdict(), Verdict::rate_limited);
+  EXPECT_EQ(result.attempts(), 0u);
+}
+
 TEST(Blocking, AnOperationMaySayOnlyHowItWent) {
   Dependency dependency("test", quick());
   EXPECT_TRUE(call(dependency, {}, kSucceed));

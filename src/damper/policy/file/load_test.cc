@@ -98,7 +98,7 @@ TEST(PolicyFile, WhatIsNotSaidIsTheEnginesDefault) {
   EXPECT_EQ(policy.call.backoff.cap, built_in.call.backoff.cap);
   EXPECT_EQ(policy.budget.percent, built_in.budget.percent);
   EXPECT_EQ(policy.budget.min_retry_concurrency, -1);
-  EXPECT_FALSE(policy.breaker || policy.throttle || policy.limit);
+  EXPECT_FALSE(policy.breaker || policy.throttle || policy.limit || policy.attempt_rate);
   EXPECT_FALSE(policy.call.adaptive_timeout.on);
 }
 
@@ -139,6 +139,7 @@ TEST(PolicyFile, EveryKeyReachesItsOption) {
     probe_lease: 6s
     ramp: 7s
   concurrency_limit: { kind: vegas, initial: 18, min: 2, max: 19 }
+  attempt_rate_limit: { attempts_per_second: 12.5, burst: 6, max_wait: 250ms }
   client_throttle: { multiplier: 150, window: 60s, minimum_volume: 7, max_rejected: 80 }
 )");
   EXPECT_EQ(policy.call.timeout, 90s);
@@ -184,6 +185,10 @@ TEST(PolicyFile, EveryKeyReachesItsOption) {
   EXPECT_EQ(policy.limit->initial, 18);
   EXPECT_EQ(policy.limit->min, 2);
   EXPECT_EQ(policy.limit->max, 19);
+  ASSERT_TRUE(policy.attempt_rate);
+  EXPECT_EQ(policy.attempt_rate->bucket.rate_per_second, 12.5);
+  EXPECT_EQ(policy.attempt_rate->bucket.burst, 6);
+  EXPECT_EQ(policy.attempt_rate->max_wait, 250ms);
   ASSERT_TRUE(policy.throttle);
   EXPECT_EQ(policy.throttle->multiplier, Percent(150));
   EXPECT_EQ(policy.throttle->window, 60s);
@@ -326,16 +331,16 @@ TEST(PolicyFile, AnUnknownKeyIsAnErrorWithTheNearestAndAllAccepted) {
   EXPECT_EQ(error_of("route:\n  zzz: 2\n"),
             "p.yaml:2:3: unknown key \"zzz\" in route (accepted: timeout, attempt_needs, "
             "deadline_reserve, retry_policy, retry_budget, hedge_policy, adaptive_timeout, "
-            "circuit_breaker, concurrency_limit, client_throttle, facts, retry_back_off, "
-            "outlier_detection)");
+            "circuit_breaker, concurrency_limit, attempt_rate_limit, client_throttle, facts, "
+            "retry_back_off, outlier_detection)");
   EXPECT_EQ(error_of("rout: {}\n"),
             "p.yaml:1:1: unknown key \"rout\" in the file; did you mean route? "
             "(accepted: route, routes, dependencies, defaults)");
   EXPECT_EQ(error_of("routes:\n  db: {timeot: 1s}\n"),
             "p.yaml:2:8: unknown key \"timeot\" in db; did you mean timeout? (accepted: timeout, "
             "attempt_needs, deadline_reserve, retry_policy, retry_budget, hedge_policy, "
-            "adaptive_timeout, circuit_breaker, concurrency_limit, client_throttle, facts, "
-            "retry_back_off, outlier_detection)");
+            "adaptive_timeout, circuit_breaker, concurrency_limit, attempt_rate_limit, "
+            "client_throttle, facts, retry_back_off, outlier_detection)");
 }
 
 TEST(PolicyFile, AWrongValueIsAnErrorWithWhatIsAccepted) {

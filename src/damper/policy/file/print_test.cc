@@ -49,6 +49,7 @@ TEST(Print, SaysEveryValueAndMarksWhatTheFileDidNotSay) {
     adaptive_timeout: off
     circuit_breaker: off
     concurrency_limit: off
+    attempt_rate_limit: off
     client_throttle:
       multiplier: 200                                   # default
       window: 2m                                        # default

@@ -201,6 +201,15 @@ void add_limits(Schema<Settings>& s) {
                                          integer(admit::ConcurrencyLimitOptions::kLimit),
                                          "Upper bound of the limit.")
       .not_under = "concurrency_limit.initial";
+  s.key<DAMPER_FIELD(policy.attempt_rate->bucket.rate_per_second)>(
+      "attempt_rate_limit.attempts_per_second", config::form::rate(1, 1e11),
+      "Attempts sent per second: first ones, retries and hedges together.");
+  s.key<DAMPER_FIELD(policy.attempt_rate->bucket.burst)>(
+      "attempt_rate_limit.burst", integer(admit::TokenBucketOptions::kBurst),
+      "Attempts sent at once after a quiet time.");
+  s.key<DAMPER_FIELD(policy.attempt_rate->max_wait)>(
+      "attempt_rate_limit.max_wait", duration(admit::AttemptRateOptions::kMaxWait).with_off(0),
+      "Longest wait of an attempt for its turn, within the deadline. off: it is refused at once.");
   s.key<DAMPER_FIELD(policy.throttle->multiplier)>(
       "client_throttle.multiplier", percent(admit::ClientThrottleOptions::kMultiplier),
       "Requests as a percentage of accepted ones; above it the client rejects some itself.");
@@ -263,6 +272,8 @@ void add_sections(Schema<Settings>& s) {
                                                    "Stops calls to a failing dependency.");
   s.optional_section<DAMPER_FIELD(policy.limit)>("concurrency_limit",
                                                  "Bounds the calls in flight.");
+  s.optional_section<DAMPER_FIELD(policy.attempt_rate)>(
+      "attempt_rate_limit", "Bounds the rate of the attempts that are sent.");
   s.optional_section<DAMPER_FIELD(policy.throttle)>(
       "client_throttle", "Rejects locally what the dependency would reject.");
   const auto has_facts =

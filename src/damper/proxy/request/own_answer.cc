@@ -31,6 +31,7 @@ constexpr Row kRows[] = {
     {Verdict::breaker_open, 503, kUnavailable, "the circuit breaker is open"},
     {Verdict::throttled, 503, kResourceExhausted, "the service rejects too much to be asked now"},
     {Verdict::limited, 503, kResourceExhausted, "too many requests are under way"},
+    {Verdict::rate_limited, 503, kResourceExhausted, "the rate limit of the attempts is reached"},
     {Verdict::budget_spent, 503, kUnavailable, "the attempt failed, and the retry budget is spent"},
     {Verdict::shed, 503, kResourceExhausted, "too many requests wait"},
     {Verdict::overload, 503, kResourceExhausted, "the service has too much to do"},

@@ -39,6 +39,7 @@ Outcome outcome_of(Verdict verdict) {
     case Verdict::breaker_open:
     case Verdict::throttled:
     case Verdict::limited:
+    case Verdict::rate_limited:
     case Verdict::shed: return Outcome::overload;
     case Verdict::cancelled: return Outcome::cancelled;
     default: return Outcome::transient;
