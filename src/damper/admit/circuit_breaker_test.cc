@@ -91,6 +91,15 @@ TYPED_TEST(AnyCircuitBreaker, TripsAtSoManyFailuresInARowAndASuccessBreaksTheRow
   EXPECT_EQ(fail(breaker, kStart + hours(2)), Transition::opened);
 }
 
+TYPED_TEST(AnyCircuitBreaker, ARowOfFailuresTripsAlsoWhereTheRateDoesNot) {
+  CircuitBreakerOptions options = rates();
+  options.consecutive_failures = 3;
+  TypeParam breaker(options);
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(succeed(breaker, kStart), Transition::none);
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(fail(breaker, kStart), Transition::none);
+  EXPECT_EQ(fail(breaker, kStart), Transition::opened);  // 3 of 13.
+}
+
 TYPED_TEST(AnyCircuitBreaker, ASlowSuccessBreaksTheRowOfFailuresToo) {
   CircuitBreakerOptions options = hasty();
   options.consecutive_failures = 2;
