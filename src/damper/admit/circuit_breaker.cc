@@ -151,7 +151,7 @@ auto BasicCircuitBreaker<kFootprint>::on_expiry(State state, std::size_t cell, I
 // Whether the lease was still the permit's; its end may have passed.
 template <Footprint kFootprint>
 bool BasicCircuitBreaker<kFootprint>::return_lease(Permit permit) noexcept {
-  std::atomic<std::uint64_t>& cell = leases_[permit.probe - 1U];
+  Atomic<std::uint64_t>& cell = leases_[permit.probe - 1U];
   std::uint64_t seen = cell.load(std::memory_order_relaxed);
   return leased_in(seen, permit.generation) &&
          cell.compare_exchange_strong(seen, seen & ~kOut, std::memory_order_acq_rel);

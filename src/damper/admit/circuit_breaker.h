@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include "damper/admit/reason.h"
+#include "damper/base/atomic.h"
 #include "damper/base/bounds.h"
 #include "damper/base/enum_names.h"
 #include "damper/base/instant.h"
@@ -288,16 +289,16 @@ class BasicCircuitBreaker {
   Transition try_open(State from, Instant now, double draw, std::uint8_t expired = 0) noexcept;
   Transition try_close(State from, Instant now) noexcept;
 
-  std::atomic<std::uint64_t> state_{pack(State{})};
-  std::array<std::atomic<std::int64_t>, 2> marks_{};
+  Atomic<std::uint64_t> state_{pack(State{})};
+  std::array<Atomic<std::int64_t>, 2> marks_{};
   Seqlock<Hot> hot_;
   Calls calls_;
   Ring failures_;
   Ring slow_calls_;
-  TaggedCount streak_;                                      // failures in a row, by generation
-  std::atomic<std::uint32_t> claimed_{State{}.generation};  // by the thread that may publish it
+  TaggedCount streak_;                                 // failures in a row, by generation
+  Atomic<std::uint32_t> claimed_{State{}.generation};  // by the thread that may publish it
   Seqlock<CircuitBreakerOptions> options_;
-  std::array<std::atomic<std::uint64_t>, std::size_t{kMostProbes}> leases_{};
+  std::array<Atomic<std::uint64_t>, std::size_t{kMostProbes}> leases_{};
   [[no_unique_address]] std::conditional_t<kFootprint == Footprint::large, Seqlock<Note>, NoNote>
       note_;
 };

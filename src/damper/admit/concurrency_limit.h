@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "damper/admit/limit_control.h"
+#include "damper/base/atomic.h"
 #include "damper/base/instant.h"
 
 namespace damper::admit {
@@ -66,12 +67,12 @@ class ConcurrencyLimit {
   void close_window(Instant now) noexcept;
   void set_limit(std::int32_t limit) noexcept;
 
-  alignas(64) std::atomic<std::uint64_t> gate_;        // limit << 32 | in flight
-  alignas(64) std::atomic<std::uint64_t> samples_{0};  // drops, answers, summed latency
-  std::atomic<std::int32_t> peak_in_flight_{0};        // of the window's samples
-  std::atomic<std::int32_t> window_samples_;           // 0: the limit is fixed, no samples
-  std::atomic<Instant> opened_{Instant::min()};        // older attempts are left out
-  std::atomic<bool> turn_{false};                      // held by the thread that uses control_
+  alignas(64) Atomic<std::uint64_t> gate_;        // limit << 32 | in flight
+  alignas(64) Atomic<std::uint64_t> samples_{0};  // drops, answers, summed latency
+  Atomic<std::int32_t> peak_in_flight_{0};        // of the window's samples
+  Atomic<std::int32_t> window_samples_;           // 0: the limit is fixed, no samples
+  Atomic<Instant> opened_{Instant::min()};        // older attempts are left out
+  Atomic<bool> turn_{false};                      // held by the thread that uses control_
   LimitControl control_;
 };
 

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstddef>
 
+#include "damper/base/atomic.h"
 #include "damper/base/check.h"
 
 namespace damper::admit {
@@ -53,8 +54,8 @@ class Places {
   }
 
  private:
-  std::atomic<std::size_t> taken_{0};
-  std::atomic<std::size_t> limit_;
+  Atomic<std::size_t> taken_{0};
+  Atomic<std::size_t> limit_;
 };
 
 }  // namespace damper::admit

@@ -7,6 +7,7 @@
 #include <string>
 #include <type_traits>
 
+#include "damper/base/atomic.h"
 #include "damper/base/bounds.h"
 #include "damper/base/instant.h"
 #include "damper/base/percent.h"
@@ -207,16 +208,16 @@ class BasicRetryBudget {
   bool try_enter(std::int64_t active, std::uint8_t& entered) noexcept;
 
   Parent* const parent_;
-  std::atomic<DepositOn> deposit_on_{DepositOn::request};
-  std::atomic<bool> has_concurrency_bound_{false};
-  std::atomic<std::uint32_t> reserve_most_{0};
+  Atomic<DepositOn> deposit_on_{DepositOn::request};
+  Atomic<bool> has_concurrency_bound_{false};
+  Atomic<std::uint32_t> reserve_most_{0};
   Seqlock<SlotClock> clock_;
   Deposits deposits_;
   Withdrawals withdrawals_;  // of the slots before that of packed_
-  std::atomic<std::uint64_t> packed_{0};
+  Atomic<std::uint64_t> packed_{0};
   Seqlock<Past> past_;
   Seqlock<Terms> terms_;
-  std::atomic<std::int32_t> in_flight_{0};  // retries
+  Atomic<std::int32_t> in_flight_{0};  // retries
 };
 
 using RetryBudget = BasicRetryBudget<Footprint::large>;

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "damper/admit/reason.h"
+#include "damper/base/atomic.h"
 #include "damper/base/enum_names.h"
 #include "damper/base/instant.h"
 #include "damper/base/seqlock.h"
@@ -101,13 +102,13 @@ class Switches {
     [[nodiscard]] Instant off_until() const noexcept {
       return Instant{Duration{word.load(std::memory_order_acquire)}};
     }
-    std::atomic<std::int64_t> word{Instant::min().time_since_epoch().count()};
+    Atomic<std::int64_t> word{Instant::min().time_since_epoch().count()};
     Seqlock<Record> record;
   };
 
   Switches* const parent_;
   PerSwitch<Own> own_;
-  std::atomic<FlipListener*> listeners_{nullptr};
+  Atomic<FlipListener*> listeners_{nullptr};
 };
 
 }  // namespace damper::admit

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "damper/base/atomic.h"
 #include "damper/base/bounds.h"
 #include "damper/base/instant.h"
 #include "damper/base/seqlock.h"
@@ -82,7 +83,7 @@ class TokenBucket {
   static Duration until(const Scale& scale, std::int64_t next, Instant now) noexcept;
   [[nodiscard]] Reading read() const noexcept;
 
-  std::atomic<std::int64_t> arrival_{0};  // the theoretical arrival time, in units
+  Atomic<std::int64_t> arrival_{0};  // the theoretical arrival time, in units
   Seqlock<Scale> scale_;
 };
 

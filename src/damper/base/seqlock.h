@@ -6,6 +6,8 @@
 #include <cstring>
 #include <type_traits>
 
+#include "damper/base/atomic.h"
+
 namespace damper {
 
 // A Seqlock<T> is a value that many threads copy on every call and that is rarely replaced.
@@ -72,8 +74,8 @@ class Seqlock {
   }
   using Words = std::array<std::uint64_t, kWords>;
 
-  std::atomic<std::uint64_t> version_{0};
-  std::array<std::atomic<std::uint64_t>, kWords> words_{};
+  Atomic<std::uint64_t> version_{0};
+  std::array<Atomic<std::uint64_t>, kWords> words_{};
 };
 
 }  // namespace damper

@@ -8,6 +8,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "damper/base/atomic.h"
 #include "damper/base/instant.h"
 
 namespace damper {
@@ -148,7 +149,7 @@ class TaggedCount {
     return {static_cast<std::uint32_t>(word >> 32), static_cast<std::uint32_t>(word)};
   }
 
-  std::atomic<std::uint64_t> word_{0};
+  Atomic<std::uint64_t> word_{0};
 };
 
 // A SlotRing counts what happened in the last kLive slots.

@@ -4,14 +4,16 @@
 #include <bit>
 #include <cstdint>
 
+#include "damper/base/atomic.h"
+
 namespace damper::internal {
 
 constinit thread_local int this_thread_slot = -1;
 
 namespace {
 
-constinit std::atomic<std::uint64_t> taken{0};
-constinit std::atomic<std::uint64_t> ever_taken{0};
+constinit Atomic<std::uint64_t> taken{0};
+constinit Atomic<std::uint64_t> ever_taken{0};
 
 // Gives the slot back when its thread ends. What runs later in the same thread's ending (another
 // thread-local's destructor) uses the shared slot.
@@ -20,11 +22,13 @@ struct Return {
   ~Return() {
     if (slot == kSharedSlot) return;
     this_thread_slot = kSharedSlot;
-    taken.fetch_and(~(std::uint64_t{1} << slot), std::memory_order_release);
+    return_slot(slot);
   }
 };
 
-int take_lowest_free() noexcept {
+}  // namespace
+
+int take_free_slot() noexcept {
   std::uint64_t seen = taken.load(std::memory_order_relaxed);
   while (~seen != 0) {
     const int slot = std::countr_one(seen);
@@ -37,10 +41,12 @@ int take_lowest_free() noexcept {
   return kSharedSlot;
 }
 
-}  // namespace
+void return_slot(int slot) noexcept {
+  taken.fetch_and(~(std::uint64_t{1} << slot), std::memory_order_release);
+}
 
 int take_thread_slot() noexcept {
-  static thread_local Return giver{take_lowest_free()};
+  static thread_local Return giver{take_free_slot()};
   this_thread_slot = giver.slot;
   return giver.slot;
 }

@@ -19,6 +19,9 @@ inline constexpr int kSharedSlot = kThreadSlots;
 namespace internal {
 extern constinit thread_local int this_thread_slot;
 int take_thread_slot() noexcept;
+// The lowest free slot, or kSharedSlot; and its return. REQUIRES: the slot is taken.
+int take_free_slot() noexcept;
+void return_slot(int slot) noexcept;
 }  // namespace internal
 
 [[nodiscard]] inline int thread_slot() noexcept {
