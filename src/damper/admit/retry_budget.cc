@@ -35,7 +35,8 @@ std::uint64_t BasicRetryBudget<kFootprint>::enter_slot(std::uint64_t word,
                                                        std::uint32_t slot) noexcept {
   const Packed old = unpack(word);
   withdrawals_.raise(old.slot, old.passed);
-  const std::uint64_t entered = pack({.slot = slot, .reserve = old.reserve, .passed = 0});
+  const std::uint64_t entered =
+      pack({.slot = slot, .reserve = old.reserve, .closed = old.closed, .passed = 0});
   if (packed_.compare_exchange_strong(word, entered, std::memory_order_acq_rel,
                                       std::memory_order_acquire)) {
     return entered;
@@ -43,18 +44,21 @@ std::uint64_t BasicRetryBudget<kFootprint>::enter_slot(std::uint64_t word,
   return word;
 }
 
-// Sums the slots before `slot`, once for each slot.
+// Sums the slots before `slot`, once for each slot. Again if a refund of an earlier slot has
+// changed the sum meanwhile: the refund dropped past_ before this thread stored its stale one.
 template <Footprint kFootprint>
 auto BasicRetryBudget<kFootprint>::look_back(std::uint32_t slot) noexcept -> Past {
   const Terms terms = terms_.load();
   const auto deposits = static_cast<std::int64_t>(deposits_.sum_without(slot));
-  const auto withdrawals = static_cast<std::int64_t>(withdrawals_.sum_without(slot));
-  const Past past = {.slot = slot,
-                     .balance = deposits * terms.per_deposit + terms.floor - withdrawals * kRetry,
-                     .per_deposit = terms.per_deposit,
-                     .reserve = terms.reserve * kRetry};
-  past_.store(past);
-  return past;
+  for (;;) {
+    const auto withdrawals = static_cast<std::int64_t>(withdrawals_.sum_without(slot));
+    const Past past = {.slot = slot,
+                       .balance = deposits * terms.per_deposit + terms.floor - withdrawals * kRetry,
+                       .per_deposit = terms.per_deposit,
+                       .reserve = terms.reserve * kRetry};
+    past_.store(past);
+    if (static_cast<std::int64_t>(withdrawals_.sum_without(slot)) == withdrawals) return past;
+  }
 }
 
 template <Footprint kFootprint>
@@ -64,7 +68,7 @@ auto BasicRetryBudget<kFootprint>::try_withdraw_here(Instant now) noexcept -> Gr
   std::uint64_t word = packed_.load(std::memory_order_acquire);
   for (;;) {
     Packed packed = unpack(word);
-    if (packed.reserve == kReloading) [[unlikely]]
+    if (packed.closed) [[unlikely]]
       return {};
     if (slot_now != packed.slot && !SlotClock::is_ahead(packed.slot, slot_now)) [[unlikely]] {
       word = enter_slot(word, slot_now);
@@ -251,9 +255,9 @@ void BasicRetryBudget<kFootprint>::scale_spent(const Terms& old, const Terms& te
 // granted while the rings are carried, and whose slot ends before (c), would be lost; then the old
 // slot's withdrawals are stored, and both rings are carried to the new numbers; (b) terms_, so that
 // a refund computes slots of the new clock; (c) packed_, in a loop that subtracts the refunds since
-// (a); (d) the carried count of the current slot is cleared, since packed_ holds it now; (e) past_
-// is dropped, and clock_ last: until then deposits and withdrawals use the old clock, whose slots
-// the new ones are ahead of.
+// (a), and keeps the reserve's refills since; (d) the carried count of the current slot is cleared,
+// since packed_ holds it now; (e) past_ is dropped, and clock_ last: until then deposits and
+// withdrawals use the old clock, whose slots the new ones are ahead of.
 template <Footprint kFootprint>
 void BasicRetryBudget<kFootprint>::reload(const RetryBudgetOptions& options, Instant now) noexcept {
   DAMPER_CHECK_VALID(find_error(options));
@@ -263,7 +267,7 @@ void BasicRetryBudget<kFootprint>::reload(const RetryBudgetOptions& options, Ins
   Packed closed;
   do {
     before = closed = unpack(word);
-    closed.reserve = kReloading;
+    closed.closed = true;
   } while (!packed_.compare_exchange_weak(word, pack(closed), std::memory_order_acq_rel,
                                           std::memory_order_acquire));
   word = pack(closed);
@@ -289,10 +293,10 @@ void BasicRetryBudget<kFootprint>::reload(const RetryBudgetOptions& options, Ins
     after = unpack(word);
     const std::int64_t refunded = std::int64_t{before.passed} - after.passed;
     after.slot = clock.slot(now);
-    after.reserve = old.reserve == 0
-                        ? 0
-                        : before.reserve * static_cast<std::uint32_t>(options.reserve) /
-                              static_cast<std::uint32_t>(old.reserve);
+    after.closed = false;
+    after.reserve = old.reserve == 0 ? 0
+                                     : after.reserve * static_cast<std::uint32_t>(options.reserve) /
+                                           static_cast<std::uint32_t>(old.reserve);
     after.passed = static_cast<std::uint32_t>(
         std::clamp<std::int64_t>(carried - refunded, 0, std::int64_t{kMostPassed}));
   } while (!packed_.compare_exchange_weak(word, pack(after), std::memory_order_acq_rel,

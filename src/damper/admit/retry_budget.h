@@ -69,7 +69,9 @@ struct RetryGrant {
 //       percent. (Later the deposits may expire before the retries that they paid for.)
 //   (2) A refused withdrawal changes nothing.
 //   (3) Under contention it is never overdrawn, also beside a reload; a race may refuse a retry
-//       that a moment later would have been granted.
+//       that a moment later would have been granted. A refund in the slot of its withdrawal is
+//       exact; one that races with the end of the slot, or one of an earlier slot that races with
+//       a reload, may be lost until the withdrawal is forgotten.
 //   (4) Nothing counts for longer than its window, however seldom the budget is used; a withdrawal
 //       counts up to one slot longer, a deposit up to one slot shorter. A slot is a tenth of the
 //       window (small: a fifth).
@@ -153,7 +155,8 @@ class BasicRetryBudget {
   // slot. Packed in one word, so that a grant is one compare-and-swap.
   struct Packed {
     std::uint32_t slot = 0;
-    std::uint32_t reserve = 0;  // 12 bits; kReloading: nothing is granted
+    std::uint32_t reserve = 0;  // 11 bits
+    bool closed = false;        // by a reload: nothing is granted
     std::uint32_t passed = 0;   // 20 bits: a million in a tenth of the window is the most
   };
   // The sum over the slots before the current one. They do not change any more, so it is computed
@@ -166,13 +169,13 @@ class BasicRetryBudget {
   };
 
   static constexpr std::uint32_t kMostPassed = (1U << 20) - 1;
-  static constexpr std::uint32_t kReloading = 0xfff;  // more than the largest reserve
   static std::uint64_t pack(Packed packed) noexcept {
-    return std::uint64_t{packed.slot} << 32 | std::uint64_t{packed.reserve} << 20 | packed.passed;
+    return std::uint64_t{packed.slot} << 32 | std::uint64_t{packed.closed} << 31 |
+           std::uint64_t{packed.reserve} << 20 | packed.passed;
   }
   static Packed unpack(std::uint64_t word) noexcept {
-    return {static_cast<std::uint32_t>(word >> 32), static_cast<std::uint32_t>(word >> 20 & 0xfff),
-            static_cast<std::uint32_t>(word & kMostPassed)};
+    return {static_cast<std::uint32_t>(word >> 32), static_cast<std::uint32_t>(word >> 20 & 0x7ff),
+            (word >> 31 & 1) != 0, static_cast<std::uint32_t>(word & kMostPassed)};
   }
 
   [[nodiscard]] bool deposits_on(DepositOn when) const noexcept {
