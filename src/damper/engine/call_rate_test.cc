@@ -88,6 +88,20 @@ TEST(CallRate, ARetryTakesATokenToo) {
   EXPECT_EQ(Player(dependency).play(".", kStart + 200ms - 1ns), "wait0 send success");
 }
 
+TEST(CallRate, AReservedTokenIsForOneAttempt) {
+  Dependency dependency("test", rated(1s));
+  (void)Player(dependency).play(".");
+  Call call(dependency, kRead);
+  call.start(kStart, 0.5);
+  call.on_timer(kStart + 100ms, 0.5);
+  ASSERT_TRUE(call.step().sends);
+  call.on_outcome(0, {.outcome = Outcome::transient}, kStart + 100ms, 0.5);
+  call.on_timer(call.step().wake, 0.5);
+  EXPECT_FALSE(call.step().sends);
+  EXPECT_EQ(call.step().wake, kStart + 200ms);
+  call.on_cancel(kStart + 150ms);
+}
+
 TEST(CallRate, ARefusedAttemptHasNoEffectOnTheOtherParts) {  // Invariants (3) and (5)
   Policy p = rated(0ms);
   p.limit = {.kind = admit::LimitKind::fixed, .initial = 5};
