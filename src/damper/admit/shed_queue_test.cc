@@ -298,6 +298,27 @@ TEST(ShedQueue, TheServiceTimeIsMeasuredBetweenThePopsOfABusyQueue) {
   EXPECT_EQ(bench.queue.retry_after(0), milliseconds(198));
 }
 
+TEST(ShedQueue, TheOldestAgeIsThatOfEachClass) {
+  for (const Criticality c : {critical_plus, critical, sheddable_plus, sheddable}) {
+    Bench bench({});
+    ASSERT_TRUE(bench.push(1, c, 3).accepted());
+    EXPECT_EQ(bench.queue.oldest_age(at(9)), milliseconds(6));
+  }
+}
+
+TEST(ShedQueue, ADrainInThePastWaitedForNoTime) {
+  Bench bench({});
+  ASSERT_TRUE(bench.push(1, critical, 10).accepted());
+  Duration waited{-1};
+  bench.queue.drain(at(5), [&](ShedQueue<int>::Dropped&& dropped) { waited = dropped.waited; });
+  EXPECT_EQ(waited, Duration{0});
+}
+
+TEST(ShedQueueDeathTest, AReloadChecksItsOptions) {
+  Bench bench({});
+  EXPECT_DEATH(bench.queue.reload({.capacity = 0}), "capacity is 0");
+}
+
 TEST(ShedQueue, DrainHandsEverythingBack) {
   Bench bench({});
   for (const int item : {1, 2}) ASSERT_TRUE(bench.push(item, sheddable, 0).accepted());
