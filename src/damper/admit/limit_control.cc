@@ -11,6 +11,7 @@ namespace {
 constexpr double kUsualSamples = 200;    // over which the drop floor falls
 constexpr double kComparedSamples = 50;  // after a cut
 constexpr double kMostDropFloor = 0.5;
+constexpr double kNearlyAll = 0.9;  // of the samples are drops
 
 // log10, truncated, at least 1.
 double step_of(double limit) {
@@ -41,29 +42,31 @@ LimitControl::LimitControl(const ConcurrencyLimitOptions& options) noexcept
 void LimitControl::on_window(const LimitWindow& window) noexcept {
   if (options_.kind == LimitKind::fixed) return;
   learn_drops(window);
-  if (has_too_many_drops(window)) {
-    if (cut_limit_ == 0) {
-      cut_limit_ = limit_;
-      cut_share_ = usual_.share();
-      after_cut_ = {};
-      after_limits_ = 0;
-    }
-    usual_ = {};
-    compared_limit_ = 0;
-    return move_to(limit_ * options_.backoff.ratio());
-  }
+  if (has_too_many_drops(window)) return cut();
+  falling_ = false;
   if (window.answers == 0 || cut_limit_ != 0) return;
 
   const bool in_use = std::int64_t{2} * window.peak_in_flight >= limit();
-  if (options_.kind == LimitKind::aimd) {
-    if (in_use) move_to(limit_ + 1);
-    return;
-  }
   const double latency = std::max(1.0, static_cast<double>(window.latency.count()));
-  learn(latency, in_use);
-  if (!in_use) return;
-  if (latency < 0.75 * floor_) return;  // A much lower floor: learn it before growing.
-  move_to(options_.kind == LimitKind::vegas ? vegas(latency) : gradient(latency));
+  if (options_.kind != LimitKind::aimd) {
+    learn(latency, in_use);
+    if (latency < 0.75 * floor_) return;  // A much lower floor: learn it before growing.
+  }
+  if (in_use) move_to(next(latency));
+}
+
+void LimitControl::cut() noexcept {
+  if (!falling_) returns_to_ = limit_ / 2;
+  falling_ = true;
+  if (cut_limit_ == 0) {
+    cut_limit_ = limit_;
+    cut_share_ = usual_.share();
+    after_cut_ = {};
+    after_limits_ = 0;
+  }
+  usual_ = {};
+  compared_limit_ = 0;
+  move_to(limit_ * options_.backoff.ratio());
 }
 
 // Have the drops followed a cut? They have if their share fell, or that of the answers rose, by
@@ -79,13 +82,16 @@ void LimitControl::learn_drops(const LimitWindow& window) noexcept {
   if (cut_limit_ == 0) return;
   after_cut_.add(window);
   after_limits_ += limit_ * (static_cast<double>(window.answers) + window.drops);
-  if (after_cut_.total < kComparedSamples) return;
+  // Nearly all were drops, and now few are: whatever it was is over, and 50 samples are too long a
+  // wait for a limit that has fallen to a few.
+  const bool over = cut_share_ >= kNearlyAll && !has_too_many_drops(window);
+  if (!over && after_cut_.total < kComparedSamples) return;
   const double moved = after_limits_ / after_cut_.total / cut_limit_;
-  if (moved <= 0.8) {
+  if (over || moved <= 0.8) {
     const double left = after_cut_.share();
     const double fell = left / cut_share_;
     const double rose = (1 - left) / std::max(1 - cut_share_, 1e-9);
-    const bool followed = fell * fell <= moved || rose * rose * moved >= 1;
+    const bool followed = over || fell * fell <= moved || rose * rose * moved >= 1;
     drop_floor_ = std::min(left, followed ? drop_floor_ / 2 : kMostDropFloor);
   }
   cut_limit_ = 0;
@@ -131,10 +137,24 @@ void LimitControl::compare(double latency) noexcept {
     if (0.8 < moved && moved < 1.25) return;
     const double response = latency / compared_latency_;
     const bool followed = moved < 1 ? response * response <= moved : response * response >= moved;
-    if (!followed && latency > floor_) floor_ += (latency - floor_) / 2;
+    const bool in_vain = !followed && latency > floor_;
+    if (in_vain) {
+      floor_ += (latency - floor_) / (moved_in_vain_ ? 1 : 2);
+      returns_to_ = std::max(returns_to_, compared_limit_);
+    }
+    moved_in_vain_ = in_vain;
   }
   compared_limit_ = limit_;
   compared_latency_ = latency;
+}
+
+double LimitControl::next(double latency) const noexcept {
+  const bool aimd = options_.kind == LimitKind::aimd;
+  const bool no_queue = aimd || latency <= options_.latency_tolerance.ratio() * floor_;
+  const double grown = aimd                                ? limit_ + 1
+                       : options_.kind == LimitKind::vegas ? vegas(latency)
+                                                           : gradient(latency);
+  return no_queue ? std::max(grown, std::min(2 * limit_, returns_to_)) : grown;
 }
 
 double LimitControl::vegas(double latency) const noexcept {

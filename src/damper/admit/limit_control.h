@@ -70,8 +70,9 @@ struct LimitWindow {
 // latency pulls it down by an eighth of the distance (and while it is over a quarter lower, the
 // limit does not grow); latency seen with less than half of the limit in use pulls it either way,
 // by a sixteenth; and when the limit has moved by a fifth and latency did not follow by half as
-// much, then latency has another cause, and the floor moves half way up to it. In a steady state it
-// does not move, so that a lasting queue never becomes the floor.
+// much, then latency has another cause, and the floor moves half way up to it, the second time in a
+// row all the way. In a steady state it does not move, so that a lasting queue never becomes the
+// floor.
 // The drop floor is the share of drops that has another cause than this limit: if one of eight
 // replicas is dead, an eighth of the attempts time out, however few are sent. If they lowered the
 // limit, it would fall to its minimum, and a partial failure would be an outage. A cut is therefore
@@ -81,6 +82,10 @@ struct LimitWindow {
 // With a floor, drops are too many if those of the window, or of the last 200 samples, exceed it by
 // the tolerated share and by three standard deviations of the floor's own noise, or if they are two
 // thirds of the window. The floor is at most a half; it falls with the drops, over 200 samples.
+// A limit that fell returns as TCP does, by slow start: a window in use without a queue doubles it,
+// up to half of what it was before the first of the cuts by drops, or up to all of it if latency
+// was found not to follow the limit. Without this, a limit that an hour without answers has brought
+// to its minimum holds traffic back for half a minute after the hour.
 // Known weakness: of many clients that overload a dependency together, one that cuts alone sees no
 // effect. They see the same overload at the same time, though, and cut together.
 // Known weakness: a control that starts in the middle of an overload takes its first window for
@@ -119,10 +124,12 @@ class LimitControl {
     [[nodiscard]] double share() const noexcept { return total > 0 ? drops / total : 0; }
   };
 
+  void cut() noexcept;
   void learn_drops(const LimitWindow& window) noexcept;
   [[nodiscard]] bool has_too_many_drops(const LimitWindow& window) const noexcept;
   void learn(double latency, bool in_use) noexcept;
   void compare(double latency) noexcept;
+  [[nodiscard]] double next(double latency) const noexcept;
   [[nodiscard]] double vegas(double latency) const noexcept;
   [[nodiscard]] double gradient(double latency) const noexcept;
   void move_to(double limit) noexcept;
@@ -134,6 +141,9 @@ class LimitControl {
   double compared_latency_ = 0;  // 0: none yet.
   double drop_floor_ = 0;        // The share of drops that does not follow the limit.
   Pool usual_;                   // The last 200 samples or so.
+  bool moved_in_vain_ = false;   // The last comparison found that latency did not follow.
+  double returns_to_ = 0;        // Below, the limit doubles (slow start).
+  bool falling_ = false;         // The last window was a cut by drops.
   double cut_limit_ = 0;         // The limit and the share of drops before a cut by drops;
   double cut_share_ = 0;         // 0: none is being compared.
   Pool after_cut_;

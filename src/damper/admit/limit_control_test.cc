@@ -140,6 +140,39 @@ TEST(LimitControl, TrapL1_ALimitFedOnlyByTimeoutsShrinksToItsMinimum) {  // Inva
   }
 }
 
+TEST(LimitControl, TrapL5_AfterATotalOutageItIsBackWithinAFewWindows) {
+  for (const LimitKind kind : {LimitKind::aimd, LimitKind::vegas, LimitKind::gradient}) {
+    LimitControl control({.kind = kind, .initial = 256});
+    control.on_window(busy(control, milliseconds(10)));
+    const std::int32_t before = control.limit();
+    for (int i = 0; i < 200; ++i) {
+      control.on_window({.answers = 0, .drops = 100, .peak_in_flight = control.limit()});
+    }
+    ASSERT_EQ(control.limit(), 1) << name(kind);
+    for (int i = 0; i < 8; ++i) {
+      control.on_window(
+          {.answers = 10, .latency = milliseconds(10), .peak_in_flight = control.limit()});
+    }
+    EXPECT_GE(control.limit(), before / 2) << name(kind);
+    EXPECT_LE(control.limit(), before) << name(kind);
+  }
+}
+
+TEST(LimitControl, ASlowStartStopsAtTheFirstSignOfAQueue) {
+  LimitControl control({.kind = LimitKind::gradient, .initial = 256});
+  control.on_window(busy(control, milliseconds(10)));
+  for (int i = 0; i < 200; ++i) {
+    control.on_window({.answers = 0, .drops = 100, .peak_in_flight = control.limit()});
+  }
+  for (int i = 0; i < 50; ++i) control.on_window(busy(control, latency_with(20, control)));
+  EXPECT_GE(control.limit(), 20);
+  EXPECT_LE(control.limit(), 40);
+  control.on_window(busy(control, milliseconds(10), 100));  // And a cut ends it:
+  const std::int32_t cut = control.limit();
+  for (int i = 0; i < 50; ++i) control.on_window(busy(control, milliseconds(15)));
+  EXPECT_LE(control.limit(), 2 * cut);  // half of what it was just now, not of 256.
+}
+
 // A closed loop: as many attempts as the limit allows, in rounds. A part of them is dropped
 // whatever the limit, and all that exceed the capacity are.
 struct Loop {
@@ -233,6 +266,21 @@ TEST(LimitControl, LatencyThatDoesNotFollowTheLimitBecomesTheFloor) {
     EXPECT_LE(lowest, 64) << name(kind);  // It did try: two cuts of a fifth at least.
     EXPECT_EQ(control.limit(), 100) << name(kind);
   }
+}
+
+TEST(LimitControl, ALimitLoweredInVainReturnsAtOnce) {
+  LimitControl control({.kind = LimitKind::gradient, .initial = 300});
+  for (int i = 0; i < 3; ++i) control.on_window(busy(control, milliseconds(100)));
+  const std::int32_t before = control.limit();
+  int windows = 0;
+  std::int32_t lowest = before;
+  while (windows < 100 && (windows < 5 || control.limit() < before)) {
+    control.on_window(busy(control, milliseconds(6000)));
+    lowest = std::min(lowest, control.limit());
+    ++windows;
+  }
+  EXPECT_LT(lowest, before * 8 / 10);
+  EXPECT_LE(windows, 20);
 }
 
 TEST(LimitControl, ALastingQueueNeverBecomesTheFloor) {
