@@ -100,7 +100,7 @@ routes:
       num_retries: 2
       per_try_timeout: 500ms
       retry_back_off: { base_interval: 20ms, max_interval: 200ms }
-    hedge_policy: { max_hedges: 1, quantile: 99 }
+    hedge_policy: { max_hedges: 1, quantile: 95 }
     admission_control: { min: 16, initial: 24 }
 )";
 }

@@ -14,6 +14,8 @@ namespace {
 
 using decide::Outcome;
 
+constexpr Duration kSoonest = std::chrono::milliseconds(1);  // for a hedge to ask again
+
 // Whether the latency of an attempt is recorded. That of a quick failure is not; a timeout is a
 // lower bound, and without it a timeout that follows the quantile would shrink.
 constexpr bool has_latency(Outcome outcome) noexcept {
@@ -252,6 +254,16 @@ bool BasicCall<kFootprint>::has_original() const noexcept {
   return false;
 }
 
+// When the youngest of the attempts in flight was sent.
+template <Footprint kFootprint>
+Instant BasicCall<kFootprint>::last_sent() const noexcept {
+  Instant sent = Instant::min();
+  for (std::size_t i = 0; active_ >> i != 0; ++i) {
+    if (is_active(i)) sent = std::max(sent, lanes_[i].sent);
+  }
+  return sent;
+}
+
 // A success ended a race. The attempt that a hedge overtook has at least this latency; without it
 // the quantile that plans the hedges would see only quick attempts.
 template <Footprint kFootprint>
@@ -392,6 +404,7 @@ void BasicCall<kFootprint>::send_retry(Instant now, double draw) noexcept {
 template <Footprint kFootprint>
 void BasicCall<kFootprint>::plan_hedge(Instant now) noexcept {
   hedge_at_ = kNever;
+  hedge_suppressed_ = false;
   const CallPolicy policy = dependency_.policy();
   if (attempts_ >= static_cast<std::uint32_t>(policy.max_attempts) ||
       std::popcount(active_) > policy.hedge.max_hedges) {
@@ -407,8 +420,14 @@ void BasicCall<kFootprint>::hedge(Instant now, double draw) noexcept {
   hedge_at_ = kNever;
   Permit permit;
   Grant grant;
-  if (try_hedge(now, draw, permit, grant) != Verdict::none) {
-    dependency_.counters_.on_hedge_suppressed();
+  const Verdict verdict = try_hedge(now, draw, permit, grant);
+  if (verdict != Verdict::none) {
+    if (!std::exchange(hedge_suppressed_, true)) dependency_.counters_.on_hedge_suppressed();
+    // When a replica turns slow, a second of late attempts spends the budget at once. Those that it
+    // left out ask again when they have waited as long again, not only at their timeout.
+    if (verdict == Verdict::budget_spent) {
+      hedge_at_ = add(now, std::max(between(last_sent(), now), kSoonest));
+    }
     return wait();
   }
   dependency_.counters_.on_hedge();

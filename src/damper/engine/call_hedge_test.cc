@@ -327,6 +327,30 @@ TEST(Call, TrapH2_ASpentBudgetSuppressesTheNewHedgeNotThoseUnderWay) {
   EXPECT_EQ(dependency.tally().hedges_won, 1u);
 }
 
+TEST(Call, AHedgeWithoutBudgetAsksAgainWhenItHasWaitedAsLongAgain) {
+  Policy p = hedging();
+  p.budget = {.percent = Percent(50), .reserve = 0};
+  Dependency dependency("test", p);
+  warm(dependency);
+  while (dependency.budget().try_withdraw(kStart, 1)) {
+  }
+  Call call(dependency, kRead);
+  call.start(kStart, 0.5);
+  const Instant due = call.step().wake;
+  call.on_timer(due, 0.5);
+  EXPECT_FALSE(call.step().sends);
+  EXPECT_EQ(call.step().wake, due + (due - kStart));
+  call.on_timer(call.step().wake, 0.5);
+  EXPECT_FALSE(call.step().sends);
+  EXPECT_EQ(call.step().wake, kStart + 4 * (due - kStart));
+  for (int i = 0; i < 10; ++i) (void)Player(dependency).play(".1");  // They pay for hedges.
+  call.on_timer(call.step().wake, 0.5);
+  EXPECT_TRUE(call.step().sends);
+  EXPECT_TRUE(call.step().attempt.hedge);
+  EXPECT_EQ(dependency.tally().hedges_suppressed, 1u);
+  call.on_cancel(kStart + 1s);
+}
+
 TEST(Call, TrapH3_HedgesHaveARatioOfTheirOwn) {
   Policy p = hedging();
   p.call.hedge.ratio = Percent(5);
