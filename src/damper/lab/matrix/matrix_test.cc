@@ -50,6 +50,19 @@ TEST(Matrix, AKnownHarmNamesADefenceAndATrouble) {
   }
 }
 
+// The short form of `damper lab matrix`: three seeds of every cell, about 30 s of one core.
+TEST(Matrix, NoDefenceDoesHarmWithoutAKnownReason) {
+  if (DAMPER_INSTRUMENTED) GTEST_SKIP() << "takes minutes, and a sanitizer learns no more from it";
+  const HarmMatrix matrix = matrix_of({}, {}, 3);
+  EXPECT_GT(matrix.cells.size(), 200u);
+  for (const HarmCell& cell : matrix.cells) {
+    EXPECT_FALSE(cell.is_unexplained())
+        << matrix.defences[cell.defence].name << ", " << matrix.troubles[cell.trouble].name
+        << ": goodput " << cell.goodput.value.mean() << ", back after " << cell.back.value.mean()
+        << " s, attempts " << cell.attempts.value.mean();
+  }
+}
+
 TEST(Matrix, WithoutTroubleTheSystemServesEverything) {
   Scenario calm = troubles()[0].make();
   calm.faults.clear();

@@ -208,7 +208,70 @@ constexpr std::array kTroubles = {
     Trouble{"keys-errors", "controllers of whose runs 20 % fail for 10 min", controllers_errors},
 };
 
-constexpr std::array<KnownHarm, 0> kKnownHarms = {};
+// Why a cell does not hold although the defence does what it is for.
+constexpr std::string_view kOpenTime =
+    "After a long outage the breaker waits for its open time, 15 to 30 s by default, until it "
+    "sends "
+    "the next probe: it halves the attempts on a dead service, and pays with the first seconds "
+    "after it. A lower open_cap shortens both.";
+constexpr std::string_view kFlaps =
+    "Each trip lasts at least half a second to a second, and the next ones longer: a service that "
+    "is up for 5 s of 10 is refused for a part of its good time. The breaker is for outages that "
+    "last longer than its open time.";
+constexpr std::string_view kNoRoom =
+    "Near the capacity an attempt that timed out in a queue is sent again, and the queue gets "
+    "longer: without a concurrency limit or a shed queue there is no room even for the retry "
+    "budget. Use retries with one of them, or keep the load under 0.8 of the capacity.";
+constexpr std::string_view kReserve =
+    "With one request a minute, 10 % of the requests is less than one retry in ten minutes: the "
+    "reserve of the budget pays for the retries, as it is meant to. It is at most 0.1 a second.";
+constexpr std::string_view kSlowIsQueue =
+    "A latency that rises 60-fold looks like a queue until two lower limits have had no effect on "
+    "it; with a round trip of 6 s that takes about a minute.";
+constexpr std::string_view kSlowIsFailure =
+    "That is what the option asks for: calls over 1 s count as failures, even if they succeed "
+    "after 6 s.";
+constexpr std::string_view kTwoShedders =
+    "Two defences shed the same load: what the shed queue rejects in a burst lowers the client's "
+    "limit, and then that refuses too. Without the limit, or without the shed queue, the cell "
+    "holds.";
+constexpr std::string_view kJitterHalves =
+    "With full jitter the mean wait is half of that without jitter, so a broken key runs about "
+    "twice as often at the same cap: 1 % of all runs.";
+
+constexpr std::array kKnownHarms = {
+    KnownHarm{"breaker", "down", kOpenTime},
+    KnownHarm{"breaker", "hang", kOpenTime},
+    KnownHarm{"breaker", "slow-start", kOpenTime},
+    KnownHarm{"breaker-slow", "down", kOpenTime},
+    KnownHarm{"breaker-slow", "hang", kOpenTime},
+    KnownHarm{"breaker-slow", "slow-start", kOpenTime},
+    KnownHarm{"breaker-row", "down", kOpenTime},
+    KnownHarm{"breaker-row", "hang", kOpenTime},
+    KnownHarm{"breaker-row", "slow-start", kOpenTime},
+    KnownHarm{"all", "down", kOpenTime},
+    KnownHarm{"all", "hang", kOpenTime},
+    KnownHarm{"all", "slow-start", kOpenTime},
+    KnownHarm{"breaker", "flapping", kFlaps},
+    KnownHarm{"breaker-row", "flapping", kFlaps},
+    KnownHarm{"all", "flapping", kFlaps},
+    KnownHarm{"retries", "brown-out", kNoRoom},
+    KnownHarm{"retries", "load-90", kNoRoom},
+    KnownHarm{"retries", "load-100", kNoRoom},
+    KnownHarm{"retries", "load-150", kNoRoom},
+    KnownHarm{"hedging", "brown-out", kNoRoom},
+    KnownHarm{"hedging", "load-90", kNoRoom},
+    KnownHarm{"hedging", "load-100", kNoRoom},
+    KnownHarm{"hedging", "load-150", kNoRoom},
+    KnownHarm{"retries", "quiet", kReserve},
+    KnownHarm{"hedging", "quiet", kReserve},
+    KnownHarm{"all", "quiet", kReserve},
+    KnownHarm{"limit-gradient", "six-seconds", kSlowIsQueue},
+    KnownHarm{"all", "six-seconds", kSlowIsQueue},
+    KnownHarm{"breaker-slow", "six-seconds", kSlowIsFailure},
+    KnownHarm{"all", "load-90", kTwoShedders},
+    KnownHarm{"requeue", "keys-broken", kJitterHalves},
+};
 
 }  // namespace
 

@@ -68,6 +68,8 @@ constexpr std::array<RuleText, kRuleNames.size()> kTexts = {{
      "They pay from it too, and leave nothing for the retries of failures."},
     {Severity::note, "The file asks for retries of an overload.",
      "An overloaded dependency is asked again only when it says when."},
+    {Severity::note, "A defence is known to do harm in a certain trouble.",
+     "`damper lab matrix` measures it; docs/guide/harm.md has the reasons."},
     {Severity::note, "The file asks for something that Damper does otherwise, or not at all.",
      "It loads, and does something else than its author may expect."},
 }};
@@ -99,8 +101,9 @@ std::vector<Finding> lint(std::span<const Route> routes) {
   for (std::size_t i = 0; i < routes.size(); ++i) {
     const Lens lens{
         .routes = routes, .layers = layers, .amplified = amplified, .position = i, .found = &found};
-    for (const auto rule : {find_load, find_amplification, find_layers, find_timing,
-                            find_attempt_timeout, find_unsafe, find_hedges, find_parts}) {
+    for (const auto rule :
+         {find_load, find_amplification, find_layers, find_timing, find_attempt_timeout,
+          find_unsafe, find_hedges, find_parts, find_known_harms}) {
       rule(lens);
     }
   }

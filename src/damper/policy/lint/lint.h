@@ -52,6 +52,7 @@ enum class Rule : std::uint8_t {
   methods_not_retried,
   hedges_spend_budget,
   retries_on_overload,
+  known_harm,
   not_as_written,
 };
 
@@ -81,6 +82,7 @@ inline constexpr EnumNames<Rule::not_as_written> kRuleNames = {"does-not-load",
                                                                "methods-not-retried",
                                                                "hedges-spend-budget",
                                                                "retries-on-overload",
+                                                               "known-harm",
                                                                "not-as-written"};
 [[nodiscard]] constexpr std::string_view name(Rule rule) noexcept { return kRuleNames[rule]; }
 

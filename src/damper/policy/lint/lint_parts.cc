@@ -7,6 +7,8 @@ namespace damper::policy {
 namespace {
 
 constexpr Percent kMostRejected = Percent(95);
+constexpr Duration kBackWithin = std::chrono::seconds(10);  // as the harm matrix asks
+constexpr double kNoRoom = 0.8;  // of the capacity; above it, retries displace first attempts
 
 }  // namespace
 
@@ -31,6 +33,34 @@ void find_parts(const Lens& lens) {
                       : "one in " + std::to_string(Percent(100).hundredths() / admitted) + " is") +
                  " left to find out that the dependency has recovered",
              "max_rejected: 92");
+  }
+}
+
+void find_known_harms(const Lens& lens) {
+  const auto& breaker = lens.policy().breaker;
+  if (breaker && breaker->open_cap > kBackWithin) {
+    const std::string cap = format_duration(breaker->open_cap);
+    lens.add(Rule::known_harm, "circuit_breaker.open_cap",
+             "after a long outage the breaker sends a probe only every " +
+                 format_duration(breaker->open_cap / 2) + " to " + cap +
+                 ": the traffic returns up to that much later",
+             "open_cap: 10s   # more probes while the dependency is down");
+  }
+  if (breaker && breaker->slow_call_duration > Duration{0}) {
+    lens.add(Rule::known_harm, "circuit_breaker.slow_call_duration",
+             "answers that take over " + lens.value("circuit_breaker.slow_call_duration") +
+                 " open the breaker: if every call is slow and succeeds, most are refused",
+             "slow_call_duration: off   # or the latency from which an answer has no value");
+  }
+  const Facts& facts = lens.facts();
+  if (lens.extra_attempts() > 0 && !lens.policy().limit && facts.capacity > 0 &&
+      facts.load >= kNoRoom * facts.capacity) {
+    lens.add(
+        Rule::known_harm, "facts.load",
+        "at " + rate_text(facts.load) + " of " + rate_text(facts.capacity) +
+            " there is no room for more attempts: those that time out in a queue are sent "
+            "again, and fewer requests succeed than without retries",
+        "concurrency_limit: on   # or keep the load under " + rate_text(kNoRoom * facts.capacity));
   }
 }
 

@@ -10,12 +10,14 @@ TEST(LintParts, ALeaseUnderTheTimeoutOfAnAttemptIsNamed) {
                     "route: {timeout: 10s, circuit_breaker: {probe_lease: 5s}}"),
             "1:54 : a probe counts as failed after 5s, and an attempt may take 10s: an answer in "
             "between comes after the breaker has opened again | probe_lease: auto   # 15s");
-  EXPECT_EQ(rules_of("route: {circuit_breaker: {probe_lease: 5s}}"), "lease-under-timeout");
-  EXPECT_EQ(rules_of("route: {circuit_breaker: {probe_lease: 5001ms}}"), "");
-  EXPECT_EQ(rules_of("route: {timeout: 10s, circuit_breaker: {probe_lease: auto}}"), "");
-  EXPECT_EQ(rules_of("route: {timeout: 10s, circuit_breaker: on}"), "");
+  EXPECT_EQ(rules_of("route: {circuit_breaker: {open_cap: 10s, probe_lease: 5s}}"),
+            "lease-under-timeout");
+  EXPECT_EQ(rules_of("route: {circuit_breaker: {open_cap: 10s, probe_lease: 5001ms}}"), "");
+  EXPECT_EQ(rules_of("route: {timeout: 10s, circuit_breaker: {open_cap: 10s, probe_lease: auto}}"),
+            "");
+  EXPECT_EQ(rules_of("route: {timeout: 10s, circuit_breaker: {open_cap: 10s}}"), "");
   EXPECT_EQ(rules_of("route: {timeout: 10s, retry_policy: {per_try_timeout: 1s}, "
-                     "circuit_breaker: {probe_lease: 2s}}"),
+                     "circuit_breaker: {open_cap: 10s, probe_lease: 2s}}"),
             "");
 }
 
@@ -28,6 +30,25 @@ TEST(LintParts, AThrottleWithoutABoundIsNamed) {
             "dependency has recovered | max_rejected: 92");
   EXPECT_EQ(rules_of("route: {client_throttle: {max_rejected: 95}}"), "");
   EXPECT_EQ(rules_of("route: {client_throttle: on}"), "");
+}
+
+TEST(LintParts, AKnownHarmIsNamedWhereItApplies) {
+  EXPECT_EQ(said_by(Rule::known_harm, "route: {circuit_breaker: {open_cap: 20s}}"),
+            "1:37 : after a long outage the breaker sends a probe only every 10s to 20s: the "
+            "traffic returns up to that much later | open_cap: 10s   # more probes while the "
+            "dependency is down");
+  EXPECT_EQ(rules_of("route: {circuit_breaker: {open_cap: 10s}}"), "");
+  EXPECT_EQ(rules_of("route: {circuit_breaker: on}"), "known-harm");  // 30 s
+  EXPECT_EQ(rules_of("route: {circuit_breaker: {open_cap: 10s, slow_call_duration: 1s}}"),
+            "known-harm");
+  const auto at_load = [](const char* load, const char* more) {
+    return rules_of(std::string("route: {facts: {capacity: 100, load: ") + load + "}" + more + "}");
+  };
+  EXPECT_NE(at_load("80", "").find("known-harm"), std::string::npos);
+  EXPECT_EQ(at_load("79", "").find("known-harm"), std::string::npos);
+  EXPECT_EQ(at_load("80", ", concurrency_limit: on").find("known-harm"), std::string::npos);
+  EXPECT_EQ(at_load("80", ", retry_policy: {num_retries: 0}").find("known-harm"),
+            std::string::npos);
 }
 
 }  // namespace
