@@ -100,6 +100,115 @@ TEST(LimitControl, VegasSteersTheQueueToSixSteps) {
   EXPECT_EQ(control.limit(), 47);
 }
 
+// The limit after a window in use with `latency` milliseconds, over a known floor.
+std::int32_t vegas_after(std::int32_t limit, int floor, double latency) {
+  LimitControl control({.kind = LimitKind::vegas, .initial = limit, .max = 2000});
+  control.on_window({.answers = 10, .latency = milliseconds(floor), .peak_in_flight = 0});
+  control.on_window(busy(control, Duration(static_cast<std::int64_t>(latency * 1e6))));
+  return control.limit();
+}
+
+TEST(LimitControl, VegasHasExactBoundsOfItsQueue) {
+  // Of 32: up to 1 waiting grows by 6, under 3 by 1, up to 6 by a half; over 6 falls by 1.
+  EXPECT_EQ(vegas_after(32, 31, 32), 38);  // 1 waits
+  EXPECT_EQ(vegas_after(32, 30, 32), 33);  // 2
+  EXPECT_EQ(vegas_after(32, 26, 32), 32);  // 6
+  EXPECT_EQ(vegas_after(32, 51, 64), 31);  // 6.5
+  // Of 64 an eighth, 8, is more than 6 steps.
+  EXPECT_EQ(vegas_after(64, 61, 64), 65);  // 3
+  EXPECT_EQ(vegas_after(64, 60, 64), 64);  // 4: a half
+  EXPECT_EQ(vegas_after(64, 56, 64), 64);  // 8: a half
+  EXPECT_EQ(vegas_after(64, 55, 64), 63);  // 9
+}
+
+TEST(LimitControl, AStepOfVegasIsTheLogarithmOfTheLimit) {
+  EXPECT_EQ(vegas_after(99, 10, 10), 105);
+  EXPECT_EQ(vegas_after(100, 10, 10), 112);
+  EXPECT_EQ(vegas_after(999, 10, 10), 1011);
+  EXPECT_EQ(vegas_after(1000, 10, 10), 1018);
+}
+
+// A limit that grows by a quarter while latency stays: latency over the floor has another cause.
+TEST(LimitControl, LatencyThatDoesNotRiseWithTheLimitBecomesTheFloor) {
+  LimitControl control({.kind = LimitKind::gradient, .initial = 100});
+  control.on_window({.answers = 10, .latency = milliseconds(10), .peak_in_flight = 1});
+  while (control.limit() < 130) control.on_window(busy(control, milliseconds(12)));
+  const std::int32_t before = control.limit();
+  control.on_window(busy(control, milliseconds(13)));  // 1.2 * 11 by now; over 1.2 * 10
+  EXPECT_GT(control.limit(), before);
+}
+
+// Feeds windows until drops have a floor of a quarter.
+LimitControl with_drop_floor(LimitKind kind = LimitKind::aimd) {
+  LimitControl control({.kind = kind, .initial = 1000});
+  for (int i = 0; i < 12; ++i) control.on_window(busy(control, milliseconds(10), 25));
+  return control;
+}
+
+TEST(LimitControl, DropsExceedTheirFloorByWhatIsToleratedAndTheirNoise) {
+  // Of 100, with a floor of 25 %: 25 + 10 tolerated + 3 * 4.33 of noise = 47.99.
+  LimitControl at = with_drop_floor();
+  const std::int32_t limit = at.limit();
+  at.on_window(busy(at, milliseconds(10), 47));
+  EXPECT_GE(at.limit(), limit);
+  LimitControl over = with_drop_floor();
+  over.on_window(busy(over, milliseconds(10), 48));
+  EXPECT_LT(over.limit(), limit);
+}
+
+TEST(LimitControl, AFewTooManyDropsForLongExceedTheFloorToo) {
+  // Each window is within 48, but of the last 200 samples 70 + 3 * 6.1 = 88.4 are too many.
+  for (const std::int32_t drops : {43, 46}) {
+    LimitControl control = with_drop_floor();
+    std::int32_t last = control.limit();
+    bool fell = false;
+    for (int i = 0; i < 20; ++i) {
+      control.on_window(busy(control, milliseconds(10), drops));
+      fell = fell || control.limit() < last;
+      last = control.limit();
+    }
+    EXPECT_EQ(fell, drops == 46);
+  }
+}
+
+TEST(LimitControl, TwoThirdsOfDropsAreTooManyWhateverTheFloor) {
+  LimitControl control({.kind = LimitKind::aimd, .initial = 1000});
+  for (int i = 0; i < 20; ++i) control.on_window(busy(control, milliseconds(10), 50));
+  const std::int32_t limit = control.limit();
+  control.on_window({.answers = 10, .drops = 20, .peak_in_flight = limit});
+  EXPECT_GE(control.limit(), limit);
+  control.on_window({.answers = 10, .drops = 21, .peak_in_flight = control.limit()});
+  EXPECT_LT(control.limit(), limit);
+}
+
+TEST(LimitControl, AComparisonAfterACutTakesFiftySamples) {
+  LimitControl control({.kind = LimitKind::aimd, .initial = 100});
+  const auto window = [&](std::int32_t answers, std::int32_t drops) {
+    control.on_window({.answers = answers, .drops = drops, .peak_in_flight = control.limit()});
+  };
+  window(50, 50);  // A cut: to 70.
+  window(49, 0);   // 49 samples: compared still, so it does not grow.
+  EXPECT_EQ(control.limit(), 70);
+  window(1, 0);  // 50: the end of the comparison; it followed.
+  EXPECT_EQ(control.limit(), 71);
+  window(80, 20);  // So there is no floor.
+  EXPECT_EQ(control.limit(), 49);
+}
+
+// In a deep overload the share of drops hardly falls, but that of the answers rises.
+TEST(LimitControl, AnswersThatRiseAsTheLimitFallsHaveFollowedIt) {
+  LimitControl control({.kind = LimitKind::aimd, .initial = 1000});
+  const auto window = [&](std::int32_t answers, std::int32_t drops) {
+    control.on_window({.answers = answers, .drops = drops, .peak_in_flight = control.limit()});
+  };
+  window(20, 80);  // To 700.
+  window(28, 72);  // 1.4 times the answers: followed. To 490.
+  window(41, 59);
+  const std::int32_t limit = control.limit();
+  window(70, 30);  // Without a floor that is too much.
+  EXPECT_LT(control.limit(), limit);
+}
+
 TEST(LimitControl, AnEighthOfALargeLimitMayWait) {
   LimitControl control({.kind = LimitKind::vegas, .initial = 800});
   control.on_window({.answers = 10, .latency = milliseconds(100), .peak_in_flight = 1});

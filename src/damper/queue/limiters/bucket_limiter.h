@@ -33,7 +33,9 @@ struct BucketOptions {
 };
 
 [[nodiscard]] inline std::optional<std::string> find_error(const BucketOptions& options) {
-  if (auto error = admit::find_error({options.rate_per_second, options.burst})) return error;
+  if (auto error =
+          admit::find_error(admit::TokenBucketOptions{options.rate_per_second, options.burst}))
+    return error;
   return BoundsCheck().field("most_ahead", options.most_ahead, options.kMostAhead).error();
 }
 
