@@ -52,7 +52,9 @@ void LimitControl::on_window(const LimitWindow& window) noexcept {
     learn(latency, in_use);
     if (latency < 0.75 * floor_) return;  // A much lower floor: learn it before growing.
   }
-  if (in_use) move_to(next(latency));
+  if (!in_use) return;
+  move_to(next(latency));
+  if (limit_ >= returns_to_) returns_to_ = 0;
 }
 
 void LimitControl::cut() noexcept {
@@ -137,11 +139,10 @@ void LimitControl::compare(double latency) noexcept {
     if (0.8 < moved && moved < 1.25) return;
     const double response = latency / compared_latency_;
     const bool followed = moved < 1 ? response * response <= moved : response * response >= moved;
-    const bool in_vain = !followed && latency > floor_;
-    if (in_vain) {
-      floor_ += (latency - floor_) / (moved_in_vain_ ? 1 : 2);
-      returns_to_ = std::max(returns_to_, compared_limit_);
-    }
+    const bool has_other_cause = !followed && latency > floor_;
+    const bool in_vain = has_other_cause && moved < 1;
+    if (has_other_cause) floor_ += (latency - floor_) / (in_vain && moved_in_vain_ ? 1 : 2);
+    if (in_vain) returns_to_ = std::max(returns_to_, compared_limit_);
     moved_in_vain_ = in_vain;
   }
   compared_limit_ = limit_;
