@@ -118,7 +118,7 @@ void write_admission(Page& page, engine::Dependency& dependency, const engine::T
   }
   if (terms.has_rate) {
     page.histogram("damper_rate_limiter_wait_seconds",
-                   "Time that attempts waited for a token of the rate limit.",
+                   "Time that attempts or keys waited for the rate limit.",
                    read_latencies(dependency.attempt_rate()->waits()));
   }
   if (terms.has_throttle) {

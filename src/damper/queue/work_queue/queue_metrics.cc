@@ -78,8 +78,8 @@ void write_queue(Page page, const QueueReading& reading) {
   page.histogram("damper_queue_wait_seconds", "Time that ready keys waited for a worker.",
                  reading.waits);
   page.histogram("damper_queue_work_seconds", "Duration of runs.", reading.works);
-  page.histogram("damper_rate_limiter_wait_seconds", "Time that keys waited for the rate limit.",
-                 reading.limiter_waits);
+  page.histogram("damper_rate_limiter_wait_seconds",
+                 "Time that attempts or keys waited for the rate limit.", reading.limiter_waits);
 }
 
 // The names of client-go, and its help texts where they apply.

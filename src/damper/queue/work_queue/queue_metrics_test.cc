@@ -190,7 +190,9 @@ TEST(QueueMetrics, UtilizationIsTheShareOfWorkersThatAreBusy) {
 
 TEST(QueueMetrics, PromtoolAcceptsThemBesideADependencysAndHostileNames) {  // Invariant (2).
   observe::Registry registry;
-  Dependency dependency("db");
+  engine::Policy policy;
+  policy.attempt_rate.emplace();  // It shares a family with the queues.
+  Dependency dependency("db", policy);
   const auto of_dependency = observe::DependencyMetrics(registry).add(dependency);
   Controller<int> controller({.name = "a\"b\\c\nd\xFF"}, [](const int&) { return done(); });
   const auto of_controller = QueueMetrics(registry).add(controller);
