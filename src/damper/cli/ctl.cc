@@ -50,6 +50,9 @@ constexpr std::array<std::string_view, 3> kForces = {"open", "close", "reset"};
 constexpr const char* kShared =
     "Also accepts --admin URL, --token-file FILE and --json: see damper ctl --help.\n";
 
+// An empty name is an unset variable of a script, and would widen the scope.
+std::string not_empty(const std::string& value) { return value.empty() ? "must not be empty" : ""; }
+
 // The options of all subcommands.
 struct Options {
   std::string admin = "http://127.0.0.1:9901";
@@ -290,9 +293,12 @@ void add_switch(CLI::App& ctl, const OptionsPtr& options, admit::Switch which,
       ->type_name("off|on")
       ->required()
       ->check(one_of(kPositions));
-  command->add_option("--route", options->route, "Only for this route.")->type_name("NAME");
+  command->add_option("--route", options->route, "Only for this route.")
+      ->type_name("NAME")
+      ->check(not_empty);
   command->add_option("--cluster", options->cluster, "Only for the routes of this cluster.")
-      ->type_name("NAME");
+      ->type_name("NAME")
+      ->check(not_empty);
   command
       ->add_option("--for", options->length,
                    "Switch on again after this time, such as 30m (default: stay off).")
@@ -325,13 +331,17 @@ void add_breaker(CLI::App& ctl, const OptionsPtr& options, const text::Stdio& st
       ->type_name("open|close|reset")
       ->required()
       ->check(one_of(kForces));
-  command->add_option("--route", options->route, "The breaker of this route.")->type_name("NAME");
+  command->add_option("--route", options->route, "The breaker of this route.")
+      ->type_name("NAME")
+      ->check(not_empty);
   command->add_option("--cluster", options->cluster, "The breakers of this cluster's routes.")
-      ->type_name("NAME");
+      ->type_name("NAME")
+      ->check(not_empty);
   command
       ->add_option("--replica", options->replica,
                    "With --cluster: this replica, on all loops, instead of the routes.")
-      ->type_name("ADDRESS");
+      ->type_name("ADDRESS")
+      ->check(not_empty);
   command
       ->add_option("--for", options->length,
                    "Automatic again after this time, at most 24h (default: 10m).")

@@ -89,6 +89,18 @@ TEST_F(Ctl, TurningOffNeedsAReason) {
             kTrouble);
 }
 
+TEST_F(Ctl, AnEmptyNameDoesNotWidenTheScope) {
+  for (const char* option : {"--replica", "--route", "--cluster"}) {
+    std::vector<std::string> args = {"breaker", "open", "--reason", "x", option, ""};
+    if (std::string_view(option) == "--replica") {
+      args.insert(args.end(), {"--cluster", "payments"});
+    }
+    const Result result = ctl(args);
+    EXPECT_EQ(result.status, kTrouble) << option;
+    EXPECT_NE(result.err.find("must not be empty"), std::string::npos) << result.err;
+  }
+}
+
 TEST_F(Ctl, ABreakerIsForcedAndReset) {
   const Result open = ctl({"breaker", "open", "--route", "checkout", "--reason", "db failover"});
   EXPECT_EQ(open.status, kOk) << open.err;
