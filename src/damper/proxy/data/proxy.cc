@@ -372,10 +372,13 @@ std::optional<std::string> Proxy::force_routes(const SwitchScope& scope,
     engine::Dependency& dependency = route->dependency();
     if ((is_route ? dependency.name() : route->cluster().name()) != scope.name) continue;
     found = true;
-    if (!dependency.force(setting, now)) continue;
+    const bool resets = setting.force == admit::BreakerForce::none;
+    // A reset also reaches a route that is held and has no breaker at present.
+    const bool was_held = resets && held_.contains(dependency.name());
+    if (!dependency.force(setting, now) && !was_held) continue;
     forced = true;
     held_.erase(dependency.name());
-    if (setting.force == admit::BreakerForce::none) continue;
+    if (resets) continue;
     held_[dependency.name()] = HeldBreaker::of(setting, now);
   }
   if (forced) return std::nullopt;

@@ -81,6 +81,31 @@ TEST(ProxyForce, ARouteThatMovesToAnotherClusterStaysForced) {
   EXPECT_TRUE(says(ask(proxy->port("web")), "one"));  // A reset is not undone.
 }
 
+TEST(ProxyForce, AResetReachesARouteThatHasNoBreakerAtPresent) {
+  TestBackend one("one");
+  const ProxyConfig config = with_breaker({one.url()});
+  const auto proxy = start(config);
+  ASSERT_EQ(proxy->force(SwitchScope::route("all"), "", kOpen), std::nullopt);
+  ASSERT_FALSE(proxy->reload(config_for({one.url()})));
+  EXPECT_EQ(proxy->force(SwitchScope::route("all"), "", {}), std::nullopt);
+  ASSERT_FALSE(proxy->reload(config));
+  EXPECT_TRUE(says(ask(proxy->port("web")), "one"));
+}
+
+TEST(ProxyForce, AHeldLastReplicaIsNoFailureOfTheService) {
+  TestBackend one("one");
+  const auto proxy = start(with_breaker({one.url()}));
+  const SwitchScope cluster = SwitchScope::cluster("backend");
+  const std::string address = one.url().substr(std::string("http://").size());
+  ASSERT_EQ(proxy->force(cluster, address, kOpen), std::nullopt);
+  ASSERT_TRUE(soon([&] { return !says(ask(proxy->port("web")), "one"); }));
+  const int asked = one.requests;
+  for (int i = 0; i < 60; ++i) EXPECT_FALSE(says(ask(proxy->port("web")), "one"));
+  EXPECT_EQ(one.requests, asked);
+  ASSERT_EQ(proxy->force(cluster, address, {}), std::nullopt);
+  EXPECT_TRUE(soon([&] { return says(ask(proxy->port("web")), "one"); }));  // No breaker opened.
+}
+
 TEST(ProxyForce, AReplicaIsNotAskedOnAnyLoopAndReturnsForced) {
   TestBackend one("one");
   TestBackend two("two");
@@ -107,7 +132,7 @@ TEST(ProxyForce, AReplicaIsNotAskedOnAnyLoopAndReturnsForced) {
   ASSERT_FALSE(proxy->reload(config));
   config.clusters[0].endpoints = {one.url(), two.url()};
   ASSERT_FALSE(proxy->reload(config));
-  EXPECT_TRUE(ejected());
+  EXPECT_TRUE(soon(ejected));
   for (int i = 0; i < 20; ++i) EXPECT_TRUE(says(ask(proxy->port("web")), "two"));
   EXPECT_EQ(one.requests, 0);
 

@@ -58,7 +58,8 @@ class Upstream final : private http::Loop::Timer {
   Upstream(http::Loop& loop, const Setting& setting);
   ~Upstream() override;
 
-  // For one more attempt of a call: see Replicas::pick_next(). Empty: no address is known.
+  // For one more attempt of a call: see Replicas::pick_next(). Empty: no address is known, or an
+  // operator holds all replicas open.
   [[nodiscard]] http::ReplicaLease pick_next(http::ReplicaSet& tried,
                                              const http::ReplicaSet& in_use, Instant now,
                                              double draw);
@@ -71,6 +72,7 @@ class Upstream final : private http::Loop::Timer {
   void look_at_forced(const std::string& replica);
   // Whether none of its connections is in use: it may be destroyed, but not from within a call.
   [[nodiscard]] bool is_unused() const noexcept;
+  [[nodiscard]] bool has_replicas() const noexcept { return replicas_.count() > 0; }
 
   // Adds its state to that of other loops.
   void describe(ClusterState& state, Instant now) const;

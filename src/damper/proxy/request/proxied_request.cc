@@ -202,7 +202,9 @@ http::ReplicaLease ProxiedRequest::Call::pick(http::ReplicaSet& tried,
 
 decide::Report ProxiedRequest::Call::on_no_replica() {
   request_.last_ = decide::classify(http::transport_event(CloseReason::name_not_resolved, false));
-  return {.outcome = request_.last_};
+  // An operator who holds all replicas open is no failure of the service: no retry, no verdict.
+  const bool held = request_.route_->upstream->has_replicas();
+  return {.outcome = request_.last_, .do_not_retry = held, .unknown = held};
 }
 
 void ProxiedRequest::Call::on_wake(Instant now) {
