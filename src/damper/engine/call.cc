@@ -241,6 +241,7 @@ template <Footprint kFootprint>
 void BasicCall<kFootprint>::refuse_retry(Verdict verdict, Instant now) noexcept {
   if (active_ == 0) return finish(verdict, now);
   retry_at_ = kNever;
+  has_token_ = false;
   if (grant_) dependency_.budget_.refund(std::exchange(grant_, {}));
   wait();
 }

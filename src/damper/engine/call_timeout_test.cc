@@ -94,5 +94,42 @@ TEST(CallTimeout, EachRetryHasMoreTimeThanTheAttemptBeforeIt) {
   EXPECT_EQ(timeouts[3], 10s);  // The last has all that is configured: `upper`.
 }
 
+TEST(CallTimeout, TheLastAttemptHasAllThatIsConfigured) {
+  Policy policy = adaptive();
+  policy.call.max_attempts = 2;
+  policy.call.timeout = 100s;
+  policy.call.per_try_timeout = 3s;
+  policy.budget.reserve = 100;
+  Dependency dependency("d", policy);
+  Crowd crowd(dependency);
+  crowd.run(1000, 5s, answers_after(2ms));
+  std::array<Duration, 2> timeouts{};
+  const auto hangs = [&](std::uint64_t, const Attempt& attempt) {
+    timeouts.at(attempt.number - 1) = between(attempt.sent, attempt.deadline);
+    return Crowd::kHangs;
+  };
+  crowd.run(1, 1s, hangs);
+  crowd.finish(hangs);
+  EXPECT_EQ(timeouts[0], 10ms);
+  EXPECT_EQ(timeouts[1], 3s);  // Eight times as long would be 80 ms.
+}
+
+TEST(CallTimeout, ATimeoutAdaptsIfItTakesAnEighthOfTheTimeLeftAtMost) {
+  for (const Duration timeout : {Duration(80ms), Duration(79ms)}) {
+    Policy policy = adaptive();
+    Dependency dependency("d", policy);
+    Crowd crowd(dependency);
+    crowd.run(1000, 5s, answers_after(2ms));
+    policy.call.timeout = timeout;
+    dependency.reload(policy, crowd.now());
+    Duration first{0};
+    crowd.run(1, 1s, [&](std::uint64_t, const Attempt& attempt) {
+      first = between(attempt.sent, attempt.deadline);
+      return Crowd::Answer{Outcome::success, 1ms};
+    });
+    EXPECT_EQ(first, timeout == 80ms ? Duration(10ms) : timeout);
+  }
+}
+
 }  // namespace
 }  // namespace damper::engine
