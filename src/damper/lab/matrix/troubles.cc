@@ -222,6 +222,10 @@ constexpr std::string_view kNoRoom =
     "Near the capacity an attempt that timed out in a queue is sent again, and the queue gets "
     "longer: without a concurrency limit or a shed queue there is no room even for the retry "
     "budget. Use retries with one of them, or keep the load under 0.8 of the capacity.";
+constexpr std::string_view kBrownOut =
+    "Three times slower, the service has two thirds of the capacity that the load needs: it is "
+    "overloaded, and retries and hedges of attempts that time out in its queue are more load. Use "
+    "them with a concurrency limit or a shed queue.";
 constexpr std::string_view kReserve =
     "With one request a minute, 10 % of the requests is less than one retry in ten minutes: the "
     "reserve of the budget pays for the retries, as it is meant to. It is at most 0.1 a second.";
@@ -233,8 +237,8 @@ constexpr std::string_view kSlowIsFailure =
     "after 6 s.";
 constexpr std::string_view kTwoShedders =
     "Two defences shed the same load: what the shed queue rejects in a burst lowers the client's "
-    "limit, and then that refuses too. Without the limit, or without the shed queue, the cell "
-    "holds.";
+    "limit, and then that refuses too, a request now and then also when the load is over. Without "
+    "the limit the cell holds.";
 constexpr std::string_view kJitterHalves =
     "With full jitter the mean wait is half of that without jitter, so a broken key runs about "
     "twice as often at the same cap: 1 % of all runs.";
@@ -255,11 +259,11 @@ constexpr std::array kKnownHarms = {
     KnownHarm{"breaker", "flapping", kFlaps},
     KnownHarm{"breaker-row", "flapping", kFlaps},
     KnownHarm{"all", "flapping", kFlaps},
-    KnownHarm{"retries", "brown-out", kNoRoom},
+    KnownHarm{"retries", "brown-out", kBrownOut},
     KnownHarm{"retries", "load-90", kNoRoom},
     KnownHarm{"retries", "load-100", kNoRoom},
     KnownHarm{"retries", "load-150", kNoRoom},
-    KnownHarm{"hedging", "brown-out", kNoRoom},
+    KnownHarm{"hedging", "brown-out", kBrownOut},
     KnownHarm{"hedging", "load-90", kNoRoom},
     KnownHarm{"hedging", "load-100", kNoRoom},
     KnownHarm{"hedging", "load-150", kNoRoom},
@@ -270,6 +274,7 @@ constexpr std::array kKnownHarms = {
     KnownHarm{"all", "six-seconds", kSlowIsQueue},
     KnownHarm{"breaker-slow", "six-seconds", kSlowIsFailure},
     KnownHarm{"all", "load-90", kTwoShedders},
+    KnownHarm{"all", "load-100", kTwoShedders},
     KnownHarm{"requeue", "keys-broken", kJitterHalves},
 };
 

@@ -7,7 +7,7 @@ namespace damper::policy {
 namespace {
 
 constexpr Percent kMostRejected = Percent(95);
-constexpr Duration kBackWithin = std::chrono::seconds(10);  // as the harm matrix asks
+constexpr Duration kUsualOpenCap = admit::CircuitBreakerOptions{}.open_cap;
 constexpr double kNoRoom = 0.8;  // of the capacity; above it, retries displace first attempts
 
 }  // namespace
@@ -38,13 +38,13 @@ void find_parts(const Lens& lens) {
 
 void find_known_harms(const Lens& lens) {
   const auto& breaker = lens.policy().breaker;
-  if (breaker && breaker->open_cap > kBackWithin) {
-    const std::string cap = format_duration(breaker->open_cap);
+  if (breaker && breaker->open_cap > kUsualOpenCap) {
+    const std::string base = breaker->open_base > kUsualOpenCap ? "open_base: 1s, " : "";
     lens.add(Rule::known_harm, "circuit_breaker.open_cap",
              "after a long outage the breaker sends a probe only every " +
-                 format_duration(breaker->open_cap / 2) + " to " + cap +
-                 ": the traffic returns up to that much later",
-             "open_cap: 10s   # more probes while the dependency is down");
+                 format_duration(breaker->open_cap / 2) + " to " +
+                 format_duration(breaker->open_cap) + ": the traffic returns up to that much later",
+             "circuit_breaker: { " + base + "open_cap: " + format_duration(kUsualOpenCap) + " }");
   }
   if (breaker && breaker->slow_call_duration > Duration{0}) {
     lens.add(Rule::known_harm, "circuit_breaker.slow_call_duration",
@@ -53,8 +53,9 @@ void find_known_harms(const Lens& lens) {
              "slow_call_duration: off   # or the latency from which an answer has no value");
   }
   const Facts& facts = lens.facts();
+  const double hidden = hidden_capacity(facts.capacity, lens.amplified[lens.position].attempts);
   if (lens.extra_attempts() > 0 && !lens.policy().limit && facts.capacity > 0 &&
-      facts.load >= kNoRoom * facts.capacity) {
+      facts.load >= kNoRoom * facts.capacity && facts.load < hidden) {
     lens.add(
         Rule::known_harm, "facts.load",
         "at " + rate_text(facts.load) + " of " + rate_text(facts.capacity) +

@@ -10,14 +10,12 @@ TEST(LintParts, ALeaseUnderTheTimeoutOfAnAttemptIsNamed) {
                     "route: {timeout: 10s, circuit_breaker: {probe_lease: 5s}}"),
             "1:54 : a probe counts as failed after 5s, and an attempt may take 10s: an answer in "
             "between comes after the breaker has opened again | probe_lease: auto   # 15s");
-  EXPECT_EQ(rules_of("route: {circuit_breaker: {open_cap: 10s, probe_lease: 5s}}"),
-            "lease-under-timeout");
-  EXPECT_EQ(rules_of("route: {circuit_breaker: {open_cap: 10s, probe_lease: 5001ms}}"), "");
-  EXPECT_EQ(rules_of("route: {timeout: 10s, circuit_breaker: {open_cap: 10s, probe_lease: auto}}"),
-            "");
-  EXPECT_EQ(rules_of("route: {timeout: 10s, circuit_breaker: {open_cap: 10s}}"), "");
+  EXPECT_EQ(rules_of("route: {circuit_breaker: {probe_lease: 5s}}"), "lease-under-timeout");
+  EXPECT_EQ(rules_of("route: {circuit_breaker: {probe_lease: 5001ms}}"), "");
+  EXPECT_EQ(rules_of("route: {timeout: 10s, circuit_breaker: {probe_lease: auto}}"), "");
+  EXPECT_EQ(rules_of("route: {timeout: 10s, circuit_breaker: on}"), "");
   EXPECT_EQ(rules_of("route: {timeout: 10s, retry_policy: {per_try_timeout: 1s}, "
-                     "circuit_breaker: {open_cap: 10s, probe_lease: 2s}}"),
+                     "circuit_breaker: {probe_lease: 2s}}"),
             "");
 }
 
@@ -33,14 +31,14 @@ TEST(LintParts, AThrottleWithoutABoundIsNamed) {
 }
 
 TEST(LintParts, AKnownHarmIsNamedWhereItApplies) {
-  EXPECT_EQ(said_by(Rule::known_harm, "route: {circuit_breaker: {open_cap: 20s}}"),
-            "1:37 : after a long outage the breaker sends a probe only every 10s to 20s: the "
-            "traffic returns up to that much later | open_cap: 10s   # more probes while the "
-            "dependency is down");
-  EXPECT_EQ(rules_of("route: {circuit_breaker: {open_cap: 10s}}"), "");
-  EXPECT_EQ(rules_of("route: {circuit_breaker: on}"), "known-harm");  // 30 s
-  EXPECT_EQ(rules_of("route: {circuit_breaker: {open_cap: 10s, slow_call_duration: 1s}}"),
-            "known-harm");
+  EXPECT_EQ(said_by(Rule::known_harm, "route: {circuit_breaker: {open_cap: 1m}}"),
+            "1:37 : after a long outage the breaker sends a probe only every 30s to 1m: the "
+            "traffic returns up to that much later | circuit_breaker: { open_cap: 30s }");
+  EXPECT_EQ(said_by(Rule::known_harm, "route: {circuit_breaker: {open_cap: 5m, open_base: 1m}}")
+                .substr(103),
+            "circuit_breaker: { open_base: 1s, open_cap: 30s }");
+  EXPECT_EQ(rules_of("route: {circuit_breaker: {open_cap: 30s}}"), "");
+  EXPECT_EQ(rules_of("route: {circuit_breaker: {slow_call_duration: 1s}}"), "known-harm");
   const auto at_load = [](const char* load, const char* more) {
     return rules_of(std::string("route: {facts: {capacity: 100, load: ") + load + "}" + more + "}");
   };
