@@ -221,7 +221,7 @@ constexpr std::string_view kFlaps =
 constexpr std::string_view kNoRoom =
     "Near the capacity an attempt that timed out in a queue is sent again, and the queue gets "
     "longer: without a concurrency limit or a shed queue there is no room even for the retry "
-    "budget. Use retries with one of them, or keep the load under 0.8 of the capacity.";
+    "budget. Use retries with one of them, or keep the load well under the capacity.";
 constexpr std::string_view kBrownOut =
     "Three times slower, the service has two thirds of the capacity that the load needs: it is "
     "overloaded, and retries and hedges of attempts that time out in its queue are more load. Use "

@@ -8,7 +8,7 @@ namespace {
 
 constexpr Percent kMostRejected = Percent(95);
 constexpr Duration kUsualOpenCap = admit::CircuitBreakerOptions{}.open_cap;
-constexpr double kNoRoom = 0.8;  // of the capacity; above it, retries displace first attempts
+constexpr double kNoRoom = 0.9;  // of the capacity; above it, retries displace first attempts
 
 }  // namespace
 
