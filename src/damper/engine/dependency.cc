@@ -79,8 +79,10 @@ void BasicDependency<kFootprint>::flip(admit::Switch which, const admit::SwitchS
 
 template <Footprint kFootprint>
 bool BasicDependency<kFootprint>::force(const admit::BreakerForceSetting& setting, Instant now) {
-  if (!has_breaker_.load(std::memory_order_relaxed)) return false;
-  breaker_.force(setting, now);
+  const bool has_breaker = has_breaker_.load(std::memory_order_relaxed);
+  // A reset also reaches a breaker that a reload has taken away, and another may bring back.
+  if (has_breaker || setting.force == admit::BreakerForce::none) breaker_.force(setting, now);
+  if (!has_breaker) return false;
   report_force(sink_.load(std::memory_order_acquire), name_, setting, now);
   return true;
 }
