@@ -31,7 +31,7 @@ TEST(DeadlineDrill, NothingRunsAtTheBottomAfterItsCallersDeadline) {
       static_cast<long long>(stats["requests"]), static_cast<long long>(stats["done"]),
       static_cast<long long>(stats["cancelled"]), static_cast<long long>(stats["late"]));
   EXPECT_LE(stats["late"], summary.calls / 20);  // On a busy machine; without deadlines, half.
-  EXPECT_GT(stats["cancelled"], 0);  // The drill has teeth: some were under way.
+  EXPECT_GT(stats["cancelled"], 0);              // The drill has teeth: some were under way.
   EXPECT_GT(summary.good, 0);
   EXPECT_LT(summary.good, summary.calls);
 }
