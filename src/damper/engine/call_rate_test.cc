@@ -211,5 +211,33 @@ TEST(CallRate, InvalidOptionsNameTheirField) {
             "attempt_rate is set; a small dependency has none");
 }
 
+// A retry that waits for its token beside a hedge is refused by the switch, and its token with it.
+TEST(CallRate, ARefusedRetryLosesItsToken) {
+  Policy policy = rated(10s, 102, 0.5);
+  policy.call.timeout = 60s;
+  policy.call.max_attempts = 4;
+  policy.call.hedge = {.max_hedges = 1, .min_samples = 100, .ratio = Percent(100)};
+  Dependency dependency("test", policy);
+  for (int i = 0; i < 100; ++i) (void)Player(dependency, {}).play(".10", kStart - 20ms);
+  Call call(dependency, kRead);
+  call.start(kStart, 0.5);
+  call.on_timer(call.step().wake, 0.5);
+  ASSERT_TRUE(call.step().attempt.hedge);  // The second and last token.
+  call.on_outcome(0, {.outcome = Outcome::transient}, kStart + 10ms, 0.5);
+  call.on_timer(call.step().wake, 0.5);  // The retry is due, and waits for a token.
+  ASSERT_FALSE(call.step().sends);
+  const Instant token = call.step().wake;
+  ASSERT_GT(token, kStart + 500ms);
+  dependency.flip(admit::Switch::retries, {.off = true}, kStart + 200ms);
+  call.on_timer(kStart + 200ms, 0.5);
+  dependency.flip(admit::Switch::retries, {}, kStart + 210ms);
+  call.on_outcome(1, {.outcome = Outcome::transient}, kStart + 220ms, 0.5);
+  ASSERT_FALSE(call.step().over());
+  call.on_timer(call.step().wake, 0.5);
+  EXPECT_FALSE(call.step().sends);  // It has no token, and waits for the next one.
+  EXPECT_GT(call.step().wake, token);
+  call.on_cancel(kStart + 1s);
+}
+
 }  // namespace
 }  // namespace damper::engine

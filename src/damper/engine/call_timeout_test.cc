@@ -72,26 +72,29 @@ TEST(CallTimeout, TrapD4_TheSlowFewSucceedAsTheyDoWithoutIt) {
   }
 }
 
+// The timeouts of the attempts of one call in a hang, after answers in 2 ms.
+std::vector<Duration> timeouts_in_a_hang(const Policy& policy) {
+  Dependency dependency("d", policy);
+  Crowd crowd(dependency);
+  crowd.run(1000, 5s, answers_after(2ms));
+  std::vector<Duration> timeouts;
+  const auto hangs = [&](std::uint64_t, const Attempt& attempt) {
+    timeouts.push_back(between(attempt.sent, attempt.deadline));
+    return Crowd::kHangs;
+  };
+  crowd.run(1, 1s, hangs);
+  crowd.finish(hangs);
+  return timeouts;
+}
+
 TEST(CallTimeout, EachRetryHasMoreTimeThanTheAttemptBeforeIt) {
   Policy policy = adaptive();
   policy.call.max_attempts = 4;
   policy.call.timeout = 20s;
   policy.budget.percent = Percent(1000);
   policy.budget.reserve = 100;
-  Dependency dependency("d", policy);
-  Crowd crowd(dependency);
-  crowd.run(1000, 5s, answers_after(2ms));
-  std::array<Duration, 4> timeouts{};
-  const auto hangs = [&](std::uint64_t, const Attempt& attempt) {
-    timeouts.at(attempt.number - 1) = between(attempt.sent, attempt.deadline);
-    return Crowd::kHangs;
-  };
-  crowd.run(1, 1s, hangs);
-  crowd.finish(hangs);
-  EXPECT_EQ(timeouts[0], 10ms);
-  EXPECT_EQ(timeouts[1], 80ms);
-  EXPECT_EQ(timeouts[2], 640ms);
-  EXPECT_EQ(timeouts[3], 10s);  // The last has all that is configured: `upper`.
+  // The last has all that is configured: `upper`.
+  EXPECT_EQ(timeouts_in_a_hang(policy), (std::vector<Duration>{10ms, 80ms, 640ms, 10s}));
 }
 
 TEST(CallTimeout, TheLastAttemptHasAllThatIsConfigured) {
@@ -100,18 +103,8 @@ TEST(CallTimeout, TheLastAttemptHasAllThatIsConfigured) {
   policy.call.timeout = 100s;
   policy.call.per_try_timeout = 3s;
   policy.budget.reserve = 100;
-  Dependency dependency("d", policy);
-  Crowd crowd(dependency);
-  crowd.run(1000, 5s, answers_after(2ms));
-  std::array<Duration, 2> timeouts{};
-  const auto hangs = [&](std::uint64_t, const Attempt& attempt) {
-    timeouts.at(attempt.number - 1) = between(attempt.sent, attempt.deadline);
-    return Crowd::kHangs;
-  };
-  crowd.run(1, 1s, hangs);
-  crowd.finish(hangs);
-  EXPECT_EQ(timeouts[0], 10ms);
-  EXPECT_EQ(timeouts[1], 3s);  // Eight times as long would be 80 ms.
+  // Eight times as long would be 80 ms.
+  EXPECT_EQ(timeouts_in_a_hang(policy), (std::vector<Duration>{10ms, 3s}));
 }
 
 TEST(CallTimeout, ATimeoutAdaptsIfItTakesAnEighthOfTheTimeLeftAtMost) {
