@@ -173,10 +173,11 @@ void Proxy::restore_switches(const ProxyGeneration& next) {
   for (const auto& route : next.routes) {
     engine::Dependency& dependency = route->dependency();
     restore(SwitchScope::route(dependency.name()), dependency.switches());
-    const auto held = held_.find(dependency.name());
-    if (held == held_.end() || held->second.until <= now) continue;
-    if (held->second.force == dependency.breaker().forced(now).force) continue;
-    (void)dependency.breaker().force(held->second.setting(now), now);
+    const auto found = held_.find(dependency.name());
+    const bool is_held = found != held_.end() && found->second.until > now;
+    const HeldBreaker held = is_held ? found->second : HeldBreaker{};  // Else it may be reset now.
+    if (held.force == dependency.breaker().forced(now).force) continue;
+    (void)dependency.breaker().force(held.setting(now), now);
   }
   std::erase_if(held_, [now](const auto& one) { return one.second.until <= now; });
   std::erase_if(flips_, [now](const auto& scope) {
