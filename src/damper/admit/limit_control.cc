@@ -141,9 +141,9 @@ void LimitControl::compare(double latency) noexcept {
     const bool followed = moved < 1 ? response * response <= moved : response * response >= moved;
     const bool has_other_cause = !followed && latency > floor_;
     const bool in_vain = has_other_cause && moved < 1;
-    if (has_other_cause) floor_ += (latency - floor_) / (in_vain && moved_in_vain_ ? 1 : 2);
+    if (has_other_cause) floor_ += (latency - floor_) / (in_vain && cut_in_vain_ ? 1 : 2);
     if (in_vain) returns_to_ = std::max(returns_to_, compared_limit_);
-    moved_in_vain_ = in_vain;
+    cut_in_vain_ = in_vain;
   }
   compared_limit_ = limit_;
   compared_latency_ = latency;

@@ -70,9 +70,9 @@ struct LimitWindow {
 // latency pulls it down by an eighth of the distance (and while it is over a quarter lower, the
 // limit does not grow); latency seen with less than half of the limit in use pulls it either way,
 // by a sixteenth; and when the limit has moved by a fifth and latency did not follow by half as
-// much, then latency has another cause, and the floor moves half way up to it, the second time in a
-// row all the way. In a steady state it does not move, so that a lasting queue never becomes the
-// floor.
+// much, then latency has another cause, and the floor moves half way up to it; after a second cut
+// in a row without an effect, all the way. In a steady state it does not move, so that a lasting
+// queue never becomes the floor.
 // The drop floor is the share of drops that has another cause than this limit: if one of eight
 // replicas is dead, an eighth of the attempts time out, however few are sent. If they lowered the
 // limit, it would fall to its minimum, and a partial failure would be an outage. A cut is therefore
@@ -141,7 +141,7 @@ class LimitControl {
   double compared_latency_ = 0;  // 0: none yet.
   double drop_floor_ = 0;        // The share of drops that does not follow the limit.
   Pool usual_;                   // The last 200 samples or so.
-  bool moved_in_vain_ = false;   // The last comparison found that latency did not follow.
+  bool cut_in_vain_ = false;     // The last comparison: a lower limit did not lower latency.
   double returns_to_ = 0;        // Below, the limit doubles (slow start).
   bool falling_ = false;         // The last window was a cut by drops.
   double cut_limit_ = 0;         // The limit and the share of drops before a cut by drops;

@@ -195,7 +195,7 @@ class BasicDependency {
     requires kIsLarge;
 
   // Holds the breaker open or closed by hand, or resets it, and reports it to the sink. False: the
-  // policy has no breaker, and nothing has changed.
+  // policy has no breaker. Then only a reset has an effect, on one that a later policy brings back.
   bool force(const admit::BreakerForceSetting& setting, Instant now);
 
   // The sink outlives the dependency, or is set to nullptr before it is destroyed.
