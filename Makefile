@@ -31,7 +31,7 @@ build: setup-test configure-release  ## Build everything: build/release/bin/damp
 	cmake --build build/release -j $(JOBS)
 
 test: build  ## Build and run all tests
-	ctest --preset release
+	tools/ctest build/release
 
 bench: setup-bench configure-release  ## Run the benchmarks; BENCH=RetryBudget for some of them
 	cmake --build build/release -j $(JOBS) --target damper_bench
@@ -49,7 +49,7 @@ sanitize: asan tsan  ## Run the tests under address, undefined-behaviour and thr
 
 asan tsan: %: setup-sanitize configure-%
 	$(STEADY) cmake --build build/$* -j $(JOBS)
-	$(STEADY) ctest --preset $*
+	$(STEADY) tools/ctest build/$*
 
 fuzz: setup-fuzz configure-fuzz  ## Run each fuzzer for FUZZ_SECONDS=60; stop at a finding
 	cmake --build build/fuzz -j $(JOBS)

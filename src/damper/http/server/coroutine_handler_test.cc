@@ -117,7 +117,7 @@ TEST(CoroutineHandler, ACallerWhoGoesAwayCancelsTheCoroutine) {
 
 TEST(CoroutineHandler, BehindAGuardItDoesNotRunPastItsDeadline) {
   Loop loop;
-  LoopGuard door(loop, guard_options(1));
+  LoopGuard door(loop, patient_guard_options(1));
   boost::system::error_code ended;
   const Handler handler = guarded(
       answer_with_coroutine(

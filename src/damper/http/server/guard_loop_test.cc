@@ -22,7 +22,7 @@ namespace {
 
 TEST(LoopGuard, WhoWaitsIsToldByTheLoopsTimer) {
   Loop loop;
-  LoopGuard door(loop, guard_options(1));
+  LoopGuard door(loop, patient_guard_options(1));
   std::vector<ExchangePtr> work;
   const Handler handler =
       guarded([&](ExchangePtr exchange) { work.push_back(std::move(exchange)); }, door.guard());
@@ -45,7 +45,7 @@ TEST(LoopGuard, ItMayEndWhileSomebodyWaits) {
   const auto a = fake_exchange("GET", "/", {}, {}, run::now());
   const auto b = fake_exchange("GET", "/", {}, {}, run::now());
   {
-    LoopGuard door(loop, guard_options(1));
+    LoopGuard door(loop, patient_guard_options(1));
     const Handler handler =
         guarded([&](ExchangePtr exchange) { work.push_back(std::move(exchange)); }, door.guard());
     handler(a);
@@ -72,7 +72,7 @@ TEST(LoopGuard, WhereverAnExchangeIsLetGoOfItsEndIsOnTheLoop) {
   TestServer server(
       [&](Loop& on, ServerMetrics& counts) {
         loop = &on;
-        door = std::make_unique<LoopGuard>(on, guard_options(2));
+        door = std::make_unique<LoopGuard>(on, patient_guard_options(2));
         return TestServer::own(
             new HandlerService(on, guarded(idempotent(keep, store), door->guard()), {}, &counts));
       },

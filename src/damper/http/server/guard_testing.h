@@ -30,4 +30,13 @@ class FakeGuardClock final : public GuardClock {
   return options;
 }
 
+// The same, for a test in real time: nothing is shed however slow the machine is.
+[[nodiscard]] inline GuardOptions patient_guard_options(std::int32_t limit) {
+  GuardOptions options = guard_options(limit);
+  options.admission.queue.interval = std::chrono::hours(1);
+  options.admission.queue.target = std::chrono::hours(1);
+  options.admission.queue.longest_retry_after = std::chrono::hours(1);
+  return options;
+}
+
 }  // namespace damper::http
