@@ -93,8 +93,8 @@ TEST(DurationText, SaysWhatIsWrongInOneSentence) {
 
 // Invariant 4.
 TEST(DurationText, AnErrorRepeatsABoundedPrintablePartOfTheInput) {
-  EXPECT_EQ(error_of(std::string_view("\0\"\\\n\x7f\xc2", 6)),
-            "duration \"\\x00\\\"\\\\\\x0a\\x7f\\xc2\" does not begin with a digit; "
+  EXPECT_EQ(error_of(std::string_view("\0\"\\\n~\x7f\xc2", 7)),
+            "duration \"\\x00\\\"\\\\\\x0a~\\x7f\\xc2\" does not begin with a digit; "
             "write one such as 250ms, 2s or 1.5m");
   EXPECT_EQ(error_of(std::string(40, 'x')),
             "duration \"" + std::string(40, 'x') +

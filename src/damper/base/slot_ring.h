@@ -99,7 +99,7 @@ class TaggedCount {
   // The same for a word with one writer, without the price of an atomic operation.
   void add_alone(std::uint32_t tag) noexcept {
     const auto [old_tag, count] = unpack(word_.load(std::memory_order_relaxed));
-    if (old_tag != tag && count != 0 && static_cast<std::int32_t>(tag - old_tag) < 0) return;
+    if (count != 0 && static_cast<std::int32_t>(tag - old_tag) < 0) return;
     const std::uint32_t before = old_tag == tag ? count : 0;
     if (before != kMost) word_.store(pack(tag, before + 1), std::memory_order_release);
   }

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <barrier>
 #include <mutex>
 #include <set>
@@ -42,10 +43,22 @@ TEST(ThreadSlot, WhenNoneIsLeftTheSharedOneIsUsed) {
   EXPECT_EQ(*slots.rbegin(), kSharedSlot);
 }
 
-TEST(ThreadSlot, EverySlotThatWasTakenIsAmongThoseUsed) {
+TEST(ThreadSlot, TheSlotsUsedEndAfterTheHighestThatWasTaken) {
+  const int before = thread_slots_used();
   const std::multiset<int> slots = slots_of_living_threads(10);
-  EXPECT_GT(thread_slots_used(), *slots.rbegin());
-  EXPECT_LE(thread_slots_used(), kThreadSlots);
+  EXPECT_EQ(thread_slots_used(), std::max(before, *slots.rbegin() + 1));
+}
+
+TEST(ThreadSlot, TheFirstSlotIsTakenAlsoAsTheLastThatIsFree) {
+  std::vector<int> taken;
+  while (taken.size() <= kThreadSlots && (taken.empty() || taken.back() != kSharedSlot)) {
+    taken.push_back(internal::take_free_slot());
+  }
+  EXPECT_EQ(taken.back(), kSharedSlot);
+  internal::return_slot(0);
+  EXPECT_EQ(internal::take_free_slot(), 0);
+  taken.pop_back();
+  for (const int slot : taken) internal::return_slot(slot);
 }
 
 TEST(ThreadSlot, AnEndedThreadGivesItsSlotBack) {
