@@ -404,7 +404,6 @@ void BasicCall<kFootprint>::send_retry(Instant now, double draw) noexcept {
 // Sets the time of the next hedge, if there is one.
 template <Footprint kFootprint>
 void BasicCall<kFootprint>::plan_hedge(Instant now) noexcept {
-  hedge_at_ = kNever;
   hedge_suppressed_ = false;
   const CallPolicy policy = dependency_.policy();
   if (attempts_ >= static_cast<std::uint32_t>(policy.max_attempts) ||
@@ -413,7 +412,7 @@ void BasicCall<kFootprint>::plan_hedge(Instant now) noexcept {
   }
   const auto delay = schedule::hedge_delay(policy.hedge, dependency_.live_hedge(policy, now),
                                            deadline_.remaining(now));
-  if (delay) hedge_at_ = add(now, *delay);
+  hedge_at_ = add(now, delay.value_or(kForever));
 }
 
 template <Footprint kFootprint>

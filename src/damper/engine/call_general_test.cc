@@ -17,7 +17,6 @@ using namespace std::chrono_literals;
 using decide::Outcome;
 
 constexpr Instant kStart = Player::kStart;
-constexpr CallOptions kRead = {.request = {.idempotent = true, .safe = true}};
 
 class Recorder final : public EventSink {
  public:

@@ -12,18 +12,6 @@ using namespace std::chrono_literals;
 using decide::Outcome;
 
 constexpr Instant kStart = Player::kStart;
-constexpr CallOptions kRead = {.request = {.idempotent = true, .safe = true}};
-
-// Hedging: a hundred answers of 10 ms are known; a hedge goes after the 95th percentile of them.
-Policy hedging() {
-  Policy p = scripted_policy();
-  p.call.hedge = {.max_hedges = 1, .min_samples = 100, .ratio = Percent(100)};
-  return p;
-}
-
-void warm(Dependency& dependency) {
-  for (int i = 0; i < 100; ++i) (void)Player(dependency, {}).play(".10", kStart - 10s);
-}
 
 TEST(Call, AHedgeJoinsALateAttemptAndTheFirstSuccessWins) {
   Dependency dependency("test", hedging());
@@ -41,12 +29,11 @@ TEST(Call, TrapH1_NoHedgeBeforeEnoughIsKnown) {
 }
 
 TEST(Call, HedgesAreAttemptsAndAreCappedAsThese) {
-  Policy p = hedging();
-  p.call.hedge.max_hedges = 3;
+  Policy p = hedging(3);
   p.call.max_attempts = 2;
   Dependency dependency("test", p);
   warm(dependency);
-  for (int i = 0; i < 20; ++i) (void)Player(dependency).play(".5");  // They pay for more hedges.
+  pay_for_hedges(dependency);
   EXPECT_EQ(Player(dependency).play(".300.300"), "send hedge cancel1 success");
 }
 
@@ -165,6 +152,16 @@ TEST(Call, ARefusedHedgeDoesNotEndTheAttemptBesideIt) {
   EXPECT_EQ(Player(dependency).play("o40.50"), "send hedge success");
 }
 
+TEST(Call, NoHedgeFollowsARefusal) {
+  Policy p = hedging(3);
+  p.call.max_attempts = 4;
+  Dependency dependency("test", p);
+  warm(dependency);
+  pay_for_hedges(dependency);
+  EXPECT_EQ(Player(dependency).play(".100o5"), "send hedge success");
+  EXPECT_EQ(Player(dependency).play(".100t5.5"), "send hedge hedge cancel0 success");
+}
+
 TEST(Call, TrapH6_AWriteIsNotHedgedAlthoughItMayBeRepeated) {
   Dependency dependency("test", hedging());
   warm(dependency);
@@ -187,10 +184,10 @@ TEST(Call, TrapH7_AFinalAnswerToAHedgeDoesNotEndACallWhoseOriginalIsInFlight) {
     EXPECT_EQ(Player(dependency).play("o100" + hedge), "send hedge overload");
     EXPECT_EQ(Player(dependency).play("t100" + hedge + "."), "send hedge wait12 send success");
     EXPECT_EQ(Player(dependency).play(".2000" + hedge), "send hedge cancel0 deadline_passed");
-    Policy more = hedging();
-    more.call.hedge.max_hedges = 3;  // No further hedge asks again.
+    Policy more = hedging(3);  // No further hedge asks again.
     more.call.max_attempts = 4;
     dependency.reload(more, kStart);
+    pay_for_hedges(dependency);
     EXPECT_EQ(Player(dependency).play(".100" + hedge), "send hedge success");
   }
 }
@@ -206,6 +203,12 @@ TEST(Call, AFinalAnswerToAHedgeWithoutAnOriginalEndsTheCall) {
   call.on_outcome(1, {.outcome = Outcome::permanent}, kStart + 21ms, 0.5);
   EXPECT_EQ(call.step().verdict, Verdict::permanent);
   EXPECT_EQ(dependency.tally().all_retries(), 0u);
+
+  Policy more = hedging(2);  // Another hedge in flight is no original.
+  more.call.max_attempts = 4;
+  dependency.reload(more, kStart);
+  pay_for_hedges(dependency);
+  EXPECT_EQ(Player(dependency).play("t30p24.100"), "send hedge hedge cancel2 permanent");
 }
 
 // 310 ms and not the deadline of 5 s: the review's case.
@@ -215,10 +218,13 @@ TEST(Call, TrapH8_AFailedAttemptIsRetriedBesideAHedgeThatHangs) {
   p.call.backoff = {.base = 500ms, .cap = 500ms};
   Dependency dependency("test", p);
   warm(dependency);
+  const std::int64_t before = dependency.latencies().samples(kStart + 1s);
   Player player(dependency);
   EXPECT_EQ(player.play("t50.60000.10"), "send hedge send cancel1 success");
   EXPECT_EQ(player.now() - kStart, 310ms);  // 50 + 250 + 10, as without a hedge.
   EXPECT_EQ(dependency.tally().all_retries(), 1u);
+  // The latency of the retry, and that of the hedge that it has overtaken.
+  EXPECT_EQ(dependency.latencies().samples(kStart + 1s), before + 2);
 }
 
 TEST(Call, ATimedOutAttemptIsRetriedBesideItsHedgeToo) {
@@ -230,6 +236,24 @@ TEST(Call, ATimedOutAttemptIsRetriedBesideItsHedgeToo) {
   // The first times out at 50 ms, the retry is sent at 62 ms, where its hedge has timed out.
   EXPECT_EQ(player.play(".900.900.5"), "send hedge cancel0 cancel1 wait2 send success");
   EXPECT_LT(player.now() - kStart, 70ms);
+}
+
+TEST(Call, AnOriginalThatTimesOutTogetherWithAHedgeIsRetriedBesideAnotherHedge) {
+  Policy p = hedging(2);
+  p.call.max_attempts = 4;
+  p.call.per_try_timeout = 50ms;
+  Dependency dependency("test", p);
+  warm(dependency);
+  pay_for_hedges(dependency);
+  Call call(dependency, kRead);
+  call.start(kStart, 0.5);
+  call.on_timer(call.step().wake, 0.5);
+  call.on_timer(call.step().wake, 0.5);
+  ASSERT_EQ(call.step().attempt.number, 3u);
+  call.on_timer(kStart + 65ms, 0.0);  // Late: those of 50 and 61 ms. A draw of 0 waits for nothing.
+  EXPECT_EQ(call.step().cancels, 0b011);
+  EXPECT_EQ(call.step().wake, kStart + 65ms);
+  call.on_cancel(kStart + 65ms);
 }
 
 TEST(Call, ARetryBesideAHedgePaysAndCountsAsAnyOther) {  // Invariants (3) and (4).

@@ -12,17 +12,6 @@ using namespace std::chrono_literals;
 using decide::Outcome;
 
 constexpr Instant kStart = Player::kStart;
-constexpr CallOptions kRead = {.request = {.idempotent = true, .safe = true}};
-
-Policy hedging() {
-  Policy p = scripted_policy();
-  p.call.hedge = {.max_hedges = 1, .min_samples = 100, .ratio = Percent(100)};
-  return p;
-}
-
-void warm(Dependency& dependency) {
-  for (int i = 0; i < 100; ++i) (void)Player(dependency, {}).play(".10", kStart - 10s);
-}
 
 // Requests without an accept: from now on nearly all are refused.
 void close_throttle(Dependency& dependency, Instant now) {
@@ -93,13 +82,23 @@ TEST(Call, NoHedgeIsSentWithLessTimeThanAnAttemptNeeds) {
 }
 
 TEST(Call, NoHedgeIsSentEarlierThanTheServerSaid) {
-  Policy p = hedging();
-  p.call.hedge.max_hedges = 2;
+  Policy p = hedging(2);
   p.call.max_attempts = 4;
   Dependency dependency("test", p);
   warm(dependency);
+  pay_for_hedges(dependency);
   EXPECT_EQ(Player(dependency).play(".100t5+500"), "send hedge success");
   EXPECT_EQ(dependency.tally().hedges_suppressed, 1u);
+
+  Call call(dependency, kRead);
+  call.start(kStart, 0.5);
+  const Instant first = call.step().wake;
+  call.on_timer(first, 0.5);
+  const Instant second = call.step().wake;
+  call.on_outcome(1, {.outcome = Outcome::transient, .retry_after = second - first}, first, 0.5);
+  call.on_timer(second, 0.5);  // The instant that the server named.
+  EXPECT_TRUE(call.step().sends);
+  call.on_cancel(second);
 }
 
 TEST(Call, AHedgeGivesItsPlaceUnderTheConcurrencyBoundBack) {

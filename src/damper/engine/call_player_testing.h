@@ -107,4 +107,23 @@ using Player = BasicPlayer<Footprint::large>;
   return policy;
 }
 
+inline constexpr CallOptions kRead = {.request = {.idempotent = true, .safe = true}};
+
+// Hedging: a hundred answers of 10 ms are known; a hedge is sent after their 95th percentile.
+[[nodiscard]] inline Policy hedging(std::int32_t max_hedges = 1) {
+  Policy policy = scripted_policy();
+  policy.call.hedge = {.max_hedges = max_hedges, .min_samples = 100, .ratio = Percent(100)};
+  return policy;
+}
+
+inline void warm(Dependency& dependency) {
+  const Instant before = Player::kStart - std::chrono::seconds(10);
+  for (int i = 0; i < 100; ++i) (void)Player(dependency, {}).play(".10", before);
+}
+
+// Twenty quick calls: each pays for a hedge.
+inline void pay_for_hedges(Dependency& dependency) {
+  for (int i = 0; i < 20; ++i) (void)Player(dependency).play(".5");
+}
+
 }  // namespace damper::engine

@@ -13,7 +13,6 @@ using namespace std::chrono_literals;
 using decide::Outcome;
 
 constexpr Instant kStart = Player::kStart;
-constexpr CallOptions kRead = {.request = {.idempotent = true, .safe = true}};
 
 Policy rated(Duration max_wait, std::int32_t burst = 1, double rate = 10) {
   Policy p = scripted_policy();
@@ -156,9 +155,9 @@ TEST(CallRate, NoAttemptWaitsPastItsDeadline) {
 
 TEST(CallRate, AHedgeWithoutATokenIsNotSent) {
   Policy p = rated(1s, 101, 0.001);
-  p.call.hedge = {.max_hedges = 1, .min_samples = 100, .ratio = Percent(100)};
+  p.call.hedge = hedging().call.hedge;
   Dependency dependency("test", p);
-  for (int i = 0; i < 100; ++i) (void)Player(dependency, {}).play(".10", kStart - 10s);
+  warm(dependency);
   EXPECT_EQ(Player(dependency).play(".500"), "send success");
   EXPECT_EQ(dependency.tally().hedges, 0U);
   EXPECT_EQ(dependency.tally().hedges_suppressed, 1U);
@@ -216,7 +215,7 @@ TEST(CallRate, ARefusedRetryLosesItsToken) {
   Policy policy = rated(10s, 102, 0.5);
   policy.call.timeout = 60s;
   policy.call.max_attempts = 4;
-  policy.call.hedge = {.max_hedges = 1, .min_samples = 100, .ratio = Percent(100)};
+  policy.call.hedge = hedging().call.hedge;
   Dependency dependency("test", policy);
   for (int i = 0; i < 100; ++i) (void)Player(dependency, {}).play(".10", kStart - 20ms);
   Call call(dependency, kRead);

@@ -20,10 +20,12 @@ class Recorder final : public EventSink {
     events.push_back(std::string(event.key) + " " + std::string(name(event.kind)));
     last_detail = event.detail;
     last_length = event.length;
+    last_count = event.count;
   }
   std::vector<std::string> events;
   std::string last_detail;
   Duration last_length{0};
+  std::int64_t last_count = 0;
 };
 
 Verdict attempt(Dependency& dependency, Outcome outcome, Instant now) {
@@ -112,7 +114,7 @@ TEST(Dependency, TheLeaseOfAProbeIsDerivedFromTheTimeoutOfAnAttempt) {
     for (Duration passed{0}; passed < 60s; passed += 100ms) {
       EXPECT_EQ(attempt(dependency, Outcome::success, now + 500ms + passed), Verdict::breaker_open);
       if (recorder.events.empty()) continue;
-      EXPECT_EQ(recorder.events.front(), "billing breaker_opened");
+      EXPECT_EQ(recorder.events, (std::vector<std::string>{"billing breaker_opened"}));
       probe.on_cancel(now + 60s);
       return passed;
     }
@@ -148,6 +150,23 @@ TEST(Dependency, ABudgetThatIsSpentAsFastAsItFillsIsStillSpent) {
             0);
 }
 
+TEST(Dependency, ABudgetIsRefilledOnceHalfOfItIsLeft) {
+  Policy policy;
+  policy.budget = {.percent = Percent(50), .reserve = 0};
+  Dependency dependency("billing", policy);
+  Recorder recorder;
+  for (int i = 0; i < 4; ++i) (void)attempt(dependency, Outcome::success, Instant{1s});
+  while (dependency.budget().try_withdraw(Instant{1s})) {
+  }
+  EXPECT_EQ(attempt(dependency, Outcome::transient, Instant{1s}), Verdict::budget_spent);
+  (void)attempt(dependency, Outcome::success, Instant{1s});
+  dependency.report_to(&recorder);
+  (void)attempt(dependency, Outcome::success, Instant{1s});  // 3.5 earned, 2 spent.
+  EXPECT_TRUE(recorder.events.empty());
+  (void)attempt(dependency, Outcome::success, Instant{1s});  // 4 earned.
+  EXPECT_EQ(recorder.events, (std::vector<std::string>{"billing budget_refilled"}));
+}
+
 TEST(Dependency, TheSecondRetryOfACallIsAnEventOnceInAWhile) {
   Policy policy;
   policy.budget = {.percent = Percent(1000), .reserve = 100};
@@ -177,6 +196,7 @@ TEST(Dependency, BreakerTransitionsAreReportedOnceEach) {  // Invariant (2).
   for (int i = 0; i < 5; ++i) (void)attempt(dependency, Outcome::transient, Instant{1s});
   EXPECT_EQ(recorder.events.back(), "billing breaker_opened");
   EXPECT_EQ(recorder.last_length, 500ms);  // Half of a second and more, for a draw of 0.
+  EXPECT_EQ(recorder.last_count, 0);
   EXPECT_EQ(attempt(dependency, Outcome::success, Instant{1s}), Verdict::breaker_open);
   recorder.events.clear();
   EXPECT_EQ(attempt(dependency, Outcome::success, Instant{2s}), Verdict::success);
@@ -231,8 +251,9 @@ TEST(Dependency, AFlipSaysWhichAndWhy) {
   EXPECT_EQ(recorder.last_detail, "retries off: db failover");
   EXPECT_EQ(recorder.last_length, 30min);
   EXPECT_EQ(attempt(dependency, Outcome::transient, Instant{2min}), Verdict::switched_off);
-  dependency.flip(admit::Switch::retries, {}, Instant{3min});
+  dependency.flip(admit::Switch::retries, {.until = Instant{31min}}, Instant{3min});
   EXPECT_EQ(recorder.last_detail, "retries on");
+  EXPECT_EQ(recorder.last_length, 0min);
 }
 
 TEST(Dependency, ABreakerForcedOpenRefusesCallsUntilItsExpiry) {
@@ -255,6 +276,8 @@ TEST(Dependency, ABreakerForcedOpenRefusesCallsUntilItsExpiry) {
   EXPECT_TRUE(dependency.force({.reason = "over"}, Instant{21min}));
   EXPECT_EQ(recorder.last_detail, "reset: over");
   EXPECT_EQ(recorder.last_length, 0min);
+  EXPECT_TRUE(dependency.force({}, Instant{21min}));
+  EXPECT_EQ(recorder.last_detail, "reset");
   EXPECT_EQ(attempt(dependency, Outcome::success, Instant{21min}), Verdict::success);
 }
 

@@ -137,7 +137,7 @@ TEST(Requeue, AKeyThatIsHeldLosesNothing) {
     EXPECT_EQ(held.until - now, wait);
     now = held.until;
   }
-  for (int i = 0; i < 1000; ++i) (void)requeue.start(key, now, 0.5);
+  for (int i = 0; i < 1000; ++i) ASSERT_EQ(requeue.start(key, now, 0.5).until - now, 3750ms);
   EXPECT_EQ(key.failures, 1u);
   EXPECT_EQ(requeue.counts().held_by_budget, 1005u);
   EXPECT_EQ(requeue.counts().runs, 1u);
@@ -180,6 +180,45 @@ TEST(Requeue, AnEarlyEventRunsTheKeyIfTheBudgetAllowsAndElseItWaitsForTheRestOfI
   }
   EXPECT_EQ(two.holds, 0);  // Its own holds begin when its backoff is over.
   EXPECT_EQ(requeue.start(two, kStart + 60s, 0.5).until, kStart + 61s + 500ms);
+}
+
+// The second key's backoff is over; the first key comes early, by an event.
+TEST(Requeue, ADueKeyWithoutBudgetGoesBeforeEarlyOnesForFiveSeconds) {
+  RequeuePolicy policy = plain();
+  policy.backoff = {.jitter = schedule::Jitter::none, .base = 60s, .cap = 60s};
+  policy.budget = {.percent = Percent(0), .reserve = 0, .min_per_second = 0};
+  Requeue requeue(policy);
+  KeyRecord early;
+  KeyRecord due;
+  (void)run(requeue, early, Outcome::transient);
+  (void)run(requeue, due, Outcome::transient, kStart - 60s);
+  const auto held_at = [&](KeyRecord& key, Instant now) {
+    return requeue.start(key, now, 0.5).held_for;
+  };
+  EXPECT_EQ(held_at(early, kStart), Verdict::budget_spent);  // This one holds no other back.
+  policy.budget.min_per_second = 10;
+  requeue.budget().reload(policy.budget, kStart);
+  (void)run(requeue, early, Outcome::transient);
+  policy.budget.min_per_second = 0;
+  requeue.budget().reload(policy.budget, kStart);
+  EXPECT_EQ(held_at(due, kStart), Verdict::budget_spent);
+  policy.budget.min_per_second = 10;
+  requeue.budget().reload(policy.budget, kStart);
+  EXPECT_EQ(held_at(early, kStart + 5s - 1ns), Verdict::budget_spent);
+  EXPECT_EQ(held_at(early, kStart + 5s), Verdict::none);
+}
+
+TEST(Requeue, ASuccessRefillsTheReserve) {
+  RequeuePolicy policy = plain();
+  policy.budget = {.percent = Percent(0), .reserve = 1, .min_per_second = 0};
+  Requeue requeue(policy);
+  KeyRecord key;
+  (void)run(requeue, key, Outcome::transient);
+  (void)run(requeue, key, Outcome::transient, kStart + 1s);
+  EXPECT_FALSE(key.grant);  // A key that waits has no payment.
+  EXPECT_EQ(requeue.start(key, kStart + 30s, 0).held_for, Verdict::budget_spent);
+  another_succeeds(requeue, kStart + 30s);
+  EXPECT_TRUE(requeue.start(key, kStart + 40s, 0).goes());
 }
 
 TEST(Requeue, TheKillSwitchHoldsRetriesAndFirstRunsGoOn) {  // Invariant (2), trap K1.
@@ -249,6 +288,9 @@ TEST(Requeue, ACancelledRunCountsAsNotRunAndItsRetryIsRefunded) {
   EXPECT_EQ(key.failures, 1u);
   EXPECT_FALSE(key.grant);
   EXPECT_EQ(requeue.budget().balance(due), before);
+  KeyRecord first;  // Without a payment.
+  EXPECT_EQ(run(requeue, first, Outcome::cancelled, due).due, due);
+  EXPECT_EQ(first.failures, 0u);
 }
 
 TEST(Requeue, TheBoundOnRetriesUnderWayCountsRunsUnderWay) {
@@ -315,6 +357,8 @@ TEST(Requeue, TheLogHearsOfTransitionsAlone) {
   (void)run(requeue, key, Outcome::transient, now);
   (void)run(requeue, key, Outcome::transient, now);
   EXPECT_FALSE(run(requeue, key, Outcome::success, now).event);  // Two are no news.
+  for (int i = 0; i < 3; ++i) (void)run(requeue, key, Outcome::transient, now);
+  EXPECT_EQ(run(requeue, key, Outcome::success, now).event, EventKind::recovered);
 }
 
 // Invariant (1): over random runs of many keys, in any window of ten seconds, the retries that fail
