@@ -143,7 +143,7 @@ auto BasicCircuitBreaker<kFootprint>::on_expiry(State state, std::size_t cell, I
   }
   const State open = load();
   Permit permit;
-  if (open.phase == Phase::open && now >= mark(open)) permit = try_admit_general(open, now, draw);
+  if (open.phase == Phase::open) permit = try_admit_general(open, now, draw);
   permit.opened = true;
   return permit;
 }

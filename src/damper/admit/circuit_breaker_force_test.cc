@@ -49,6 +49,14 @@ TYPED_TEST(AnyCircuitBreaker, AForcedOpenOneRefusesEveryCallUntilItsExpiryAndThe
   EXPECT_EQ(succeed(breaker, kExpiry), Transition::closed);
 }
 
+TYPED_TEST(AnyCircuitBreaker, OnlyAStateHeldByHandIsForcedOpen) {
+  TypeParam breaker(hasty());
+  EXPECT_EQ(fail(breaker, kStart), Transition::opened);
+  EXPECT_FALSE(breaker.forced_open(kStart));
+  EXPECT_EQ(breaker.force(open_for_10s(), kStart), Transition::none);  // It was open.
+  EXPECT_TRUE(breaker.forced_open(kStart));
+}
+
 TYPED_TEST(AnyCircuitBreaker, NoResultTripOrCloseEndsAForcedOpenState) {  // Invariant (8)
   TypeParam breaker(hasty());
   const BreakerPermit before = admitted(breaker, kStart);

@@ -160,6 +160,52 @@ TYPED_TEST(AnyCircuitBreaker, ALateSuccessAfterTheNextHalfOpenTimeHasBegunHasNoV
   EXPECT_EQ(breaker.on_success(next, Duration(1), later, 0), Transition::closed);
 }
 
+TYPED_TEST(AnyCircuitBreaker, AfterARevokedEndTheOtherProbesOfTheTimeBeforeHaveNoVerdict) {
+  CircuitBreakerOptions options = hasty();
+  options.probes = 2;
+  TypeParam breaker(options);
+  const Instant half_open = trip(breaker, kStart);
+  const Permit first = admitted(breaker, half_open);
+  const Permit second = admitted(breaker, half_open + seconds(3));
+  const Instant end = half_open + seconds(6);
+  EXPECT_TRUE(breaker.try_admit(end, 0).opened);
+  EXPECT_EQ(breaker.on_success(first, seconds(6), end, 0), Transition::half_opened);
+  EXPECT_EQ(breaker.on_success(second, seconds(3), end, 0), Transition::none);
+  EXPECT_EQ(breaker.state(end), BreakerState::half_open);
+}
+
+TYPED_TEST(AnyCircuitBreaker, AProbeThatOutlivesItsHalfOpenTimeHasNoVerdictInTheNextOpenTime) {
+  CircuitBreakerOptions options = hasty();  // Invariant (4)
+  options.probes = 2;
+  for (const bool by_hand : {false, true}) {
+    TypeParam breaker(options);
+    const Instant half_open = trip(breaker, kStart);
+    const Permit hung = admitted(breaker, half_open);
+    const Instant now = half_open + seconds(3);
+    if (by_hand) {
+      EXPECT_EQ(breaker.close(now), Transition::closed);
+    } else {
+      EXPECT_EQ(succeed(breaker, now), Transition::none);
+      EXPECT_EQ(succeed(breaker, now), Transition::closed);
+    }
+    EXPECT_EQ(fail(breaker, now), Transition::opened);
+    EXPECT_EQ(breaker.on_failure(hung, seconds(3), now, 0), Transition::none);
+  }
+}
+
+TYPED_TEST(AnyCircuitBreaker, AQuietClientFindsTheEndOfALeaseAndTheRestOfTheOpenTime) {
+  CircuitBreakerOptions options = hasty();
+  options.probes = 1;
+  TypeParam breaker(options);
+  const Instant half_open = trip(breaker, kStart);
+  (void)admitted(breaker, half_open);
+  // Open from the end of the lease, 6 s, for 1 s.
+  const Instant now = half_open + std::chrono::milliseconds(6500);
+  const Permit finder = breaker.try_admit(now, 0);
+  EXPECT_TRUE(finder.opened && !finder.admitted && !finder.half_opened);
+  EXPECT_EQ(breaker.open_for(now), std::chrono::milliseconds(500));
+}
+
 TYPED_TEST(AnyCircuitBreaker, AQuietClientFindsTheEndOfALeaseAndTheOpenTimeOverAtOnce) {
   CircuitBreakerOptions options = hasty();
   options.probes = 1;
