@@ -162,6 +162,32 @@ TEST(ConcurrencyLimit, ExtremeLatenciesAreHeld) {
   EXPECT_EQ(limit.limit(), 1000);
 }
 
+// The limit after a window of one answer, which is the floor, and a window with all 100 in use.
+std::int32_t limit_after(Duration floor, Duration latency) {
+  ConcurrencyLimit limit({.kind = LimitKind::gradient, .initial = 100, .window_samples = 1});
+  EXPECT_TRUE(limit.try_acquire());
+  limit.release(at(0), at(0) + floor, false);
+  fill(limit);
+  const Instant sent = at(0) + floor;
+  while (limit.in_flight() > 0) limit.release(sent, sent + latency, false);
+  return limit.limit();
+}
+
+TEST(ConcurrencyLimit, ALatencyIsMeasuredFrom16NanosecondsToAMinute) {
+  EXPECT_EQ(limit_after(Duration(16), Duration(32)), 94);  // To 100 * 1.2/2 + 10
+  EXPECT_EQ(limit_after(Duration(0), Duration(16)), 102);  // No queue: to 100 + 10
+  EXPECT_EQ(limit_after(seconds(1), seconds(2)), 94);
+  EXPECT_EQ(limit_after(seconds(30), seconds(60)), 94);
+  EXPECT_EQ(limit_after(seconds(60), seconds(3600)), 102);
+}
+
+TEST(ConcurrencyLimit, AnAnswerAtTheInstantOfItsAttemptCounts) {
+  ConcurrencyLimit limit({.kind = LimitKind::aimd, .initial = 1, .window_samples = 1});
+  ASSERT_TRUE(limit.try_acquire());
+  limit.release(at(10), at(10), false);
+  EXPECT_EQ(limit.limit(), 2);
+}
+
 TEST(ConcurrencyLimit, TrapL1_TimeoutsAloneShrinkItToItsMinimum) {  // Invariant (3)
   for (const LimitKind kind : {LimitKind::aimd, LimitKind::vegas, LimitKind::gradient}) {
     ConcurrencyLimit limit({.kind = kind, .initial = 100, .min = 2});

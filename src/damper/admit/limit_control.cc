@@ -105,7 +105,7 @@ bool LimitControl::has_too_many_drops(const LimitWindow& window) const noexcept 
   const std::int64_t total = std::int64_t{window.answers} + window.drops;
   const bool over = std::int64_t{window.drops} * Percent::kDenominator >
                     total * options_.tolerated_drops.hundredths();
-  if (!over || drop_floor_ == 0 || window.drops > 2 * window.answers) return over;
+  if (!over || window.drops > 2 * window.answers) return over;
   Pool alone;
   alone.add(window);
   const auto exceeds = [&](const Pool& pool) {

@@ -5,20 +5,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "damper/admit/limit_control_testing.h"
 #include "damper/base/random.h"
 
 namespace damper::admit {
 namespace {
 
 using std::chrono::milliseconds;
-
-// A window with all of the limit in use.
-LimitWindow busy(const LimitControl& control, Duration latency, std::int32_t drops = 0) {
-  return {.answers = 100 - drops,
-          .drops = drops,
-          .latency = latency,
-          .peak_in_flight = control.limit()};
-}
 
 // The latency of a dependency that serves a fixed number at a time in 10 ms each; the rest waits.
 Duration latency_with(std::int32_t workers, const LimitControl& control) {

@@ -87,7 +87,54 @@ TEST(RetryBudgetEdges, TheBalanceKnowsTheBoundOfASlot) {
   EXPECT_EQ(budget.balance(kStart), 1'048'575);  // And not 3,600,000.
   EXPECT_EQ(withdraw_all(budget, kStart), 1'048'575);
   EXPECT_EQ(budget.balance(kStart), 0);
+  EXPECT_EQ(budget.balance(kStart - 6min), 0);  // A thread that is behind pays in this slot.
   EXPECT_EQ(budget.balance(kStart + 6min), 1'048'575);
+}
+
+TEST(RetryBudgetEdges, AReserveThatIsRefilledPaysOnceInAWindow) {
+  RetryBudget budget({.percent = Percent(0), .reserve = 3});
+  EXPECT_EQ(withdraw_all(budget, kStart), 3);
+  for (int i = 0; i < 3; ++i) budget.on_success(kStart);
+  EXPECT_EQ(budget.balance(kStart), 0);
+  EXPECT_EQ(withdraw_all(budget, kStart), 0);
+  EXPECT_EQ(budget.balance(kStart + 20s), 3);
+}
+
+TEST(RetryBudgetEdges, AReloadScalesWhatTheFloorPaid) {
+  const auto reloaded = [](const RetryBudgetOptions& options) {
+    RetryBudget budget({.percent = Percent(0), .reserve = 0, .min_per_second = 1});
+    for (int i = 0; i < 5; ++i) EXPECT_TRUE(budget.try_withdraw(kStart));  // Half of 10.
+    budget.reload(options, kStart);
+    return budget.balance(kStart);
+  };
+  RetryBudgetOptions twice = {.percent = Percent(0), .reserve = 0, .min_per_second = 2};
+  EXPECT_EQ(reloaded(twice), 10);  // Half of 20.
+  twice.window = 20s;  // The old terms would have earned 20 in it, of which 5 are spent.
+  EXPECT_EQ(reloaded(twice), 30);
+}
+
+TEST(RetryBudgetEdges, AReloadScalesTheReserve) {
+  RetryBudget budget({.percent = Percent(0), .reserve = 4});
+  budget.reload({.percent = Percent(0), .reserve = 2}, kStart);
+  EXPECT_EQ(withdraw_all(budget, kStart), 2);
+  EXPECT_EQ(withdraw_all(budget, kStart + 100s), 0);
+  budget.on_success(kStart + 100s);  // Half of it.
+  budget.reload({.percent = Percent(0), .reserve = 6}, kStart + 100s);
+  EXPECT_EQ(withdraw_all(budget, kStart + 100s), 3);
+}
+
+TEST(RetryBudgetEdges, AReloadForgetsNeitherWhatIsAheadNorWhatCameLater) {
+  const RetryBudgetOptions options = {.percent = Percent(100), .reserve = 0};
+  RetryBudget behind(options);
+  for (int i = 0; i < 10; ++i) behind.on_request(kStart);
+  EXPECT_EQ(withdraw_all(behind, kStart + 1s), 10);
+  behind.reload(options, kStart);  // Another thread is ahead.
+  EXPECT_EQ(withdraw_all(behind, kStart + 1s), 0);
+  RetryBudget later(options);
+  EXPECT_EQ(withdraw_all(later, kStart), 0);
+  for (int i = 0; i < 10; ++i) later.on_request(kStart + 5s);
+  later.reload(options, kStart + 5s);
+  EXPECT_EQ(withdraw_all(later, kStart + 5s), 10);
 }
 
 TEST(RetryBudgetEdges, APercentageThatIsTooLargeIsNamed) {

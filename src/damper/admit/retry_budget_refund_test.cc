@@ -94,6 +94,89 @@ TEST(RetryBudgetRefund, OnlyARetryFromTheReserveRefillsItInALaterSlot) {
   }
 }
 
+TEST(RetryBudgetRefund, ARefundRefillsTheReserveThatPaidAndNoOther) {
+  for (std::size_t which = 0; which < 3; ++which) {
+    const auto options = [which](std::size_t level) {
+      return RetryBudgetOptions{.percent = Percent(0),
+                                .reserve = level == which ? 1 : 0,
+                                .min_per_second = level == which ? 0 : 10};
+    };
+    RetryBudget top(options(2));
+    RetryBudget middle(options(1), &top);
+    RetryBudget budget(options(0), &middle);
+    const Grant grant = budget.try_withdraw(kStart);
+    EXPECT_EQ(grant.from_reserve, 1U << which);
+    EXPECT_FALSE(budget.try_withdraw(kStart));
+    budget.refund(grant);
+    EXPECT_TRUE(budget.try_withdraw(kStart)) << which;
+    EXPECT_FALSE(budget.try_withdraw(kStart));
+  }
+}
+
+TEST(RetryBudgetRefund, AReserveThatSuccessesRefilledMeanwhileHoldsNoMore) {
+  RetryBudget budget(RetryBudgetOptions{.percent = Percent(0), .reserve = 1});
+  const Grant grant = budget.try_withdraw(kStart);
+  budget.on_success(kStart);
+  budget.refund(grant);
+  EXPECT_TRUE(budget.try_withdraw(kStart + seconds(100)));
+  EXPECT_FALSE(budget.try_withdraw(kStart + seconds(200)));
+}
+
+TEST(RetryBudgetRefund, ARetryFromBeforeTheBoundHasNoPlaceInFlight) {
+  RetryBudget parent(bounded(-1));
+  RetryBudget child(bounded(-1), &parent);
+  child.on_retry_done(child.try_withdraw(kStart));
+  parent.on_retry_done(parent.try_withdraw(kStart));
+  child.reload(bounded(1), kStart);
+  expect_one_in_flight(child);
+  child.reload(bounded(-1), kStart);
+  parent.reload(bounded(1), kStart);
+  expect_one_in_flight(child);
+}
+
+TEST(RetryBudgetRefund, EveryBudgetOfAChainIsRefundedInItsOwnSlot) {
+  const RetryBudgetOptions floor = {.percent = Percent(0), .reserve = 0, .min_per_second = 10};
+  RetryBudget top(floor);
+  RetryBudget third(floor, &top);
+  RetryBudget second(floor, &third);
+  RetryBudget first(floor, &second);
+  RetryBudget budget(floor, &first);
+  ASSERT_TRUE(third.try_withdraw(kStart + seconds(3)));  // They are ahead by 3, 2 and 1 slots.
+  ASSERT_TRUE(second.try_withdraw(kStart + seconds(2)));
+  ASSERT_TRUE(first.try_withdraw(kStart + seconds(1)));
+  const Grant grant = budget.try_withdraw(kStart);
+  ASSERT_TRUE(grant);
+  const Instant later = kStart + seconds(6);
+  ASSERT_TRUE(budget.try_withdraw(later));  // The slots have ended.
+  budget.refund(grant);
+  EXPECT_EQ(budget.balance(later), 99);
+  EXPECT_EQ(first.balance(later), 98);
+  EXPECT_EQ(second.balance(later), 97);
+  EXPECT_EQ(third.balance(later), 96);
+  EXPECT_EQ(top.balance(later), 96);
+}
+
+TEST(RetryBudgetRefund, ARefundOfWhatAReloadForgotChangesNothing) {
+  RetryBudget budget(RetryBudgetOptions{.percent = Percent(100), .reserve = 1});
+  budget.on_request(kStart);
+  const Grant grant = budget.try_withdraw(kStart);
+  budget.reload({.percent = Percent(0), .reserve = 1}, kStart);
+  budget.refund(grant);
+  EXPECT_TRUE(budget.try_withdraw(kStart));  // The reserve.
+  EXPECT_FALSE(budget.try_withdraw(kStart));
+}
+
+TEST(RetryBudgetRefund, ARefundAfterAReloadIsKeptInTheNextSlot) {
+  RetryBudget budget(RetryBudgetOptions{.percent = Percent(100), .reserve = 0});
+  for (int i = 0; i < 2; ++i) budget.on_request(kStart);
+  const Grant grant = budget.try_withdraw(kStart);
+  ASSERT_TRUE(budget.try_withdraw(kStart));
+  budget.reload({.percent = Percent(100), .reserve = 0}, kStart);
+  budget.refund(grant);
+  EXPECT_TRUE(budget.try_withdraw(kStart + seconds(1)));
+  EXPECT_FALSE(budget.try_withdraw(kStart + seconds(1)));
+}
+
 TEST(RetryBudgetRefund, HowFullItIs) {
   RetryBudget budget(RetryBudgetOptions{.percent = Percent(100), .reserve = 2});
   EXPECT_EQ(budget.fill(kStart), 1);  // Nothing is spent.

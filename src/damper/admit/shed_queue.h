@@ -256,7 +256,7 @@ class ShedQueue {
   void measure(Instant now) noexcept {
     if (busy_since_pop_) service_ += (between(popped_, now) - service_) / 8;
     popped_ = now;
-    busy_since_pop_ = depth() > 0;
+    busy_since_pop_ = true;  // Until push() finds it empty.
   }
 
   ShedQueueOptions options_;

@@ -289,6 +289,8 @@ TEST(ShedQueue, TheServiceTimeIsMeasuredBetweenThePopsOfABusyQueue) {
   ASSERT_EQ(bench.pop(10), 0);
   ASSERT_EQ(bench.pop(26), 1);  // 16 / 8 = 2 ms each
   EXPECT_EQ(bench.queue.retry_after(0), milliseconds(196));
+  ASSERT_EQ(bench.pop(28), 2);  // 2 ms again: the mean stays.
+  EXPECT_EQ(bench.queue.retry_after(0), milliseconds(194));
   bench.queue.drain(at(26), bench.sink());
   ASSERT_TRUE(bench.push(1, critical, 30).accepted());
   ASSERT_EQ(bench.pop(30), 1);  // Empty since the last pop: not measured.
@@ -296,6 +298,16 @@ TEST(ShedQueue, TheServiceTimeIsMeasuredBetweenThePopsOfABusyQueue) {
   EXPECT_EQ(bench.queue.retry_after(0), milliseconds(200));
   ASSERT_EQ(bench.pop(90'000), 0);
   EXPECT_EQ(bench.queue.retry_after(0), milliseconds(198));
+}
+
+TEST(ShedQueue, APopThatServesNobodyIsNotMeasured) {
+  Bench bench({.capacity = 100});
+  ASSERT_TRUE(bench.push(0, critical, 0).accepted());
+  ASSERT_TRUE(bench.push(1, critical, 0, 20).accepted());
+  ASSERT_EQ(bench.pop(10), 0);
+  ASSERT_EQ(bench.pop(50), -1);  // The other one has expired.
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(bench.push(i, critical, 60).accepted());
+  EXPECT_EQ(bench.queue.retry_after(0), milliseconds(100));  // Nothing is known: the interval.
 }
 
 TEST(ShedQueue, TheOldestAgeIsThatOfEachClass) {

@@ -31,7 +31,6 @@ SwitchStatus Switches::snapshot(Switch which, Instant now) const {
 }
 
 void Switches::listen(FlipListener& listener) noexcept {
-  listener.next_ = listeners_.load(std::memory_order_relaxed);
   while (!listeners_.compare_exchange_weak(listener.next_, &listener, std::memory_order_release,
                                            std::memory_order_relaxed)) {
   }

@@ -143,6 +143,12 @@ TEST(TokenBucket, TheWaitIsExactToTheNanosecondOverManySeeds) {
   }
 }
 
+TEST(TokenBucket, AWaitThatIsWholeIsNotRounded) {
+  TokenBucket bucket({.rate_per_second = 1e9 / 1024, .burst = 1});  // A unit is 4 ns.
+  EXPECT_TRUE(bucket.try_take(kStart));
+  EXPECT_EQ(bucket.wait(kStart), Duration(1024));
+}
+
 TEST(TokenBucket, TheWaitHoldsAtTheEndsOfTime) {
   TokenBucket bucket({.rate_per_second = 1, .burst = 1});
   EXPECT_EQ(bucket.wait(Instant::min()), Duration(0));
