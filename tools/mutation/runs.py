@@ -111,10 +111,12 @@ class Tests:
         save_json(cache, {"digest": digest, "seconds": self.seconds,
                           "reach": {test: sorted(found) for test, found in self.reach.items()}})
 
-    def batches(self, number, stem, first, changed):
-        """The tests that reach a mutant, the likely killers first, in growing groups."""
+    def batches(self, number, stem, first, changed, slow):
+        """The tests that reach a mutant, the likely killers first, in growing groups. A test that
+        takes more than `slow` seconds is used if it was the killer before."""
         chosen = [test for test, found in self.reach.items() if number in found
-                  and (changed is None or self.source_of(test) in changed)]
+                  and (changed is None or self.source_of(test) in changed)
+                  and (self.seconds[test] <= slow or test == first)]
 
         def order(test):
             own = os.path.basename(self.source_of(test)).startswith(stem)
@@ -139,12 +141,12 @@ def sources_of(module):
     return sorted(path for path in found if os.sep + "text" + os.sep not in path)
 
 
-def try_mutant(mutant, suites, first, changed, verbose):
+def try_mutant(mutant, suites, first, changed, slow=SLOW, verbose=False):
     """Returns the test that kills the mutant, or "" for a survivor. `changed`: it has survived
     all tests but those of these sources; None: all of them are run."""
     stem = os.path.splitext(os.path.basename(mutant.path))[0]
     for suite in suites:
-        for group in suite.batches(mutant.number, stem, first, changed):
+        for group in suite.batches(mutant.number, stem, first, changed, slow):
             seconds = 4 + 8 * sum(suite.seconds[test] for test in group)
             passed, killer, output = run_tests(suite.program, group, seconds, mutant.number)
             if not passed:
