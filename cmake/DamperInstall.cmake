@@ -10,6 +10,7 @@ set(DAMPER_PACKAGES
   "yaml-cpp|yaml-cpp|yaml-cpp"
   "Boost::headers|Boost|-"
   "OpenSSL::SSL|OpenSSL|openssl"
+  "OpenSSL::Crypto|OpenSSL|libcrypto"
   "SQLite::SQLite3|SQLite3|sqlite3"
   "PkgConfig::nghttp2|PkgConfig|libnghttp2"
   "gRPC::grpc++|gRPC|grpc++"

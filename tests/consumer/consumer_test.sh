@@ -73,6 +73,18 @@ if [[ -f $PKG_CONFIG_PATH/damper-http.pc ]]; then
   cmake --build "$work/http" >>"$work/http.log" || { cat "$work/http.log"; fail "no build"; }
   "$work/http/http_consumer"
 fi
+if [[ -f $PKG_CONFIG_PATH/damper-webhooks.pc ]]; then
+  echo "== the webhooks component, both ways"
+  read -ra libs <<<"$(pkg-config --libs damper-webhooks)"
+  "$compiler" -std=c++20 -Wall -Wextra -Wpedantic -Werror "${cflags[@]}" \
+    "$here/project/webhooks_consumer.cc" "${libs[@]}" -o "$work/consumer-webhooks"
+  "$work/consumer-webhooks"
+  cmake -S "$here/project" -B "$work/webhooks" -DCMAKE_PREFIX_PATH="$prefix" -DWEBHOOKS=ON \
+    -DCMAKE_CXX_COMPILER="$compiler" >"$work/webhooks.log"
+  cmake --build "$work/webhooks" >>"$work/webhooks.log" ||
+    { cat "$work/webhooks.log"; fail "no build"; }
+  "$work/webhooks/webhooks_consumer"
+fi
 if [[ -x $prefix/bin/damper ]]; then
   "$prefix/bin/damper" --help >/dev/null
 fi
