@@ -23,11 +23,6 @@ TEST(Call, AHedgeJoinsALateAttemptAndTheFirstSuccessWins) {
   EXPECT_EQ(dependency.tally().hedges_won, 1u);
 }
 
-TEST(Call, TrapH1_NoHedgeBeforeEnoughIsKnown) {
-  Dependency dependency("test", hedging());
-  EXPECT_EQ(Player(dependency).play(".500"), "send success");
-}
-
 TEST(Call, HedgesAreAttemptsAndAreCappedAsThese) {
   Policy p = hedging(3);
   p.call.max_attempts = 2;
@@ -35,14 +30,6 @@ TEST(Call, HedgesAreAttemptsAndAreCappedAsThese) {
   warm(dependency);
   pay_for_hedges(dependency);
   EXPECT_EQ(Player(dependency).play(".300.300"), "send hedge cancel1 success");
-}
-
-TEST(Call, AHedgeIsSentBesideABreakerThatIsCalm) {
-  Policy p = hedging();
-  p.breaker.emplace();
-  Dependency dependency("test", p);
-  warm(dependency);
-  EXPECT_EQ(Player(dependency).play(".100.5"), "send hedge cancel0 success");
 }
 
 TEST(Call, AHedgeWinsAlsoAfterItsOriginalHasFailed) {
@@ -61,25 +48,6 @@ TEST(Call, TheLatencyOfAnOvertakenAttemptIsRecordedAndThatOfALoserIsNot) {
   EXPECT_EQ(dependency.latencies().samples(kStart + 1s), before + 2);
   EXPECT_EQ(Player(dependency).play(".12.50"), "send hedge cancel1 success");
   EXPECT_EQ(dependency.latencies().samples(kStart + 1s), before + 3);
-}
-
-TEST(Call, AHedgeThatTheLimitRefusesIsRefundedToTheBudgetOfHedges) {
-  Policy p = hedging();
-  p.limit = {.kind = admit::LimitKind::fixed, .initial = 1};
-  Dependency dependency("test", p);
-  warm(dependency);
-  (void)Player(dependency).play(".5");
-  const double hedges = dependency.hedge_budget().balance(kStart);
-  const double retries = dependency.budget().balance(kStart);
-  Call call(dependency, kRead);
-  call.start(kStart, 0.5);
-  const double earned = dependency.hedge_budget().balance(kStart) - hedges;
-  call.on_timer(call.step().wake, 0.5);
-  EXPECT_FALSE(call.step().sends);
-  EXPECT_EQ(dependency.tally().hedges_suppressed, 1u);
-  EXPECT_EQ(dependency.hedge_budget().balance(kStart), hedges + earned);
-  EXPECT_GE(dependency.budget().balance(kStart), retries);
-  call.on_cancel(kStart);
 }
 
 // The choice of a replica is the driver's; the engine says which attempts run beside each other.
@@ -160,18 +128,6 @@ TEST(Call, NoHedgeFollowsARefusal) {
   pay_for_hedges(dependency);
   EXPECT_EQ(Player(dependency).play(".100o5"), "send hedge success");
   EXPECT_EQ(Player(dependency).play(".100t5.5"), "send hedge hedge cancel0 success");
-}
-
-TEST(Call, TrapH6_AWriteIsNotHedgedAlthoughItMayBeRepeated) {
-  Dependency dependency("test", hedging());
-  warm(dependency);
-  const CallOptions write = {.request = {.idempotent = true}};
-  EXPECT_EQ(Player(dependency, write).play(".100"), "send success");
-  EXPECT_EQ(Player(dependency, write).play("t100."), "send wait12 send success");
-  EXPECT_EQ(dependency.tally().hedges, 0u);
-  EXPECT_FALSE(Call(dependency, write).may_hedge());
-  EXPECT_FALSE(Call(dependency, {.request = {.safe = true}}).may_hedge());  // Forbidden by word.
-  EXPECT_TRUE(Call(dependency, kRead).may_hedge());
 }
 
 TEST(Call, TrapH7_AFinalAnswerToAHedgeDoesNotEndACallWhoseOriginalIsInFlight) {
@@ -321,112 +277,6 @@ TEST(Call, AHedgeIsAnAttemptUnderTheCap) {
   Dependency dependency("test", two);
   warm(dependency);
   EXPECT_EQ(Player(dependency).play("t20t20"), "send hedge attempts_spent");
-}
-
-TEST(Call, AnUnsafeOrOwnedRequestIsNeverHedged) {
-  Dependency dependency("test", hedging());
-  warm(dependency);
-  EXPECT_EQ(Player(dependency, {}).play(".100"), "send success");
-  CallOptions owned = kRead;
-  owned.request.owned_above = true;
-  EXPECT_EQ(Player(dependency, owned).play(".100"), "send success");
-}
-
-TEST(Call, TrapH2_ASpentBudgetSuppressesTheNewHedgeNotThoseUnderWay) {
-  Policy p = hedging();
-  p.budget = {.percent = Percent(0), .reserve = 1};
-  Dependency dependency("test", p);
-  warm(dependency);
-  Call call(dependency, kRead);
-  call.start(kStart, 0.5);
-  Step step = call.step();
-  call.on_timer(step.wake, 0.5);
-  step = call.step();  // The hedge that spends the budget.
-  EXPECT_TRUE(step.attempt.hedge);
-  EXPECT_EQ(Player(dependency).play(".100"), "send success");
-  EXPECT_EQ(dependency.tally().hedges_suppressed, 1u);
-  call.on_outcome(1, {.outcome = Outcome::success}, kStart + 20ms, 0.5);
-  step = call.step();
-  EXPECT_EQ(step.verdict, Verdict::success);  // The one under way went on and won.
-  EXPECT_EQ(dependency.tally().hedges_won, 1u);
-}
-
-TEST(Call, AHedgeWithoutBudgetAsksAgainWhenItHasWaitedAsLongAgain) {
-  Policy p = hedging();
-  p.budget = {.percent = Percent(50), .reserve = 0};
-  Dependency dependency("test", p);
-  warm(dependency);
-  while (dependency.budget().try_withdraw(kStart, 1)) {
-  }
-  Call call(dependency, kRead);
-  call.start(kStart, 0.5);
-  const Instant due = call.step().wake;
-  call.on_timer(due, 0.5);
-  EXPECT_FALSE(call.step().sends);
-  EXPECT_EQ(call.step().wake, due + (due - kStart));
-  call.on_timer(call.step().wake, 0.5);
-  EXPECT_FALSE(call.step().sends);
-  EXPECT_EQ(call.step().wake, kStart + 4 * (due - kStart));
-  for (int i = 0; i < 10; ++i) (void)Player(dependency).play(".1");  // They pay for hedges.
-  call.on_timer(call.step().wake, 0.5);
-  EXPECT_TRUE(call.step().sends);
-  EXPECT_TRUE(call.step().attempt.hedge);
-  EXPECT_EQ(dependency.tally().hedges_suppressed, 1u);
-  call.on_cancel(kStart + 1s);
-}
-
-TEST(Call, TrapH3_HedgesHaveARatioOfTheirOwn) {
-  Policy p = hedging();
-  p.call.hedge.ratio = Percent(5);
-  Dependency dependency("test", p);
-  warm(dependency);
-  for (int i = 0; i < 100; ++i) (void)Player(dependency).play(".100.100");
-  // 100 requests in the window, at 5 %.
-  EXPECT_EQ(dependency.tally().hedges, 5u);
-  EXPECT_EQ(dependency.tally().hedges_suppressed, 95u);
-}
-
-TEST(Call, TrapH3_NoHedgingWhileTheBreakerIsNotCalm) {
-  Policy p = hedging();
-  p.breaker = admit::CircuitBreakerOptions{
-      .consecutive_failures = 1, .open_base = 1s, .probes = 1, .ramp = 60s};
-  Dependency dependency("test", p);
-  warm(dependency);
-  (void)Player(dependency, {}).play("t", kStart - 5s);
-  (void)Player(dependency, {}, 0.0).play(".", kStart - 2s);  // The probe closes it; it ramps.
-  EXPECT_EQ(Player(dependency, kRead, 0.0).play(".100"), "send success");
-  EXPECT_EQ(dependency.tally().hedges_suppressed, 1u);
-}
-
-TEST(Call, TrapH3_NoHedgingWhileTheThrottleIsActive) {
-  Policy p = hedging();
-  p.throttle.emplace();
-  Dependency dependency("test", p);
-  warm(dependency);
-  EXPECT_EQ(Player(dependency).play(".100.5"), "send hedge cancel0 success");
-  while (!dependency.throttle().active(kStart))
-    (void)dependency.throttle().try_admit(kStart, 0.999);
-  EXPECT_EQ(Player(dependency, kRead, 0.9).play(".100"), "send success");
-  EXPECT_EQ(dependency.tally().hedges_suppressed, 1u);
-}
-
-TEST(Call, AHedgeThatTheLimitRefusesGetsItsPaymentBack) {  // Invariant (3).
-  Policy p = hedging();
-  p.budget = {.percent = Percent(0), .reserve = 1};
-  p.limit = {.kind = admit::LimitKind::fixed, .initial = 1};
-  Dependency dependency("test", p);
-  warm(dependency);
-  EXPECT_EQ(Player(dependency).play(".100"), "send success");
-  EXPECT_EQ(dependency.tally().hedges_suppressed, 1u);
-  EXPECT_EQ(dependency.budget().balance(kStart), 1.0);
-}
-
-TEST(Call, HedgingCanBeSwitchedOffOnItsOwn) {
-  Dependency dependency("test", hedging());
-  warm(dependency);
-  dependency.switches().set(admit::Switch::hedging, {.off = true});
-  EXPECT_EQ(Player(dependency).play(".100"), "send success");
-  EXPECT_EQ(dependency.tally().hedges_suppressed, 1u);
 }
 
 TEST(Call, TheQuantileSeesTheSlowAttemptsThatHedgesOvertook) {

@@ -32,11 +32,24 @@ TEST(CallRate, AnAttemptWithoutATokenIsRefused) {
   EXPECT_EQ(tally.in_flight(), 0U);
 }
 
+TEST(CallRate, ARefusalOfTheLimitTakesNoToken) {
+  for (const std::int32_t tokens : {2, 1}) {
+    Policy p = rated(0ms, 2);
+    p.limit = {.kind = admit::LimitKind::fixed, .initial = 1};
+    Dependency dependency("test", p);
+    if (tokens == 1) (void)Player(dependency).play(".");
+    ASSERT_TRUE(dependency.limit().try_acquire());
+    EXPECT_EQ(Player(dependency).play("."), "limited");
+    EXPECT_EQ(dependency.attempt_rate()->balance(kStart), tokens);
+    EXPECT_EQ(dependency.limit().in_flight(), 1);
+  }
+}
+
 TEST(CallRate, FirstAttemptsWaitInOrderUpToMaxWait) {
   Dependency dependency("test", rated(300ms));
   EXPECT_EQ(Player(dependency).play("."), "send success");
   EXPECT_EQ(Player(dependency).play("."), "wait100 send success");
-  EXPECT_EQ(Player(dependency).play("."), "wait200 send success");
+  EXPECT_EQ(Player(dependency).play(".50"), "wait200 send success");
   EXPECT_EQ(Player(dependency).play("."), "wait300 send success");
   EXPECT_EQ(Player(dependency).play("."), "rate_limited");
   EXPECT_EQ(Player(dependency).play(".", kStart + 100ms), "wait300 send success");

@@ -303,6 +303,23 @@ TEST(Dependency, WithoutABreakerThereIsNothingToForce) {
   EXPECT_EQ(attempt(dependency, Outcome::success, Instant{1min}), Verdict::success);
 }
 
+TEST(Dependency, AForceReachesABreakerThatAReloadTookAwayOnlyAsAReset) {
+  Policy policy;
+  policy.breaker.emplace();
+  const admit::BreakerForceSetting open{.force = admit::BreakerForce::open, .length = 10min};
+  Dependency reset("billing", policy);
+  EXPECT_TRUE(reset.force(open, Instant{1min}));
+  reset.reload({}, Instant{1min});
+  EXPECT_FALSE(reset.force({}, Instant{1min}));
+  reset.reload(policy, Instant{1min});
+  EXPECT_EQ(attempt(reset, Outcome::success, Instant{1min}), Verdict::success);
+
+  Dependency dependency("billing");
+  EXPECT_FALSE(dependency.force(open, Instant{1min}));
+  dependency.reload(policy, Instant{1min});
+  EXPECT_EQ(attempt(dependency, Outcome::success, Instant{1min}), Verdict::success);
+}
+
 TEST(Dependency, TheProcessCanSwitchEveryDependencyOff) {
   admit::Switches process;
   Dependency dependency("billing", {}, {.switches = &process});

@@ -101,7 +101,7 @@ Requeue::Next Requeue::on_outcome(KeyRecord& key, const decide::Report& report, 
     key = {};
     return next;
   }
-  if (key.grant) budget_.on_retry_done(key.grant);
+  budget_.on_retry_done(key.grant);
   key.grant = {};
 
   if (key.failures < UINT32_MAX) ++key.failures;
