@@ -399,7 +399,7 @@ void WorkQueueCore<Key, Payload>::update_waiting(Index index, admit::Criticality
     delayed_.remove(table_, index);
     node.priority = priority;
     (void)enqueue(index, due, now, timer);
-  } else if (priority != node.priority) {
+  } else {
     delayed_.set_priority(table_, index, priority);
   }
 }
@@ -458,7 +458,7 @@ QueueStats WorkQueueCore<Key, Payload>::stats(Instant now) {
   stats.groups = lines_.groups();
   stats.capacity = options_.capacity;
   const auto age = [now](Instant since) { return std::max(Duration{0}, between(since, now)); };
-  if (stats.ready > 0) stats.oldest_ready = age(lines_.oldest(table_));
+  stats.oldest_ready = age(lines_.oldest(table_));
   if (!running_.empty()) stats.longest_running = age(table_.value(running_.front()).since);
   running_.for_each(table_,
                     [&](Index index) { stats.unfinished += age(table_.value(index).since); });

@@ -51,6 +51,41 @@ TEST(WorkQueueCore, ATicketMadeFromNothingIsNeverOut) {  // Invariant (5).
   EXPECT_FALSE(queue.core.is_outstanding(Ticket{.index = 1'000'000, .generation = 1}));
 }
 
+TEST(WorkQueueCore, TheTicketOfTheNextRunIsNotOutBeforeIt) {  // Invariant (5).
+  TestQueue queue;
+  queue.add("a", 1s);
+  queue.get(1s);
+  queue.add("a", 1s);
+  const Ticket first = queue.ticket("a");
+  queue.done("a", 1s);
+  const Ticket next{.index = first.index, .generation = first.generation + 2};
+  EXPECT_FALSE(queue.core.is_outstanding(next));
+  queue.get(1s);
+  EXPECT_EQ(queue.ticket("a"), next);
+  EXPECT_TRUE(queue.core.is_outstanding(next));
+}
+
+TEST(WorkQueueCore, IsOverOnceItIsClosedAndNothingIsReady) {
+  TestQueue queue;
+  queue.add("a", 1s);
+  EXPECT_FALSE(queue.core.is_over());
+  queue.core.close();
+  EXPECT_FALSE(queue.core.is_over());  // It still runs.
+  queue.get(1s);
+  EXPECT_TRUE(queue.core.is_over());  // For get(): the run adds nothing.
+}
+
+TEST(WorkQueueCore, NoKeyIsReadyWhileEveryGroupIsAtItsLimit) {
+  TestQueue queue({.group_running = 1});
+  queue.add("a", 1s);
+  queue.add("b", 1s);
+  EXPECT_EQ(queue.core.ready(), 2u);
+  queue.get(1s);
+  EXPECT_EQ(queue.core.ready(), 0u);
+  queue.done("a", 1s);
+  EXPECT_EQ(queue.core.ready(), 1u);
+}
+
 TEST(WorkQueueCore, OnlyATicketThatIsOutHasAKey) {
   TestQueue queue;
   queue.add("a", 1s);
@@ -198,6 +233,15 @@ TEST(WorkQueueCore, ADelayedKeyTakesABetterClassAndKeepsItsTime) {
   EXPECT_EQ(queue.shed, "b");
   EXPECT_EQ(queue.run_all(8s), "c");
   EXPECT_EQ(queue.run_all(9s), "a");
+}
+
+TEST(WorkQueueCore, ADelayedKeyThatIsAddedForItsOwnTimeKeepsItsPlace) {
+  TestQueue queue;
+  queue.add_at("a", 9s, 1s, kLow);
+  queue.add_at("b", 9s, 1s, kHigh);
+  EXPECT_EQ(queue.add_at("a", 9s, 2s, kHigh), Added::merged);
+  EXPECT_EQ(queue.run_all(9s), "a b");
+  EXPECT_EQ(queue.stats(9s).readied, 2u);
 }
 
 TEST(WorkQueueCore, ADelayedKeyThatIsDueTakesABetterClassAsAReadyOne) {
