@@ -69,6 +69,7 @@ TEST(Switches, ALongReasonIsCutAtTheEndOfACharacter) {
   EXPECT_EQ(kept(std::string(120, 'a')), std::string(120, 'a'));
   EXPECT_EQ(kept(std::string(121, 'a')), std::string(120, 'a'));
   EXPECT_EQ(kept(std::string(118, 'a') + "\u20ac"), std::string(118, 'a'));  // 121 bytes, a euro.
+  EXPECT_EQ(kept(std::string(119, 'a') + "\u00e9"), std::string(119, 'a'));
   EXPECT_EQ(kept(std::string(117, 'a') + "\u20ac!"), std::string(117, 'a') + "\u20ac");
   EXPECT_EQ(kept(std::string(500, '\x80')), "");  // No character at all.
 }
