@@ -13,6 +13,7 @@ namespace {
 
 constexpr Duration kMostLatency = std::chrono::seconds(60);
 constexpr Duration kPanicEnd = std::chrono::seconds(1);  // from when the first was let in
+constexpr double kMostSlowness = 8;     // times, that an attempt on a slow replica counts
 constexpr std::int64_t kMostJump = 10;  // times the average, that one answer counts as
 
 // The n-th of a set, from 0. REQUIRES: it has more.
@@ -91,11 +92,14 @@ void Replicas::reload(const ReplicaOptions& options, Instant now) noexcept {
 }
 
 Duration Replicas::latency(std::size_t replica, Instant now) const noexcept {
-  const Replica& it = replicas_[replica];
-  const auto idle = static_cast<double>(std::max(Duration{0}, now - it.renewed).count());
+  return faded(replicas_[replica].latency, replicas_[replica].renewed, now);
+}
+
+Duration Replicas::faded(Duration time, Instant since, Instant now) const noexcept {
+  const auto idle = static_cast<double>(std::max(Duration{0}, now - since).count());
   const double halvings = idle / static_cast<double>(options_.latency_half_life.count());
   return Duration{
-      static_cast<std::int64_t>(static_cast<double>(it.latency.count()) * std::exp2(-halvings))};
+      static_cast<std::int64_t>(static_cast<double>(time.count()) * std::exp2(-halvings))};
 }
 
 bool Replicas::is_closed(const Replica& replica, Instant now) const noexcept {
@@ -123,10 +127,34 @@ void Replicas::look_for_panic(Instant now) noexcept {
   }
 }
 
+// What an attempt there is expected to take.
+Duration Replicas::pace(const Replica& replica, Instant now) const noexcept {
+  const Duration waits = replica.waiting > 0 ? replica.waited + between(replica.waits_since, now)
+                                             : faded(replica.waited, replica.waits_since, now);
+  return std::max(waits, faded(replica.mean, replica.renewed, now));
+}
+
+// How many times as long as there an attempt is expected to take here; 1: not clearly longer.
+double Replicas::slowness(const Replica& replica, const Replica& other,
+                          Instant now) const noexcept {
+  if (replica.answers == 0 || other.answers == 0) return 1;  // Nothing to compare with.
+  const Duration here = pace(replica, now);
+  const Duration there = pace(other, now);
+  if (here <= there + options_.latency_floor || here <= times(there, 2)) return 1;
+  const auto base = static_cast<double>(std::max(there, Duration{1}).count());
+  return std::min(static_cast<double>(here.count()) / base, kMostSlowness);
+}
+
 bool Replicas::better(std::size_t a, std::size_t b, Instant now) const noexcept {
-  if (replicas_[a].outstanding != replicas_[b].outstanding) {
-    return replicas_[a].outstanding < replicas_[b].outstanding;
+  const Replica& one = replicas_[a];
+  const Replica& two = replicas_[b];
+  double cost = one.outstanding + 1.0;
+  double other_cost = two.outstanding + 1.0;
+  if (!panics_) {
+    cost *= slowness(one, two, now);
+    other_cost *= slowness(two, one, now);
   }
+  if (cost != other_cost) return cost < other_cost;
   return !panics_ && latency(a, now) * 2 < latency(b, now);
 }
 
@@ -211,24 +239,39 @@ Replicas::Lease Replicas::try_lease(std::size_t replica, Instant now, double dra
   lease.permit_ = replicas_[replica].breaker->try_admit(now, draw);
   if (!lease.permit_.admitted) return {};
   lease.asked_ = true;
-  lease.replica_ = static_cast<std::int32_t>(replica);
-  lease.sent_ = now;
-  ++replicas_[replica].outstanding;
+  begin(lease, replica, now);
   return lease;
 }
 
 Replicas::Lease Replicas::lease_anyway(std::size_t replica, Instant now) noexcept {
   Lease lease;
+  begin(lease, replica, now);
+  return lease;
+}
+
+void Replicas::begin(Lease& lease, std::size_t replica, Instant now) noexcept {
   lease.replica_ = static_cast<std::int32_t>(replica);
   lease.sent_ = now;
-  ++replicas_[replica].outstanding;
-  return lease;
+  Replica& it = replicas_[replica];
+  ++it.outstanding;
+  if (it.waiting++ > 0) return;
+  it.waited = faded(it.waited, it.waits_since, now);
+  it.waits_since = now;
+}
+
+void Replicas::end_wait(Replica& replica, bool answered, Instant now) noexcept {
+  --replica.waiting;
+  if (!answered && replica.waiting > 0) return;
+  const Duration waited = std::max(Duration{0}, between(replica.waits_since, now));
+  replica.waited = answered ? Duration{0} : std::min(replica.waited + waited, kMostLatency);
+  replica.waits_since = now;
 }
 
 void Replicas::on_head(Lease& lease, Instant now) noexcept {
   if (!lease || lease.timed_) return;
   lease.timed_ = true;
   lease.took_ = std::max(Duration{0}, between(lease.sent_, now));
+  end_wait(replicas_[lease.replica()], true, now);
 }
 
 void Replicas::settle(Lease& lease, decide::Outcome outcome, Instant now, double draw) noexcept {
@@ -236,11 +279,12 @@ void Replicas::settle(Lease& lease, decide::Outcome outcome, Instant now, double
   Replica& replica = replicas_[lease.replica()];
   const Duration took =
       lease.timed_ ? lease.took_ : std::max(Duration{0}, between(lease.sent_, now));
-  DAMPER_CHECK(replica.outstanding > 0);
-  --replica.outstanding;
   const bool failed = decide::is_failure(outcome);
   // How long an answer took is known from its head on, even if nobody waited for all of it.
   const bool answered = !failed && (outcome != decide::Outcome::cancelled || lease.timed_);
+  DAMPER_CHECK(replica.outstanding > 0);
+  --replica.outstanding;
+  if (!lease.timed_) end_wait(replica, answered, now);
   if (lease.asked_) {
     const bool slow_probe =
         replica.slow && lease.permit_.probe != 0 && answered && is_slow(replica, took, now);

@@ -46,20 +46,27 @@ using ReplicaSet = std::bitset<kMostReplicas>;
 // Model: two different replicas are drawn among those that may be asked. The one with fewer
 // attempts under way is picked; with as many, the one whose latency is less than half of the
 // other's; else the first. A latency is a moving average that a failure raises and that fades while
-// nothing renews it. Each replica has a breaker of its own: one whose breaker does not admit is not
-// asked. Errors trip it, and so do answers that are slow beside those of the others; a probe that
-// is still slow opens it again, for longer. For this, one answer counts as ten times the average at
-// most: a single late one is no verdict. A single replica has no breaker, since there is nothing
-// better to do with the attempt; and a ramp holds back only what another one takes.
+// nothing renews it.
+// Slow: if one of the two is slow beside the other (more than twice as long, and `latency_floor`
+// longer), its attempts under way count for as many times more, up to eight times: the cost of
+// Finagle's peak EWMA. The time that counts is the mean of its answers, or the time for which
+// attempts have waited there since its last answer, whichever is longer. So a replica that becomes
+// slow loses its share before its first slow answer, also if hedges are answered elsewhere and its
+// own attempts are cancelled.
+// Breakers: each replica has a breaker of its own: one whose breaker does not admit is not asked.
+// Errors trip it, and so do answers that are slow beside those of the others; a probe that is still
+// slow opens it again, for longer. For this, one answer counts as ten times the average at most: a
+// single late one is no verdict. A single replica has no breaker, since there is nothing better to
+// do with the attempt; and a ramp holds back only what another one takes.
 // Panic: when every replica is ejected, that says nothing of any of them (the network, or what they
 // all need, is down), and whoever refuses then finds out late that they are back. Breakers that are
 // not closed are ignored: all replicas share the attempts, none is a probe, so open times do not
 // grow; latencies, which failures have raised, are not compared. A replica that answers
-// `breaker.probes` of them in a row is let in at once, without a ramp and as one that is new.
-// Panic lasts until no replica is out, or one second from when the first was let in: the others
-// have that time to show that they are back, and the first is not given the load of all. What
-// reaches replicas that are down is what the caller's own breaker, limit and retry budget let
-// through. With fewer out than all there is no panic: one that answers beats two that do not.
+// `breaker.probes` of them in a row is let in at once, without a ramp and as one that is new. Panic
+// lasts until no replica is out, or one second from when the first was let in: the others have that
+// time to show that they are back, and the first is not given the load of all. What reaches
+// replicas that are down is what the caller's own breaker, limit and retry budget let through. With
+// fewer out than all there is no panic: one that answers beats two that do not.
 // By hand: force() holds the breaker of a replica. One that is held open is not asked, in panic, as
 // the only one or beside others that are out; one that is held closed is not ejected.
 // Replicas come and go: each has a number from when it is added to when it has been removed and its
@@ -147,21 +154,30 @@ class Replicas {
     std::uint32_t outstanding = 0;
     Duration latency{0};
     Instant renewed{};
-    std::int32_t returns = 0;  // answers in a row to attempts in panic
-    std::int32_t answers = 0;  // since it was let in, up to latency_samples
-    Duration mean{0};          // of answers alone: what `slow` is judged by
+    std::int32_t returns = 0;   // answers in a row to attempts in panic
+    std::int32_t answers = 0;   // since it was let in, up to latency_samples
+    Duration mean{0};           // of answers alone: what `slow` is judged by
+    std::uint32_t waiting = 0;  // attempts under way without an answer's head
+    Duration waited{0};         // for which some waited, from the last head to `waits_since`
+    Instant waits_since{};      // when `waiting` last became 1 or 0, or the last head came
   };
 
   [[nodiscard]] std::size_t free_number() const noexcept;
   [[nodiscard]] bool is_closed(const Replica& replica, Instant now) const noexcept;
   [[nodiscard]] bool may_ask(const Replica& replica, Instant now) const noexcept;
   void look_for_panic(Instant now) noexcept;
+  [[nodiscard]] Duration faded(Duration time, Instant since, Instant now) const noexcept;
+  [[nodiscard]] Duration pace(const Replica& replica, Instant now) const noexcept;
+  [[nodiscard]] double slowness(const Replica& replica, const Replica& other,
+                                Instant now) const noexcept;
   [[nodiscard]] bool better(std::size_t a, std::size_t b, Instant now) const noexcept;
   [[nodiscard]] Lease pick_but(const ReplicaSet& tried, const ReplicaSet& asking, Instant now,
                                double draw) noexcept;
   [[nodiscard]] Lease pick_among(const ReplicaSet& candidates, Instant now, double draw) noexcept;
   [[nodiscard]] Lease try_lease(std::size_t replica, Instant now, double draw) noexcept;
   [[nodiscard]] Lease lease_anyway(std::size_t replica, Instant now) noexcept;
+  void begin(Lease& lease, std::size_t replica, Instant now) noexcept;
+  void end_wait(Replica& replica, bool answered, Instant now) noexcept;
   void settle_panic(Replica& replica, decide::Outcome outcome, Instant now) noexcept;
   void on_latency(Replica& replica, decide::Outcome outcome, Duration latency,
                   Instant now) noexcept;
