@@ -27,7 +27,7 @@ from proxy_process import PATIENCE, Proxy
 SECONDS = float(os.environ.get("SOAK_SECONDS", "600"))
 INSTRUMENTED = os.environ.get("DAMPER_INSTRUMENTED") == "1"
 LARGE = b"x" * (512 * 1024)
-POLICY = """    timeout: 1s
+POLICY = """    timeout: 20s
     retry_policy: { num_retries: 2, per_try_timeout: 400ms, retry_back_off: { base_interval: 5ms } }
     circuit_breaker: off
 """

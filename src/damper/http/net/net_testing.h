@@ -46,7 +46,7 @@ inline SocketPair connect_pair(Loop& loop) {
 // Ends a loop that a test would otherwise wait for in vain, and fails the test.
 class Watchdog final : public Loop::Timer {
  public:
-  explicit Watchdog(Loop& loop, Duration patience = std::chrono::seconds(10)) : Loop::Timer(loop) {
+  explicit Watchdog(Loop& loop, Duration patience = std::chrono::seconds(60)) : Loop::Timer(loop) {
     arm(add(run::now(), patience));
   }
 

@@ -257,6 +257,7 @@ class Stage final : private AccessSink {
   Stage() {
     route.name = "shop";
     route.cluster = "shops";
+    route.settings.policy.call.timeout = std::chrono::seconds(60);  // No machine is that slow.
     route.settings.policy.call.backoff.base = std::chrono::milliseconds(1);
     route.settings.policy.call.backoff.cap = std::chrono::milliseconds(5);
     route.settings.policy.budget.percent = Percent(1000);
@@ -316,7 +317,7 @@ class Stage final : private AccessSink {
   // Sends it and runs the loop until the answer is there, and the proxy is done with it.
   Result<http::Response> fetch(http::Request request) {
     std::optional<Result<http::Response>> result;
-    client().fetch(std::move(request), in(std::chrono::seconds(8)),
+    client().fetch(std::move(request), in(std::chrono::seconds(60)),
                    [&](Result<http::Response> got) {
                      result.emplace(std::move(got));
                      loop.stop();

@@ -27,7 +27,7 @@ std::uint32_t outstanding(Stage& stage) {
 
 TEST(ProxiedRequestTunnel, AnUpgradeIsATunnel) {
   Stage stage;
-  stage.route.settings.policy.call.timeout = 60ms;
+  stage.route.settings.policy.call.timeout = 1s;
   Backend& backend = stage.add([](Visit& visit) {
     visit.send_head({.status = 101, .upgrade = "websocket"});
     visit.say("hello");
@@ -41,7 +41,7 @@ TEST(ProxiedRequestTunnel, AnUpgradeIsATunnel) {
   talker.open(stage.url, stage.make("GET", "/chat"));
   stage.run_until([&] { return talker.received == 5; });
   EXPECT_EQ(talker.response.status, 101);
-  stage.run_for(100ms);  // The deadline does not hold.
+  stage.run_for(1100ms);  // The deadline does not hold.
   talker.say("abc");
   stage.run_until([&] { return talker.received == 10; });
   EXPECT_EQ(talker.response.body, "hello<abc>");
@@ -203,7 +203,7 @@ TEST(ProxiedRequestTunnel, WhatAClientSaidBeforeItsEndArrivesThoughItIsGone) {
 TEST(ProxiedRequestTunnel, HalfClosedItStaysAsLongAsBytesMoveAndThenForItsIdleBound) {
   Stage stage;
   stage.route.match.methods = {"CONNECT"};
-  stage.limits.body_timeout = 60ms;
+  stage.limits.body_timeout = 500ms;
   bool over = false;
   Backend& backend = stage.add([](Visit& visit) { visit.send_head({.status = 200}); });
   backend.on_over = [&](Visit&) { over = true; };
@@ -213,7 +213,7 @@ TEST(ProxiedRequestTunnel, HalfClosedItStaysAsLongAsBytesMoveAndThenForItsIdleBo
   stage.run_until([&] { return talker.answered; });
   talker.say("done", true);
   for (std::size_t i = 1; i <= 4; ++i) {
-    stage.run_for(30ms);
+    stage.run_for(150ms);
     backend.visits.front().say("tick");
     stage.run_until([&] { return talker.received == 4 * i || talker.closed; });
   }

@@ -189,7 +189,7 @@ TEST(Controller, ItsDeadlineAsksARunToStopAndAnOverrunIsCounted) {
   controller.add("slow");
   EXPECT_TRUE(eventually([&] { return controller.stats().queue.parked == 1; }));
   EXPECT_EQ(controller.parked()[0].failures, 2u);  // As timeouts: not at once, for ever.
-  EXPECT_EQ(controller.stats().overruns, 2u);
+  EXPECT_GE(controller.stats().overruns, 2u);      // On a busy machine "well" may overrun, too.
 }
 
 TEST(Controller, AGuardedCallInsideInheritsTheDeadlineAndLeavesRetryingToTheController) {

@@ -112,7 +112,7 @@ TEST(WorkQueue, AMergedAddThatMakesAKeyEarlierWakesTheWatch) {
 
 TEST(WorkQueue, WhoeverWatchedPassesItOn) {
   Queue queue;
-  queue.add_after("a", 40ms);
+  queue.add_after("a", 1s);
   std::atomic<bool> left{false};
   std::jthread first([&] {
     EXPECT_FALSE(queue.get_for(10ms));  // It watches, and leaves before the time.
