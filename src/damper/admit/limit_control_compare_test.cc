@@ -87,13 +87,22 @@ TEST(LimitComparison, AFloorFallsWithTheDropsOfFiftySamplesAtLeast) {
   EXPECT_TRUE(cuts(fifty, 77, 23));  // Half of 10 %: 5 + 10 tolerated + 6.5 of noise.
 }
 
-TEST(LimitComparison, AWindowWithFewDropsIsNoCutWhateverWasBeforeIt) {
+TEST(LimitComparison, AWindowWithTheToleratedDropsIsNoCutWhateverWasBeforeIt) {
   LimitControl control = with_drops(50);
   for (int i = 0; i < 2; ++i) EXPECT_TRUE(cuts(control, 20, 80));
-  for (int i = 0; i < 4; ++i) EXPECT_FALSE(cuts(control, 4, 6));
-  EXPECT_FALSE(cuts(control, 3, 6));
-  // 30 of 50 are drops, which is over the floor of 25 % that the comparison ends with.
-  EXPECT_FALSE(cuts(control, 1, 0));
+  for (int i = 0; i < 4; ++i) EXPECT_FALSE(cuts(control, 3, 6));
+  EXPECT_FALSE(cuts(control, 2, 2));
+  // 27 of 50 are drops, which is over the floor of 25 % that the comparison ends with.
+  EXPECT_FALSE(cuts(control, 9, 1));
+}
+
+TEST(LimitComparison, HalfAsMuchIsEnoughToFollow) {  // A quarter of the limit.
+  LimitControl drops = aimd(Percent(25));
+  on_samples(drops, 50, 50);
+  EXPECT_TRUE(cuts(drops, 75, 25));  // Half of the drops: no floor.
+  LimitControl answers = aimd(Percent(25));
+  on_samples(answers, 25, 75);
+  EXPECT_TRUE(cuts(answers, 50, 50));  // Twice the answers: no floor.
 }
 
 TEST(LimitComparison, DropsOfExactlyTheFloorAndItsNoiseAreNoCut) {

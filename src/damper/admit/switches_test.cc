@@ -64,7 +64,9 @@ TEST(Switches, ALongReasonIsCutAtTheEndOfACharacter) {
   Switches switches;
   const auto kept = [&](const std::string& reason) {
     switches.set(Switch::retries, {.off = true, .reason = reason});
-    return switches.snapshot(Switch::retries, kStart).reason;
+    const SwitchStatus status = switches.snapshot(Switch::retries, kStart);
+    EXPECT_TRUE(status.off);
+    return status.reason;
   };
   EXPECT_EQ(kept(std::string(120, 'a')), std::string(120, 'a'));
   EXPECT_EQ(kept(std::string(121, 'a')), std::string(120, 'a'));
