@@ -56,9 +56,7 @@ TYPED_TEST(AnyCircuitBreaker, EachSuccessOpensOneMorePlaceAndTheLastOneCloses) {
 }
 
 TYPED_TEST(AnyCircuitBreaker, TrapC1_AProbeThatNeverReportsIsAFailedOneAtTheEndOfItsLease) {
-  CircuitBreakerOptions options = hasty();  // Invariant (2)
-  options.probes = 1;
-  TypeParam breaker(options);
+  TypeParam breaker(hasty(1));  // Invariant (2)
   Instant half_open = trip(breaker, kStart);
   for (const std::int64_t open : {1, 2, 2, 2}) {  // Seconds: half of 2, 4, 4, 4.
     const Permit hung = admitted(breaker, half_open);
@@ -74,8 +72,7 @@ TYPED_TEST(AnyCircuitBreaker, TrapC1_AProbeThatNeverReportsIsAFailedOneAtTheEndO
 }
 
 TYPED_TEST(AnyCircuitBreaker, TrapC7_AResultAfterTheEndOfTheLeaseCounts) {
-  CircuitBreakerOptions options = hasty();
-  options.probes = 1;
+  const CircuitBreakerOptions options = hasty(1);
   for (const Duration late : {Duration(0), Duration(seconds(1)), Duration(hours(1))}) {
     TypeParam succeeds(options);
     Instant now = trip(succeeds, kStart);
@@ -92,9 +89,7 @@ TYPED_TEST(AnyCircuitBreaker, TrapC7_AResultAfterTheEndOfTheLeaseCounts) {
 }
 
 TYPED_TEST(AnyCircuitBreaker, ALateSuccessRevokesTheEndOfItsOwnLease) {  // Invariant (4)
-  CircuitBreakerOptions options = hasty();
-  options.probes = 2;  // Staggered by 3 s.
-  TypeParam breaker(options);
+  TypeParam breaker(hasty(2));                                           // Staggered by 3 s.
   const Instant half_open = trip(breaker, kStart);
   const Permit first = admitted(breaker, half_open);
   const Permit second = admitted(breaker, half_open + seconds(3));
@@ -108,7 +103,7 @@ TYPED_TEST(AnyCircuitBreaker, ALateSuccessRevokesTheEndOfItsOwnLease) {  // Inva
   EXPECT_EQ(breaker.on_success(first, seconds(6), late, 0), Transition::none);  // Once.
   EXPECT_EQ(succeed(breaker, late), Transition::closed);  // The second of two.
 
-  TypeParam again(options);  // The trip is revoked, too.
+  TypeParam again(hasty(2));  // The trip is revoked, too.
   (void)trip(again, kStart);
   const Permit slow = admitted(again, half_open);
   EXPECT_TRUE(again.try_admit(end, 0).opened);
@@ -118,9 +113,7 @@ TYPED_TEST(AnyCircuitBreaker, ALateSuccessRevokesTheEndOfItsOwnLease) {  // Inva
 }
 
 TYPED_TEST(AnyCircuitBreaker, ALateSuccessOfTheOnlyProbeCloses) {
-  CircuitBreakerOptions options = hasty();
-  options.probes = 1;
-  TypeParam breaker(options);
+  TypeParam breaker(hasty(1));
   const Instant half_open = trip(breaker, kStart);
   const Permit hung = admitted(breaker, half_open);
   const Instant end = half_open + seconds(6);
@@ -132,9 +125,7 @@ TYPED_TEST(AnyCircuitBreaker, ALateSuccessOfTheOnlyProbeCloses) {
 }
 
 TYPED_TEST(AnyCircuitBreaker, ALateFailureOrCancellationRevokesNothing) {
-  CircuitBreakerOptions options = hasty();
-  options.probes = 1;
-  TypeParam breaker(options);
+  TypeParam breaker(hasty(1));
   const Instant half_open = trip(breaker, kStart);
   const Permit hung = admitted(breaker, half_open);
   const Instant end = half_open + seconds(6);
@@ -145,9 +136,7 @@ TYPED_TEST(AnyCircuitBreaker, ALateFailureOrCancellationRevokesNothing) {
 }
 
 TYPED_TEST(AnyCircuitBreaker, ALateSuccessAfterTheNextHalfOpenTimeHasBegunHasNoVerdict) {
-  CircuitBreakerOptions options = hasty();  // Invariant (4)
-  options.probes = 1;
-  TypeParam breaker(options);
+  TypeParam breaker(hasty(1));  // Invariant (4)
   const Instant half_open = trip(breaker, kStart);
   const Permit hung = admitted(breaker, half_open);
   EXPECT_TRUE(breaker.try_admit(half_open + seconds(6), 0).opened);
@@ -161,9 +150,7 @@ TYPED_TEST(AnyCircuitBreaker, ALateSuccessAfterTheNextHalfOpenTimeHasBegunHasNoV
 }
 
 TYPED_TEST(AnyCircuitBreaker, AfterARevokedEndTheOtherProbesOfTheTimeBeforeHaveNoVerdict) {
-  CircuitBreakerOptions options = hasty();
-  options.probes = 2;
-  TypeParam breaker(options);
+  TypeParam breaker(hasty(2));
   const Instant half_open = trip(breaker, kStart);
   const Permit first = admitted(breaker, half_open);
   const Permit second = admitted(breaker, half_open + seconds(3));
@@ -175,8 +162,7 @@ TYPED_TEST(AnyCircuitBreaker, AfterARevokedEndTheOtherProbesOfTheTimeBeforeHaveN
 }
 
 TYPED_TEST(AnyCircuitBreaker, AProbeThatOutlivesItsHalfOpenTimeHasNoVerdictInTheNextOpenTime) {
-  CircuitBreakerOptions options = hasty();  // Invariant (4)
-  options.probes = 2;
+  const CircuitBreakerOptions options = hasty(2);  // Invariant (4)
   for (const bool by_hand : {false, true}) {
     TypeParam breaker(options);
     const Instant half_open = trip(breaker, kStart);
@@ -194,9 +180,7 @@ TYPED_TEST(AnyCircuitBreaker, AProbeThatOutlivesItsHalfOpenTimeHasNoVerdictInThe
 }
 
 TYPED_TEST(AnyCircuitBreaker, AQuietClientFindsTheEndOfALeaseAndTheRestOfTheOpenTime) {
-  CircuitBreakerOptions options = hasty();
-  options.probes = 1;
-  TypeParam breaker(options);
+  TypeParam breaker(hasty(1));
   const Instant half_open = trip(breaker, kStart);
   (void)admitted(breaker, half_open);
   // Open from the end of the lease, 6 s, for 1 s.
@@ -207,9 +191,7 @@ TYPED_TEST(AnyCircuitBreaker, AQuietClientFindsTheEndOfALeaseAndTheRestOfTheOpen
 }
 
 TYPED_TEST(AnyCircuitBreaker, AQuietClientFindsTheEndOfALeaseAndTheOpenTimeOverAtOnce) {
-  CircuitBreakerOptions options = hasty();
-  options.probes = 1;
-  TypeParam breaker(options);
+  TypeParam breaker(hasty(1));
   const Instant half_open = trip(breaker, kStart);
   (void)admitted(breaker, half_open);
   // Open from the end of the lease, 6 s, for 1 s.
@@ -238,9 +220,7 @@ TYPED_TEST(AnyCircuitBreaker, ABreakerThatIsUsedAloneHasALongLease) {
 
 TYPED_TEST(AnyCircuitBreaker,
            TrapC2_ACancelledProbeReturnsItsLeaseWithoutAVerdict) {  // Invariant (3)
-  CircuitBreakerOptions options = hasty();
-  options.probes = 1;
-  TypeParam breaker(options);
+  TypeParam breaker(hasty(1));
   const Instant now = trip(breaker, kStart);
   for (int i = 0; i < 5; ++i) {
     const Permit probe = admitted(breaker, now);
@@ -269,9 +249,7 @@ TYPED_TEST(AnyCircuitBreaker, ASlowProbeIsAFailedOne) {
 }
 
 TYPED_TEST(AnyCircuitBreaker, AProbeOfAnEarlierHalfOpenTimeKeepsItsPlaceButHasNoVerdict) {
-  CircuitBreakerOptions options = hasty();  // Invariants (1) and (4)
-  options.probes = 2;                       // Staggered by 3 s.
-  TypeParam breaker(options);
+  TypeParam breaker(hasty(2));  // Invariants (1) and (4). Staggered by 3 s.
   const Instant first = trip(breaker, kStart);
   const Permit hung = admitted(breaker, first);
   EXPECT_EQ(fail(breaker, first + seconds(3)), Transition::opened);  // Open for 1 s.

@@ -17,9 +17,10 @@ TYPED_TEST_SUITE(AnyCircuitBreaker, Breakers);
 inline constexpr Instant kStart = at(std::chrono::seconds(100));
 
 // Trips at the first failure, opens for U[0.5 s, 1 s) doubled up to 4 s, probes 3 with leases of
-// 6 s (staggered by 2 s), ramps for 10 s.
-[[nodiscard]] inline CircuitBreakerOptions hasty() {
+// 6 s (staggered by 6 s / probes), ramps for 10 s.
+[[nodiscard]] inline CircuitBreakerOptions hasty(std::int32_t probes = 3) {
   CircuitBreakerOptions options;
+  options.probes = probes;
   options.consecutive_failures = 1;
   options.open_base = std::chrono::seconds(1);
   options.open_cap = std::chrono::seconds(4);
