@@ -11,6 +11,7 @@ namespace damper::decide {
 // decides whether one that is not idempotent may be sent again.
 enum class TransportEvent : std::uint8_t {
   name_not_resolved,      // No address: nothing to connect to.
+  address_refused,        // Our own side does not allow the address: nothing was sent.
   connect_refused,        // Nobody listens there.
   connect_timeout,        // The connection was not made in time; the request was never written.
   handshake_failed,       // TLS handshake failed; the request was never written.
@@ -43,6 +44,7 @@ enum class TransportEvent : std::uint8_t {
     case TransportEvent::queue_full:
     case TransportEvent::deadline_passed: return Outcome::overload;
     case TransportEvent::cancelled: return Outcome::cancelled;
+    case TransportEvent::address_refused: return Outcome::permanent;  // It stays refused.
   }
   return Outcome::permanent;
 }

@@ -10,6 +10,7 @@ namespace {
 TEST(ClassifyTransport, OnlyWhatSurelyNeverLeftIsUnavailable) {
   const std::map<TransportEvent, Outcome> table = {
       {TransportEvent::name_not_resolved, Outcome::unavailable},
+      {TransportEvent::address_refused, Outcome::permanent},
       {TransportEvent::connect_refused, Outcome::unavailable},
       {TransportEvent::connect_timeout, Outcome::unavailable},
       {TransportEvent::handshake_failed, Outcome::unavailable},

@@ -49,7 +49,7 @@ class Fetch final : public RoundTrip, public Cancellable {
     std::unique_ptr<Told> completion = std::move(completion_);
     Result<Response> result = reason == CloseReason::finished
                                   ? Result<Response>(std::move(response()))
-                                  : Result<Response>(unexpected(failure_of(reason, is_answered())));
+                                  : Result<Response>(unexpected(failure(reason)));
     delete this;
     Told::complete(std::move(completion), std::move(result));
   }

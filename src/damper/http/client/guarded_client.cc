@@ -128,7 +128,7 @@ class GuardedCall final : public AttemptDriver, public Cancellable {
   }
   void on_response(Attempt& attempt, CloseReason reason) {
     if (reason != CloseReason::finished) {
-      return on_failure(attempt, failure_of(reason, attempt.is_answered()));
+      return on_failure(attempt, attempt.failure(reason));
     }
     Failure failure;
     failure.report = report_of(attempt.response(), run::wall_time());
@@ -147,7 +147,9 @@ class GuardedCall final : public AttemptDriver, public Cancellable {
     const Instant now = client_.loop_.now();
     if (modify_ && attempt.writing_ == nullptr)
       failure.report.harmless = true;  // It has only read.
-    attempt.lease().settle(failure.report.outcome, now);
+    // A refusal of our own guard says nothing of the replica.
+    const bool ours = failure.error == CloseReason::address_refused;
+    attempt.lease().settle(ours ? Outcome::cancelled : failure.report.outcome, now);
     const decide::Report report = failure.report;
     failure_ = std::move(failure);
     on_attempt_over(attempt, report, now);

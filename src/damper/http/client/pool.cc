@@ -220,6 +220,7 @@ void Pool::on_dialed(Dials::iterator dial, Dialer::Result result) {
   dials_.erase(dial);
   if (result.transport == nullptr) {
     ClientMetrics::add(metrics_.failed_dials, result.reason);
+    if (result.reason == CloseReason::address_refused) refusal_ = std::move(result.refusal);
     fail_waiting(served, result.reason);
     dial_if_needed();
     reporting_ = false;

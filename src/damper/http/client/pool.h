@@ -122,6 +122,8 @@ class Pool {
   // Whether no lease, stream, waiting request or call of it is left: it may be destroyed.
   [[nodiscard]] bool is_unused() const noexcept;
   [[nodiscard]] Instant last_used() const noexcept { return last_used_; }  // when it lent a stream
+  // Why the dialer's guard refused the last address: a sentence. Empty: it did not.
+  [[nodiscard]] const std::string& refusal() const noexcept { return refusal_; }
 
  private:
   friend class PoolUser;
@@ -156,6 +158,7 @@ class Pool {
   bool retired_ = false;
   bool reporting_ = false;  // users are being called about a dial
   Instant last_used_{};
+  std::string refusal_;
   std::vector<std::unique_ptr<Link>> connections_;
   std::vector<Link*> free_;  // may have room for a stream; the last one is used first
   Dials dials_;

@@ -1,12 +1,15 @@
 #pragma once
 
 #include <cstddef>
+#include <exception>
 #include <span>
 #include <string_view>
 
 #include "damper/base/check.h"
+#include "damper/http/client/http_result.h"
 #include "damper/http/client/pool.h"
 #include "damper/http/codec/message.h"
+#include "damper/http/net/egress_guard.h"
 
 namespace damper::http {
 
@@ -32,6 +35,15 @@ class RoundTrip : private PoolRequest {
   using PoolRequest::is_answered;
   using PoolRequest::is_under_way;
 
+  // Why there is no whole response. After a refusal of the dialer's guard, Failure::exception is an
+  // EgressRefused.
+  [[nodiscard]] Failure failure(CloseReason reason) const {
+    Failure failure = failure_of(reason, is_answered());
+    if (reason == CloseReason::address_refused) {
+      failure.exception = std::make_exception_ptr(EgressRefused(pool().refusal()));
+    }
+    return failure;
+  }
   // The part of the response that was received.
   [[nodiscard]] Response& response() noexcept { return response_; }
 

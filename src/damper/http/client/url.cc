@@ -166,6 +166,19 @@ Expected<Url> parse_url(std::string_view text) {
   return url;
 }
 
+Expected<Url> parse_url(std::string_view text, const EgressGuard& guard) {
+  Expected<Url> url = parse_url(text);
+  if (!url) return url;
+  const Endpoint& endpoint = url->endpoint;
+  if (auto refusal = guard.find_refusal(endpoint.tls, endpoint.port)) {
+    return unexpected(*std::move(refusal));
+  }
+  if (const auto address = IpAddress::find(endpoint.host)) {
+    if (auto refusal = guard.find_refusal(*address)) return unexpected(*std::move(refusal));
+  }
+  return url;
+}
+
 Expected<Endpoint> parse_endpoint(std::string_view text) {
   Expected<Url> url = parse_url(text);
   if (!url) return unexpected(std::move(url).take_error());

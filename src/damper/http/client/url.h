@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "damper/base/expected.h"
+#include "damper/http/net/egress_guard.h"
 
 namespace damper::http {
 
@@ -43,6 +44,10 @@ inline constexpr std::size_t kMostUrlBytes = std::size_t{8} * 1024;
 //   (1) What is read and written again is read the same.
 //   (2) Host, target and authority have no byte that ends a line or a field.
 [[nodiscard]] Expected<Url> parse_url(std::string_view text);
+// The same for a URL that a stranger chose: the guard allows its scheme and its port and, if the
+// host is an address, that. A name is checked when it is resolved: give the guard to the client,
+// too.
+[[nodiscard]] Expected<Url> parse_url(std::string_view text, const EgressGuard& guard);
 // The same without a target: "http://127.0.0.1:9000", with "/" after it or nothing.
 [[nodiscard]] Expected<Endpoint> parse_endpoint(std::string_view text);
 

@@ -27,17 +27,23 @@ enum class CloseReason : std::uint8_t {
   connect_refused,    // No connection came about: nobody listens.
   connect_timeout,    // No connection came about in time.
   name_not_resolved,  // No address.
+  address_refused,    // Our own guard allows no address of it, or not its port or scheme.
   handshake_failed,   // TLS did not come about.
   too_many,           // Over the limit of connections, streams or waiting requests.
   cancelled,          // Our own side gave it up.
 };
 
-inline constexpr std::array<std::string_view, 19> kCloseReasonNames = {
-    "finished",         "reset",           "refused",         "malformed",
-    "head_too_large",   "body_too_large",  "flood",           "head_timeout",
-    "body_timeout",     "write_timeout",   "idle_timeout",    "too_old",
-    "draining",         "connect_refused", "connect_timeout", "name_not_resolved",
-    "handshake_failed", "too_many",        "cancelled"};
+inline constexpr std::array<std::string_view, 20> kCloseReasonNames = {
+    "finished",        "reset",
+    "refused",         "malformed",
+    "head_too_large",  "body_too_large",
+    "flood",           "head_timeout",
+    "body_timeout",    "write_timeout",
+    "idle_timeout",    "too_old",
+    "draining",        "connect_refused",
+    "connect_timeout", "name_not_resolved",
+    "address_refused", "handshake_failed",
+    "too_many",        "cancelled"};
 
 [[nodiscard]] constexpr std::string_view name(CloseReason reason) noexcept {
   return kCloseReasonNames[static_cast<std::size_t>(reason)];
@@ -52,6 +58,7 @@ inline constexpr std::array<std::string_view, 19> kCloseReasonNames = {
     case CloseReason::connect_refused: return TransportEvent::connect_refused;
     case CloseReason::connect_timeout: return TransportEvent::connect_timeout;
     case CloseReason::name_not_resolved: return TransportEvent::name_not_resolved;
+    case CloseReason::address_refused: return TransportEvent::address_refused;
     case CloseReason::handshake_failed: return TransportEvent::handshake_failed;
     case CloseReason::too_many: return TransportEvent::pool_exhausted;
     case CloseReason::malformed:

@@ -22,6 +22,11 @@ using boost::system::error_code;
 
 bool is_v6(const std::string& address) { return address.find(':') != std::string::npos; }
 
+IpAddress ip_address(const asio::ip::address& address) {
+  return address.is_v4() ? IpAddress(address.to_v4().to_bytes())
+                         : IpAddress(address.to_v6().to_bytes());
+}
+
 class SystemResolver final : public Resolver {
  public:
   explicit SystemResolver(Loop& loop) : resolver_(loop.context()) {}
@@ -62,6 +67,11 @@ class Race final : public std::enable_shared_from_this<Race>, private Transport:
   // `address` is used without a resolver.
   void start(Resolver* resolver, const std::string& address) {
     timeout_.arm(add(loop_.now(), options_.connect_timeout));
+    if (options_.guard != nullptr) {
+      if (auto refusal = options_.guard->find_refusal(tls_ != nullptr, port_)) {
+        return refuse(*std::move(refusal));
+      }
+    }
     if (resolver == nullptr) return on_resolved({address});
     // A weak pointer: a cancelled dial is destroyed while the resolver is still busy.
     resolver->resolve(host_, [weak = weak_from_this()](const std::vector<std::string>& addresses) {
@@ -115,12 +125,34 @@ class Race final : public std::enable_shared_from_this<Race>, private Transport:
 
   void on_resolved(const std::vector<std::string>& addresses) {
     if (over_) return;
-    addresses_ = interleave(addresses, options_.max_addresses);
+    std::optional<std::string> refusal;
+    addresses_ = interleave(options_.guard == nullptr ? addresses : allowed(addresses, refusal),
+                            options_.max_addresses);
+    if (addresses_.empty() && refusal) return refuse(*std::move(refusal));
     if (addresses_.empty()) {
       loop_.post([self = shared_from_this()] { self->fail(CloseReason::name_not_resolved); });
       return;
     }
     try_next();
+  }
+
+  // The addresses that the guard allows. `refusal`: of the first that it does not.
+  [[nodiscard]] std::vector<std::string> allowed(const std::vector<std::string>& addresses,
+                                                 std::optional<std::string>& refusal) const {
+    std::vector<std::string> found;
+    found.reserve(addresses.size());
+    for (const std::string& text : addresses) {
+      error_code error;  // The function that try_next() reads the text with: one meaning for both.
+      const asio::ip::address address = asio::ip::make_address(text, error);
+      auto refused = error ? text + " is no address"
+                           : options_.guard->find_refusal(ip_address(address), host_);
+      if (!refused) {
+        found.push_back(text);
+      } else if (!refusal) {
+        refusal = std::move(refused);
+      }
+    }
+    return found;
   }
 
   // Starts the next attempt, beside those that are in flight.
@@ -167,8 +199,7 @@ class Race final : public std::enable_shared_from_this<Race>, private Transport:
 
   void shake_hands() {
     switch (transport_->try_handshake()) {
-      case Transport::Status::ok:
-        return finish({.transport = std::move(transport_), .reason = CloseReason::finished});
+      case Transport::Status::ok: return finish({.transport = std::move(transport_)});
       case Transport::Status::again: return transport_->wait_readable(*this);
       case Transport::Status::end:
       case Transport::Status::failed: return fail(CloseReason::handshake_failed);
@@ -185,6 +216,14 @@ class Race final : public std::enable_shared_from_this<Race>, private Transport:
     fail(CloseReason::connect_timeout);
   }
   void on_stagger(Instant /*now*/) { try_next(); }
+  // Later: a dial does not end within dial().
+  void refuse(std::string refusal) {
+    loop_.post([self = shared_from_this(), refusal = std::move(refusal)]() mutable {
+      self->finish({.transport = nullptr,
+                    .reason = CloseReason::address_refused,
+                    .refusal = std::move(refusal)});
+    });
+  }
   void fail(CloseReason reason) { finish({.transport = nullptr, .reason = reason}); }
   void finish(Dialer::Result result) {
     if (over_) return;
@@ -219,6 +258,7 @@ std::optional<std::string> find_error(const DialerOptions& options) {
       .field("connect_timeout", options.connect_timeout, DialerOptions::kConnectTimeout)
       .field("stagger", options.stagger, DialerOptions::kStagger)
       .field("max_addresses", options.max_addresses, DialerOptions::kMaxAddresses)
+      .part("guard", options.guard == nullptr ? std::nullopt : find_error(*options.guard))
       .error();
 }
 

@@ -10,6 +10,7 @@
 #include "damper/base/bounds.h"
 #include "damper/base/instant.h"
 #include "damper/http/codec/close_reason.h"
+#include "damper/http/net/egress_guard.h"
 #include "damper/http/net/loop.h"
 #include "damper/http/net/tls_settings.h"
 #include "damper/http/net/transport.h"
@@ -41,6 +42,8 @@ struct DialerOptions {
   // Time before the next address is tried in parallel (RFC 8305, section 5: 250 ms).
   Duration stagger = std::chrono::milliseconds(250);
   std::size_t max_addresses = 8;  // the others are not tried
+  // What may be connected to; nullptr: everything. For URLs that strangers choose.
+  std::shared_ptr<const EgressGuard> guard{};
 
   friend bool operator==(const DialerOptions&, const DialerOptions&) = default;
 };
@@ -57,17 +60,21 @@ struct DialerOptions {
 //
 // Model: happy eyeballs (RFC 8305). The addresses are tried in order, the next one when the
 // previous has failed or `stagger` has passed; the first to connect wins and the others are closed.
-// An IP address as `host` is not resolved.
+// An IP address as `host` is not resolved. With a guard, only the addresses that it allows are
+// tried, and no name is resolved for a port or a scheme that it refuses.
 // Invariants:
 //   (1) Each dial ends once, with a transport or a reason, by connect_timeout. After its Dial is
 //       destroyed, `done` is not called and no socket is open.
 //   (2) A failed dial has sent no byte of a request.
+//   (3) No socket is connected to an address that the guard refuses. The addresses of one lookup
+//       are checked and connected to; there is no lookup in between (trap W4).
 // Thread safety: none; all on the loop's thread.
 class Dialer {
  public:
   struct Result {
     std::unique_ptr<Transport> transport;        // nullptr: it failed
     CloseReason reason = CloseReason::finished;  // of a failure
+    std::string refusal{};                       // a sentence, if the reason is address_refused
   };
   using Done = std::function<void(Result)>;
   // A dial in progress. Cancelled when the last copy is destroyed.
