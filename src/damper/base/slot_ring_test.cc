@@ -37,13 +37,13 @@ TEST(SlotClock, TheClockThatFollowsGoesOnSixtyFourSlotsLater) {
 }
 
 TEST(SlotClock, ASlotIsAheadByAtMostWhatThreadsAreApart) {
-  constexpr std::uint32_t most = 1u << 16;
+  constexpr std::uint32_t kMost = 1u << 16;
   for (const std::uint32_t slot : {0u, 7u, 0xffff'fff0u}) {
     EXPECT_FALSE(SlotClock::is_ahead(slot, slot));
     EXPECT_TRUE(SlotClock::is_ahead(slot + 1, slot));
     EXPECT_FALSE(SlotClock::is_ahead(slot, slot + 1));
-    EXPECT_TRUE(SlotClock::is_ahead(slot + most, slot));
-    EXPECT_FALSE(SlotClock::is_ahead(slot + most + 1, slot));
+    EXPECT_TRUE(SlotClock::is_ahead(slot + kMost, slot));
+    EXPECT_FALSE(SlotClock::is_ahead(slot + kMost + 1, slot));
   }
 }
 
