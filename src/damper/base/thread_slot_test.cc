@@ -17,6 +17,7 @@ std::multiset<int> slots_of_living_threads(int threads) {
   std::mutex mutex;
   std::barrier all_alive(threads);
   std::vector<std::jthread> pool;
+  pool.reserve(static_cast<std::size_t>(threads));
   for (int i = 0; i < threads; ++i) {
     pool.emplace_back([&] {
       {

@@ -163,7 +163,11 @@ TEST(ControllerCore, AnAddAndAReviveRunAParkedKeyAnew) {  // Invariant (2).
   EXPECT_EQ(core.key(next(core).ticket), "b");
   EXPECT_EQ(core.revive_all(kStart), 1u);
   EXPECT_EQ(core.revive_all(kStart), 0u);
-  EXPECT_EQ(core.key(next(core).ticket), "c");
+  const Core::Run last = next(core);
+  EXPECT_EQ(core.key(last.ticket), "c");
+  EXPECT_EQ(core.finish(last.ticket, kTerminal, kStart, 0.5), AfterRun::parked);
+  core.close();
+  EXPECT_EQ(core.revive_all(kStart), 0u);
 }
 
 TEST(ControllerCore, AnEventDuringItsLastRunRunsAKeyAnewInsteadOfParkingIt) {  // Invariant (2).
@@ -280,6 +284,8 @@ TEST(ControllerCore, OneQuestionHoldsSoManyKeysAndNoMore) {
   EXPECT_EQ(core.requeue().counts().held_by_switch, 64u);
   EXPECT_GT(core.next(now, 0.5).wake, now);
   EXPECT_EQ(core.requeue().counts().held_by_switch, 100u);
+  const auto held = core.hand_back();  // Not all until the same instant.
+  EXPECT_NE(held.front().due, held.back().due);
 }
 
 TEST(ControllerCore, TheKillSwitchHoldsWhatWaitsAndHealthyKeysGoOn) {

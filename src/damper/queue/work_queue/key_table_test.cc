@@ -73,6 +73,13 @@ std::uint32_t insert(KeyTable<Key, int>& table, KeyView<Key> key, int value = 0)
   return index;
 }
 
+TEST(KeyTable, EqualHashesUseEveryCell) {
+  KeyTable<int, int> table;
+  for (int key = 0; key < 32; ++key) (void)table.insert(key, 0);  // Half of the cells.
+  EXPECT_EQ(table.find(32, 0), (KeyTable<int, int>::kNone));
+  EXPECT_EQ(table.key(table.find(31, 0)), 31);
+}
+
 TEST(KeyTable, HoldsAValueForEachKey) {
   KeyTable<std::string, int> table;
   EXPECT_EQ(table.size(), 0u);

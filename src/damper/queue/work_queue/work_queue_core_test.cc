@@ -215,6 +215,33 @@ TEST(WorkQueueCore, AReadyKeyTakesABetterClassAndKeepsItsWait) {
   EXPECT_EQ(queue.run_all(5s), "a b");
 }
 
+TEST(WorkQueueCore, ABetterClassMayBeTheNextOne) {
+  TestQueue queue;
+  queue.add("a", 1s);
+  queue.add("b", 1s);
+  EXPECT_EQ(queue.add("b", 2s, kHigh), Added::merged);
+  EXPECT_EQ(queue.run_all(2s), "b a");
+}
+
+TEST(WorkQueueCore, TheOldestReadyKeyIsNotARunningOne) {
+  TestQueue queue;
+  queue.add("a", 1s);
+  queue.get(1s);
+  queue.add("b", 5s);
+  EXPECT_EQ(queue.stats(9s).oldest_ready, 4s);
+}
+
+TEST(WorkQueueCore, ADelayedKeyIsInNoLineOfReadyOnes) {
+  TestQueue queue;
+  for (const char* key : {"a", "b"}) queue.add_at(key, 2s, 1s);
+  EXPECT_EQ(queue.stats(2s).ready, 2u);
+  queue.add_at("c", 9s, 2s);
+  EXPECT_EQ(queue.run_all(2s), "a b");
+  queue.add("d", 3s);
+  EXPECT_EQ(queue.run_all(3s), "d");
+  EXPECT_EQ(queue.run_all(9s), "c");
+}
+
 TEST(WorkQueueCore, AReadyKeyThatHasWaitedLongKeepsItsPlace) {
   TestQueue queue;
   queue.add("old", 0s, kLow);
