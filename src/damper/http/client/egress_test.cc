@@ -312,5 +312,33 @@ TEST(Egress, ARefusalIsNotRetriedAndIsNoSignOfTheDependencysHealth) {
   EXPECT_EQ(server.connections, 0);
 }
 
+// Two failures in a row eject a replica; a refusal in between is neither a failure nor a success.
+TEST(Egress, ARefusalIsNoAnswerOfTheReplica) {
+  Loop loop;
+  ScriptedResolver resolver(
+      std::deque<Addresses>{{"127.0.0.1"}, {"127.0.0.2"}, {"127.0.0.2"}, {"127.0.0.1"}});
+  engine::Policy once;
+  once.call.max_attempts = 1;
+  Dependency dependency("shop", once);
+  const std::string url = "http://shop.test:" + std::to_string(closed_port(loop));
+  GuardedClientOptions options{.endpoints = {url, url}};
+  options.client = with(guard({"127.0.0.1"}), &resolver);
+  options.replicas.breaker.consecutive_failures = 2;
+  GuardedClient client(loop, dependency, options);
+  client.replicas().force(1, {.force = admit::BreakerForce::open}, loop.now());
+  std::string ends;
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_EQ(client.replicas().state(0, loop.now()), admit::BreakerState::closed) << i;
+    const Watchdog watchdog(loop);
+    client.get("/", in(std::chrono::seconds(5)), [&](const HttpResult& result) {
+      ends += result.failure()->error.message() + " ";
+      loop.stop();
+    });
+    loop.run();
+  }
+  EXPECT_EQ(ends, "connect_refused address_refused address_refused connect_refused ");
+  EXPECT_EQ(client.replicas().state(0, loop.now()), admit::BreakerState::open);
+}
+
 }  // namespace
 }  // namespace damper::http
