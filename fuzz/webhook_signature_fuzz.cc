@@ -1,7 +1,9 @@
 // Input: lines of a key's text, webhook-id, webhook-timestamp and webhook-signature, then the body.
 // A key that is read is written and read the same. A message is valid exactly if its header has
 // the entry that sign() makes, and stays valid with further entries.
+#include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <span>
