@@ -24,12 +24,17 @@ struct Trouble {
   Scenario (*make)();
 };
 
-// A cell that cannot hold, and the reason: the defence does what it is for, or nobody should use it
-// there. An empty trouble stands for every one.
+// Why cells do not hold: the defence does what it is for, or nobody should use it there.
+struct HarmReason {
+  std::string_view rules;  // those that it excuses, by their signs: g goodput, b back, a attempts
+  std::string_view text;
+};
+
+// A cell that cannot hold.
 struct KnownHarm {
   std::string_view defence;
   std::string_view trouble;
-  std::string_view reason;
+  HarmReason reason;
 };
 
 [[nodiscard]] std::span<const Defence> defences();

@@ -71,15 +71,6 @@ HarmCell judge(const Defence& defence, std::span<const Score> with,
   return cell;
 }
 
-std::string_view reason_for(const Defence& defence, const Trouble& trouble) {
-  for (const KnownHarm& harm : known_harms()) {
-    if (harm.defence == defence.name && (harm.trouble.empty() || harm.trouble == trouble.name)) {
-      return harm.reason;
-    }
-  }
-  return {};
-}
-
 // Those of `all` that are named; all of them if none is.
 template <class T>
 Expected<std::vector<T>> chosen(std::span<const T> all, const std::vector<std::string>& names,
@@ -124,6 +115,22 @@ std::vector<Variant> variants_of(const HarmMatrix& matrix) {
 }
 
 }  // namespace
+
+std::string_view known_reason(const HarmCell& cell, std::string_view defence,
+                              std::string_view trouble) {
+  const auto excuses = [](std::string_view rules, char sign, const HarmRule& rule) {
+    return !rule.broken || rules.find(sign) != rules.npos;
+  };
+  for (const KnownHarm& harm : known_harms()) {
+    if (harm.defence != defence || harm.trouble != trouble) continue;
+    const std::string_view rules = harm.reason.rules;
+    if (excuses(rules, 'g', cell.goodput) && excuses(rules, 'b', cell.back) &&
+        excuses(rules, 'a', cell.attempts)) {
+      return harm.reason.text;
+    }
+  }
+  return {};
+}
 
 const HarmCell* HarmMatrix::find(std::size_t trouble, std::size_t defence) const {
   const auto found = std::ranges::find_if(cells, [&](const HarmCell& cell) {
@@ -181,7 +188,9 @@ Expected<HarmMatrix> play_matrix(const MatrixOptions& options) {
         judge(defence, all.subspan(i * seeds, seeds), all.subspan(without * seeds, seeds)));
     cell.defence = *variant.defence;
     cell.trouble = variant.trouble;
-    if (!cell.holds()) cell.reason = reason_for(defence, matrix.troubles[variant.trouble]);
+    if (!cell.holds()) {
+      cell.reason = known_reason(cell, defence.name, matrix.troubles[variant.trouble].name);
+    }
   }
   return matrix;
 }

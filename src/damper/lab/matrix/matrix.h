@@ -48,6 +48,10 @@ struct HarmCell {
   [[nodiscard]] bool is_unexplained() const noexcept { return !holds() && reason.empty(); }
 };
 
+// The reason of a known harm in this cell, if it excuses every broken rule; else empty.
+[[nodiscard]] std::string_view known_reason(const HarmCell& cell, std::string_view defence,
+                                            std::string_view trouble);
+
 struct HarmMatrix {
   std::vector<Defence> defences{};
   std::vector<Trouble> troubles{};

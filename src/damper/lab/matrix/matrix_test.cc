@@ -43,11 +43,22 @@ TEST(Matrix, EveryTroubleCanBePlayedWithEveryDefenceThatApplies) {
 TEST(Matrix, AKnownHarmNamesADefenceAndATrouble) {
   for (const KnownHarm& harm : known_harms()) {
     EXPECT_TRUE(std::ranges::count(defences(), harm.defence, &Defence::name)) << harm.defence;
-    EXPECT_TRUE(harm.trouble.empty() ||
-                std::ranges::count(troubles(), harm.trouble, &Trouble::name))
-        << harm.trouble;
-    EXPECT_FALSE(harm.reason.empty());
+    EXPECT_TRUE(std::ranges::count(troubles(), harm.trouble, &Trouble::name)) << harm.trouble;
+    EXPECT_FALSE(harm.reason.text.empty());
+    EXPECT_EQ(harm.reason.rules.find_first_not_of("gba"), std::string_view::npos);
   }
+}
+
+TEST(Matrix, AReasonExcusesOnlyTheRulesThatItNames) {
+  HarmCell cell;
+  cell.goodput.broken = true;
+  EXPECT_NE(known_reason(cell, "breaker", "down"), "");
+  EXPECT_EQ(known_reason(cell, "breaker", "errors-5"), "");
+  EXPECT_EQ(known_reason(cell, "requeue", "keys-broken"), "");  // Of attempts alone.
+  cell.attempts.broken = true;
+  EXPECT_EQ(known_reason(cell, "breaker", "down"), "");
+  cell.goodput.broken = false;
+  EXPECT_NE(known_reason(cell, "requeue", "keys-broken"), "");
 }
 
 // The short form of `damper lab matrix`: three seeds of every cell, about 30 s of one core.

@@ -208,40 +208,46 @@ constexpr std::array kTroubles = {
     Trouble{"keys-errors", "controllers of whose runs 20 % fail for 10 min", controllers_errors},
 };
 
-// Why a cell does not hold although the defence does what it is for.
-constexpr std::string_view kOpenTime =
-    "After a long outage the breaker waits for its open time, 15 to 30 s by default, until it "
-    "sends "
-    "the next probe: it halves the attempts on a dead service, and pays with the first seconds "
-    "after it. A lower open_cap shortens both.";
-constexpr std::string_view kFlaps =
-    "Each trip lasts at least half a second to a second, and the next ones longer: a service that "
-    "is up for 5 s of 10 is refused for a part of its good time. The breaker is for outages that "
-    "last longer than its open time.";
-constexpr std::string_view kNoRoom =
-    "Near the capacity an attempt that timed out in a queue is sent again, and the queue gets "
-    "longer: without a concurrency limit or a shed queue there is no room even for the retry "
-    "budget. Use retries with one of them, or keep the load well under the capacity.";
-constexpr std::string_view kBrownOut =
-    "Three times slower, the service has two thirds of the capacity that the load needs: it is "
-    "overloaded, and retries and hedges of attempts that time out in its queue are more load. Use "
-    "them with a concurrency limit or a shed queue.";
-constexpr std::string_view kReserve =
-    "With one request a minute, 10 % of the requests is less than one retry in ten minutes: the "
-    "reserve of the budget pays for the retries, as it is meant to. It is at most 0.1 a second.";
-constexpr std::string_view kSlowIsQueue =
+constexpr HarmReason kOpenTime = {
+    "gb",
+    "After a long outage the breaker stays open for 15 to 30 s (the default open_cap, jittered) "
+    "before its next probe. It halves the attempts on a dead service, and refuses calls for the "
+    "first seconds after the outage. A lower open_cap shortens that time, and sends more probes."};
+constexpr HarmReason kFlaps = {
+    "gb",
+    "Each trip lasts for 0.5 to 1 s at least, and each further one for longer: a service that is "
+    "up for 5 s of every 10 s is refused for a part of its good time. A breaker is for outages "
+    "that last longer than its open time."};
+constexpr HarmReason kNoRoom = {
+    "gb",
+    "Near the capacity, an attempt that timed out in a queue is sent again, and the queue grows: "
+    "there is no room even for the retry budget. Combine retries with a concurrency limit or a "
+    "shed queue, or keep the load well under the capacity."};
+constexpr HarmReason kBrownOut = {
+    "gb",
+    "Three times slower, the service has two thirds of the capacity that the load needs. It is "
+    "overloaded, and retries and hedges of attempts that time out in its queue add load. Combine "
+    "them with a concurrency limit or a shed queue."};
+constexpr HarmReason kReserve = {
+    "a",
+    "At one request a minute, a budget of 10 % pays for less than one retry in ten minutes. The "
+    "reserve of the budget pays for the others, as intended: at most one retry in 10 s."};
+constexpr HarmReason kSlowIsQueue = {
+    "g",
     "A latency that rises 60-fold looks like a queue until two lower limits have had no effect on "
-    "it; with a round trip of 6 s that takes about a minute.";
-constexpr std::string_view kSlowIsFailure =
-    "That is what the option asks for: calls over 1 s count as failures, even if they succeed "
-    "after 6 s.";
-constexpr std::string_view kTwoShedders =
-    "Two defences shed the same load: what the shed queue rejects in a burst lowers the client's "
-    "limit, and then that refuses too, a request now and then also when the load is over. Without "
-    "the limit the cell holds.";
-constexpr std::string_view kJitterHalves =
+    "it. With a round trip of 6 s that takes about a minute."};
+constexpr HarmReason kSlowIsFailure = {
+    "gb",
+    "The option asks for it: calls over 1 s count as failures, even if they succeed after 6 s."};
+constexpr HarmReason kTwoShedders = {
+    "gb",
+    "Two defences shed the same load: rejections by the shed queue in a burst lower the client's "
+    "limit, which then refuses requests as well, a few of them after the load is over. Without the "
+    "limit the cell holds."};
+constexpr HarmReason kJitterHalves = {
+    "a",
     "With full jitter the mean wait is half of that without jitter, so a broken key runs about "
-    "twice as often at the same cap: 1 % of all runs.";
+    "twice as often at the same cap: 1 % of all runs."};
 
 constexpr std::array kKnownHarms = {
     KnownHarm{"breaker", "down", kOpenTime},
