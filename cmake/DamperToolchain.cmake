@@ -7,7 +7,8 @@ set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 
 # CMake's own RelWithDebInfo defines NDEBUG. None of our code reads it (DAMPER_CHECK is always
 # on), and libraries that do keep their assertions in our tests.
-set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g")
+# Line tables alone name the place of a crash, and take a fifth less time to compile than -g.
+set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g1")
 
 # Packages found by one module's CMakeLists.txt are visible to the programs that link the module.
 set(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL ON)

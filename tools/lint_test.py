@@ -64,6 +64,11 @@ class ToCheck(unittest.TestCase):
         self.assertEqual(sorted(asked),
                          sorted(n for n in TREE if n.startswith("src/") and n.endswith(".cc")))
 
+    def test_a_source_that_a_test_compiles_again_is_asked_as_its_module_compiles_it(self):
+        text = json.dumps([{"file": "a.cc", "command": "c++ -Winvalid-pch -include x.h -c a.cc"},
+                           {"file": "a.cc", "command": "c++ -DSTEPPED -c a.cc"}])
+        self.assertEqual(lint.commands_of(text), [{"file": "a.cc", "command": "c++ -c a.cc"}])
+
     def test_a_header_is_asked_alone_only_if_no_source_has_it(self):
         asked = [name for name in self.asked() if not name.startswith("src/")]
         self.assertEqual(asked, [f"build/headers/damper/a/{name}.h.cc"
