@@ -134,15 +134,11 @@ Duration Replicas::pace(const Replica& replica, Instant now) const noexcept {
   return std::max(waits, faded(replica.mean, replica.renewed, now));
 }
 
-// How many times as long as there an attempt is expected to take here; 1: not clearly longer.
-double Replicas::slowness(const Replica& replica, const Replica& other,
-                          Instant now) const noexcept {
-  if (replica.answers == 0 || other.answers == 0) return 1;  // Nothing to compare with.
-  const Duration here = pace(replica, now);
-  const Duration there = pace(other, now);
-  if (here <= there + options_.latency_floor || here <= times(there, 2)) return 1;
-  const auto base = static_cast<double>(std::max(there, Duration{1}).count());
-  return std::min(static_cast<double>(here.count()) / base, kMostSlowness);
+// How many times as long as `other` an attempt is expected to take; 1: not clearly longer.
+double Replicas::slowness(Duration pace, Duration other) const noexcept {
+  if (pace <= other + options_.latency_floor || pace <= times(other, 2)) return 1;
+  const auto base = static_cast<double>(std::max(other, Duration{1}).count());
+  return std::min(static_cast<double>(pace.count()) / base, kMostSlowness);
 }
 
 bool Replicas::better(std::size_t a, std::size_t b, Instant now) const noexcept {
@@ -150,9 +146,11 @@ bool Replicas::better(std::size_t a, std::size_t b, Instant now) const noexcept 
   const Replica& two = replicas_[b];
   double cost = one.outstanding + 1.0;
   double other_cost = two.outstanding + 1.0;
-  if (!panics_) {
-    cost *= slowness(one, two, now);
-    other_cost *= slowness(two, one, now);
+  if (!panics_ && one.answers > 0 && two.answers > 0) {  // Else there is nothing to compare.
+    const Duration here = pace(one, now);
+    const Duration there = pace(two, now);
+    cost *= slowness(here, there);
+    other_cost *= slowness(there, here);
   }
   if (cost != other_cost) return cost < other_cost;
   return !panics_ && latency(a, now) * 2 < latency(b, now);

@@ -168,8 +168,7 @@ class Replicas {
   void look_for_panic(Instant now) noexcept;
   [[nodiscard]] Duration faded(Duration time, Instant since, Instant now) const noexcept;
   [[nodiscard]] Duration pace(const Replica& replica, Instant now) const noexcept;
-  [[nodiscard]] double slowness(const Replica& replica, const Replica& other,
-                                Instant now) const noexcept;
+  [[nodiscard]] double slowness(Duration pace, Duration other) const noexcept;
   [[nodiscard]] bool better(std::size_t a, std::size_t b, Instant now) const noexcept;
   [[nodiscard]] Lease pick_but(const ReplicaSet& tried, const ReplicaSet& asking, Instant now,
                                double draw) noexcept;
