@@ -114,6 +114,7 @@ class Tests:
     def batches(self, number, stem, first, changed, slow):
         """The tests that reach a mutant, the likely killers first, in growing groups. A test that
         takes more than `slow` seconds is used if it was the killer before."""
+        first = first.removesuffix(" (hang)")
         chosen = [test for test, found in self.reach.items() if number in found
                   and (changed is None or self.source_of(test) in changed)
                   and (self.seconds[test] <= slow or test == first)]
