@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstddef>
 
 #include "damper/base/check.h"
@@ -13,8 +12,8 @@ namespace {
 
 constexpr Duration kMostLatency = std::chrono::seconds(60);
 constexpr Duration kPanicEnd = std::chrono::seconds(1);  // from when the first was let in
-constexpr double kMostSlowness = 8;     // times, that an attempt on a slow replica counts
-constexpr std::int64_t kMostJump = 10;  // times the average, that one answer counts as
+constexpr std::int64_t kMostSlowness = 8;  // times, that an attempt on a slow replica counts
+constexpr std::int64_t kMostJump = 10;     // times the average, that one answer counts as
 
 // The n-th of a set, from 0. REQUIRES: it has more.
 std::size_t nth(const ReplicaSet& set, std::size_t n) noexcept {
@@ -92,14 +91,8 @@ void Replicas::reload(const ReplicaOptions& options, Instant now) noexcept {
 }
 
 Duration Replicas::latency(std::size_t replica, Instant now) const noexcept {
-  return faded(replicas_[replica].latency, replicas_[replica].renewed, now);
-}
-
-Duration Replicas::faded(Duration time, Instant since, Instant now) const noexcept {
-  const auto idle = static_cast<double>(std::max(Duration{0}, now - since).count());
-  const double halvings = idle / static_cast<double>(options_.latency_half_life.count());
-  return Duration{
-      static_cast<std::int64_t>(static_cast<double>(time.count()) * std::exp2(-halvings))};
+  const Replica& it = replicas_[replica];
+  return faded(it.latency, it.renewed, now, options_.latency_half_life);
 }
 
 bool Replicas::is_closed(const Replica& replica, Instant now) const noexcept {
@@ -129,16 +122,16 @@ void Replicas::look_for_panic(Instant now) noexcept {
 
 // What an attempt there is expected to take.
 Duration Replicas::pace(const Replica& replica, Instant now) const noexcept {
-  const Duration waits = replica.waiting > 0 ? replica.waited + between(replica.waits_since, now)
-                                             : faded(replica.waited, replica.waits_since, now);
-  return std::max(waits, faded(replica.mean, replica.renewed, now));
+  const Duration most = times(std::max(replica.mean, options_.latency_floor), kMostSlowness);
+  return std::max(replica.silence.length(now, most, options_.latency_half_life),
+                  faded(replica.mean, replica.answered, now, options_.latency_half_life));
 }
 
 // How many times as long as `other` an attempt is expected to take; 1: not clearly longer.
 double Replicas::slowness(Duration pace, Duration other) const noexcept {
   if (pace <= other + options_.latency_floor || pace <= times(other, 2)) return 1;
   const auto base = static_cast<double>(std::max(other, Duration{1}).count());
-  return std::min(static_cast<double>(pace.count()) / base, kMostSlowness);
+  return std::min(static_cast<double>(pace.count()) / base, double{kMostSlowness});
 }
 
 bool Replicas::better(std::size_t a, std::size_t b, Instant now) const noexcept {
@@ -146,11 +139,11 @@ bool Replicas::better(std::size_t a, std::size_t b, Instant now) const noexcept 
   const Replica& two = replicas_[b];
   double cost = one.outstanding + 1.0;
   double other_cost = two.outstanding + 1.0;
-  if (!panics_ && one.answers > 0 && two.answers > 0) {  // Else there is nothing to compare.
+  if (!panics_) {
     const Duration here = pace(one, now);
     const Duration there = pace(two, now);
-    cost *= slowness(here, there);
-    other_cost *= slowness(there, here);
+    if (two.answers > 0) cost *= slowness(here, there);  // Else there is nothing to compare with.
+    if (one.answers > 0) other_cost *= slowness(there, here);
   }
   if (cost != other_cost) return cost < other_cost;
   return !panics_ && latency(a, now) * 2 < latency(b, now);
@@ -250,26 +243,15 @@ Replicas::Lease Replicas::lease_anyway(std::size_t replica, Instant now) noexcep
 void Replicas::begin(Lease& lease, std::size_t replica, Instant now) noexcept {
   lease.replica_ = static_cast<std::int32_t>(replica);
   lease.sent_ = now;
-  Replica& it = replicas_[replica];
-  ++it.outstanding;
-  if (it.waiting++ > 0) return;
-  it.waited = faded(it.waited, it.waits_since, now);
-  it.waits_since = now;
-}
-
-void Replicas::end_wait(Replica& replica, bool answered, Instant now) noexcept {
-  --replica.waiting;
-  if (!answered && replica.waiting > 0) return;
-  const Duration waited = std::max(Duration{0}, between(replica.waits_since, now));
-  replica.waited = answered ? Duration{0} : std::min(replica.waited + waited, kMostLatency);
-  replica.waits_since = now;
+  ++replicas_[replica].outstanding;
+  lease.round_ = replicas_[replica].silence.on_sent(now, options_.latency_half_life);
 }
 
 void Replicas::on_head(Lease& lease, Instant now) noexcept {
   if (!lease || lease.timed_) return;
   lease.timed_ = true;
   lease.took_ = std::max(Duration{0}, between(lease.sent_, now));
-  end_wait(replicas_[lease.replica()], true, now);
+  replicas_[lease.replica()].silence.on_answer();
 }
 
 void Replicas::settle(Lease& lease, decide::Outcome outcome, Instant now, double draw) noexcept {
@@ -282,7 +264,8 @@ void Replicas::settle(Lease& lease, decide::Outcome outcome, Instant now, double
   const bool answered = !failed && (outcome != decide::Outcome::cancelled || lease.timed_);
   DAMPER_CHECK(replica.outstanding > 0);
   --replica.outstanding;
-  if (!lease.timed_) end_wait(replica, answered, now);
+  if (answered && !lease.timed_) replica.silence.on_answer();
+  if (!answered && !lease.timed_) replica.silence.on_end(lease.round_, now);
   if (lease.asked_) {
     const bool slow_probe =
         replica.slow && lease.permit_.probe != 0 && answered && is_slow(replica, took, now);
@@ -298,7 +281,7 @@ void Replicas::settle(Lease& lease, decide::Outcome outcome, Instant now, double
   if (count_ > 1 || lease.asked_) {
     on_latency(replica, answered ? decide::Outcome::success : outcome, took, now);
     if (answered && replica.in) {
-      on_answer(replica, took);
+      on_answer(replica, took, now);
       eject_if_slow(replica, now, draw);
     }
   }
@@ -320,7 +303,7 @@ void Replicas::settle_panic(Replica& replica, decide::Outcome outcome, Instant n
 
 // ---- Slow beside the others ------------------------------------------------------------------
 
-void Replicas::on_answer(Replica& replica, Duration latency) noexcept {
+void Replicas::on_answer(Replica& replica, Duration latency, Instant now) noexcept {
   if (replica.answers == 0) {
     replica.mean = std::min(latency, kMostLatency);
   } else {
@@ -328,6 +311,7 @@ void Replicas::on_answer(Replica& replica, Duration latency) noexcept {
     replica.mean += (std::min({latency, most, kMostLatency}) - replica.mean) / 8;
   }
   replica.answers = std::min(replica.answers + 1, options_.latency_samples);
+  replica.answered = now;
 }
 
 bool Replicas::is_slow(const Replica& replica, Duration latency, Instant now) const noexcept {

@@ -12,6 +12,7 @@
 #include "damper/base/instant.h"
 #include "damper/base/percent.h"
 #include "damper/decide/outcome.h"
+#include "damper/http/client/silence.h"
 
 namespace damper::http {
 
@@ -49,10 +50,9 @@ using ReplicaSet = std::bitset<kMostReplicas>;
 // nothing renews it.
 // Slow: if one of the two is slow beside the other (more than twice as long, and `latency_floor`
 // longer), its attempts under way count for as many times more, up to eight times: the cost of
-// Finagle's peak EWMA. The time that counts is the mean of its answers, or the time for which
-// attempts have waited there since its last answer, whichever is longer. So a replica that becomes
-// slow loses its share before its first slow answer, also if hedges are answered elsewhere and its
-// own attempts are cancelled.
+// Finagle's peak EWMA. The time that counts is the mean of its answers or its silence (up to eight
+// times the mean), whichever is longer; both fade. So a replica that becomes slow loses its share
+// before its first slow answer, and is tried again within seconds.
 // Breakers: each replica has a breaker of its own: one whose breaker does not admit is not asked.
 // Errors trip it, and so do answers that are slow beside those of the others; a probe that is still
 // slow opens it again, for longer. For this, one answer counts as ten times the average at most: a
@@ -97,9 +97,10 @@ class Replicas {
    private:
     friend class Replicas;
     std::int32_t replica_ = -1;
-    bool asked_ = false;  // the breaker gave a permit
-    bool panic_ = false;  // it went without one, since all are out
-    bool timed_ = false;  // on_head() came
+    bool asked_ = false;       // the breaker gave a permit
+    bool panic_ = false;       // it went without one, since all are out
+    bool timed_ = false;       // on_head() came
+    std::uint32_t round_ = 0;  // of the replica's silence
     admit::CircuitBreaker::Permit permit_{};
     Instant sent_{};
     Duration took_{0};  // to the head
@@ -154,19 +155,17 @@ class Replicas {
     std::uint32_t outstanding = 0;
     Duration latency{0};
     Instant renewed{};
-    std::int32_t returns = 0;   // answers in a row to attempts in panic
-    std::int32_t answers = 0;   // since it was let in, up to latency_samples
-    Duration mean{0};           // of answers alone: what `slow` is judged by
-    std::uint32_t waiting = 0;  // attempts under way without an answer's head
-    Duration waited{0};         // for which some waited, from the last head to `waits_since`
-    Instant waits_since{};      // when `waiting` last became 1 or 0, or the last head came
+    std::int32_t returns = 0;  // answers in a row to attempts in panic
+    std::int32_t answers = 0;  // since it was let in, up to latency_samples
+    Duration mean{0};          // of answers alone: what `slow` is judged by
+    Instant answered{};        // when the mean was last renewed
+    Silence silence;
   };
 
   [[nodiscard]] std::size_t free_number() const noexcept;
   [[nodiscard]] bool is_closed(const Replica& replica, Instant now) const noexcept;
   [[nodiscard]] bool may_ask(const Replica& replica, Instant now) const noexcept;
   void look_for_panic(Instant now) noexcept;
-  [[nodiscard]] Duration faded(Duration time, Instant since, Instant now) const noexcept;
   [[nodiscard]] Duration pace(const Replica& replica, Instant now) const noexcept;
   [[nodiscard]] double slowness(Duration pace, Duration other) const noexcept;
   [[nodiscard]] bool better(std::size_t a, std::size_t b, Instant now) const noexcept;
@@ -176,11 +175,10 @@ class Replicas {
   [[nodiscard]] Lease try_lease(std::size_t replica, Instant now, double draw) noexcept;
   [[nodiscard]] Lease lease_anyway(std::size_t replica, Instant now) noexcept;
   void begin(Lease& lease, std::size_t replica, Instant now) noexcept;
-  void end_wait(Replica& replica, bool answered, Instant now) noexcept;
   void settle_panic(Replica& replica, decide::Outcome outcome, Instant now) noexcept;
   void on_latency(Replica& replica, decide::Outcome outcome, Duration latency,
                   Instant now) noexcept;
-  void on_answer(Replica& replica, Duration latency) noexcept;
+  void on_answer(Replica& replica, Duration latency, Instant now) noexcept;
   [[nodiscard]] bool is_slow(const Replica& replica, Duration latency, Instant now) const noexcept;
   void eject_if_slow(Replica& replica, Instant now, double draw) noexcept;
   [[nodiscard]] bool may_eject_one_more(Instant now) const noexcept;

@@ -91,14 +91,50 @@ TEST_F(ReplicaSlowness, AnAnswerThatIsReadForAnHourIsAnAnswer) {
   EXPECT_TRUE(goes_to(0, later));
 }
 
-TEST_F(ReplicaSlowness, AnAttemptCountsForEightAtMost) {
-  keep(0, 1, kStart);
-  const Instant later = kStart + seconds(4);
+TEST_F(ReplicaSlowness, ARequestThatIsNotAnsweredIsNotTheReplicasSilence) {
+  keep(0, 1, kStart);  // An upload, a long poll, a stream: somebody's, for as long as they like.
+  answer(0, kStart + milliseconds(10));
+  const Instant later = kStart + seconds(2);
   answer(1, later - kUsual);
-  keep(1, 14, later);
-  EXPECT_TRUE(goes_to(1, later));  // 2 attempts count 8 times, 15 once.
   keep(1, 2, later);
   EXPECT_TRUE(goes_to(0, later));
+}
+
+TEST_F(ReplicaSlowness, OneWithARequestThatIsNeverAnsweredIsTriedAgainWithinSeconds) {
+  keep(0, 1, kStart);
+  const Instant later = kStart + seconds(15);  // three half-lives of 8 times the usual time
+  answer(1, later - kUsual);
+  keep(1, 2, later);
+  Lease trial = replicas.pick({}, later, 0.1);
+  EXPECT_EQ(trial.replica(), 0U);
+  EXPECT_TRUE(goes_to(1, later));  // One trial at a time.
+  replicas.settle(trial, Outcome::success, later + kUsual, 0);
+  EXPECT_TRUE(goes_to(0, later + kUsual));
+}
+
+TEST_F(ReplicaSlowness, AFailureDoesNotBringBackAMeanThatHasFaded) {
+  Lease slow = ask(0, kStart);
+  replicas.settle(slow, Outcome::success, kStart + seconds(3), 0);  // The mean is 42.5 ms now.
+  const Instant later = kStart + seconds(3) + seconds(10);
+  Lease refused = ask(0, later);
+  replicas.settle(refused, Outcome::transient, later, 0);
+  answer(1, later - kUsual);
+  keep(1, 1, later);
+  EXPECT_TRUE(goes_to(0, later));
+}
+
+TEST_F(ReplicaSlowness, AnAttemptCountsForEightAtMost) {
+  Replicas uneven(2, {});
+  const auto excluded = [](std::size_t one) { return ReplicaSet(one == 0 ? 0b10 : 0b01); };
+  for (const std::size_t one : {0U, 1U}) {
+    const Duration took = one == 0 ? seconds(1) : kUsual;
+    Lease lease = uneven.pick(excluded(one), kStart - took, 0);
+    uneven.settle(lease, Outcome::success, kStart, 0);
+  }
+  for (int i = 0; i < 6; ++i) (void)uneven.pick(excluded(1), kStart, 0);
+  EXPECT_EQ(uneven.pick({}, kStart, 0).replica(), 1U);  // 1 attempt counts 8 times, 7 once.
+  (void)uneven.pick(excluded(1), kStart, 0);
+  EXPECT_EQ(uneven.pick({}, kStart, 0.9).replica(), 0U);  // 1 attempt counts 8 times, 9 once.
 }
 
 TEST_F(ReplicaSlowness, AFewMillisecondsMoreAreNotSlow) {
@@ -115,16 +151,27 @@ TEST_F(ReplicaSlowness, AFewMillisecondsMoreAreNotSlow) {
   EXPECT_EQ(quick.pick({}, kStart + milliseconds(9), 0).replica(), 0U);
 }
 
-TEST_F(ReplicaSlowness, OneThatIsNewIsNotCompared) {
+TEST_F(ReplicaSlowness, OneThatIsNewAndDoesNotAnswerLosesItsShareToo) {
   ASSERT_EQ(replicas.try_add(), 2U);
   (void)replicas.pick(ReplicaSet(0b011), kStart, 0);
-  const Instant later = kStart + seconds(1);
-  for (const std::size_t one : {0U, 1U}) {
-    ReplicaSet others;
-    others.set().reset(one);
-    for (int i = 0; i < 3; ++i) (void)replicas.pick(others, later, 0);
+  const Instant later = kStart + milliseconds(100);
+  answer(1, later - kUsual);
+  keep(1, 3, later);
+  for (const double draw : {0.1, 0.9}) {  // 2 attempts count 4 times, 4 once.
+    Lease lease = replicas.pick(ReplicaSet(0b001), later, draw);
+    EXPECT_EQ(lease.replica(), 1U);
+    replicas.settle(lease, Outcome::cancelled, later, 0);
   }
-  EXPECT_EQ(replicas.pick(ReplicaSet(0b001), later, 0.1).replica(), 2U);
+}
+
+TEST_F(ReplicaSlowness, OneThatIsNewIsNoMeasureForTheOthers) {
+  ASSERT_EQ(replicas.try_add(), 2U);
+  (void)replicas.pick(ReplicaSet(0b011), kStart, 0);
+  for (const double draw : {0.1, 0.9}) {
+    Lease lease = replicas.pick(ReplicaSet(0b001), kStart, draw);
+    EXPECT_EQ(lease.replica(), 1U);
+    replicas.settle(lease, Outcome::cancelled, kStart, 0);
+  }
 }
 
 }  // namespace
