@@ -16,8 +16,8 @@ def run(tests):
     with tempfile.TemporaryDirectory() as folder:
         with open(os.path.join(folder, "CTestTestfile.cmake"), "w", encoding="utf-8") as file:
             for name, script in tests.items():
-                script = script.replace("{mark}", os.path.join(folder, name))
-                file.write(f"add_test({name} sh -c [==[{script}]==])\n")
+                script = script.replace("{mark}", os.path.join(folder, f"mark{len(name)}"))
+                file.write(f"add_test([==[{name}]==] sh -c [==[{script}]==])\n")
         done = subprocess.run([sys.executable, TOOL, folder], check=False, capture_output=True,
                               text=True)
         return done.returncode, done.stdout
@@ -51,15 +51,29 @@ class SecondChance(unittest.TestCase):
     def test_a_sanitizers_word_is_final(self):
         status, text = run({"Race": once("WARNING: ThreadSanitizer: data race")})
         self.assertNotEqual(status, 0)
-        self.assertIn("no second chance: ThreadSanitizer:", text)
+        self.assertIn("no second chance: ThreadSanitizer", text)
 
     def test_a_crash_is_final(self):
         status, text = run({"Crash": "test -e {mark} || { touch {mark}; kill -SEGV $$; }"})
         self.assertNotEqual(status, 0)
         self.assertIn("no second chance: Crash: SEGFAULT", text)
 
+    def test_a_crash_of_a_program_that_a_test_started_is_final(self):
+        for word in ("damper: check failed: x", "the proxy ended with -6", "it does not end"):
+            status, text = run({"Parent": once(word)})
+            self.assertNotEqual(status, 0, word)
+            self.assertIn("no second chance", text)
+
+    def test_a_name_may_have_spaces_and_brackets(self):
+        name = "Heads/Queue.Agrees/4-byte object <00 01> (x)"
+        status, text = run({name: once()})
+        self.assertEqual(status, 0)
+        self.assertIn(f"mend them: {name}", text)
+        status, _ = run({name: "test -e {mark} || { touch {mark}; kill -SEGV $$; }", "B": once()})
+        self.assertNotEqual(status, 0)
+
     def test_four_failures_are_no_accident(self):
-        status, text = run({f"Busy{i}": once() for i in range(4)})
+        status, text = run({"Busy" * i: once() for i in range(1, 5)})
         self.assertNotEqual(status, 0)
         self.assertIn("no second chance: 4 tests failed", text)
 
