@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <array>
 #include <optional>
 #include <utility>
 
@@ -33,6 +34,28 @@ std::string base64_error(std::string_view prefix) {
   return error.append(prefix).append(" is not padded base64 of the standard alphabet");
 }
 
+// Whether a public key is a point of small order: anybody can sign for some of these. Encodings of
+// y = 0, 1 and -1, of the two y of order 8, and of p and p + 1, each with any sign.
+bool has_small_order(std::string_view key) {
+  constexpr std::array<std::string_view, 2> kOrderEight = {
+      "\x26\xe8\x95\x8f\xc2\xb2\x27\xb0\x45\xc3\xf4\x89\xf2\xef\x98\xf0"
+      "\xd5\xdf\xac\x05\xd3\xc6\x33\x39\xb1\x38\x02\x88\x6d\x53\xfc\x05",
+      "\xc7\x17\x6a\x70\x3d\x4d\xd8\x4f\xba\x3c\x0b\x76\x0d\x10\x67\x0f"
+      "\x2a\x20\x53\xfa\x2c\x39\xcc\xc6\x4e\xc7\xfd\x77\x92\xac\x03\x7a"};
+  std::string y(key);
+  y.back() = static_cast<char>(y.back() & 0x7f);
+  if (y == kOrderEight[0] || y == kOrderEight[1]) return true;
+  const auto first = static_cast<unsigned char>(y.front());
+  const std::string_view rest = std::string_view(y).substr(1);
+  const auto all = [](std::string_view bytes, char value) {
+    return bytes.find_first_not_of(value) == std::string_view::npos;
+  };
+  const bool zero_or_one = first <= 1 && all(rest, 0);
+  const bool near_p = first >= 0xec && first <= 0xee && y.back() == 0x7f &&
+                      all(rest.substr(0, rest.size() - 1), static_cast<char>(0xff));
+  return zero_or_one || near_p;
+}
+
 // The text of a key. The base64 is overwritten, since it is as secret as the bytes.
 std::string joined(std::string_view prefix, std::string_view bytes) {
   std::string encoded = text::to_base64(bytes);
@@ -58,6 +81,11 @@ Expected<VerifyingKey> VerifyingKey::parse(std::string_view text) {
   if (is_public) {
     if (bytes->size() != KeyMaterial::kEd25519Bytes) {
       return unexpected(bytes_error(kPublic, bytes->size(), "32"));
+    }
+    if (has_small_order(*bytes)) {
+      return unexpected(
+          std::string("the key after whpk_ is a point of small order: others can "
+                      "sign for it"));
     }
     auto material = KeyMaterial::from_public(*std::move(bytes));
     if (material == nullptr) return unexpected(std::string("OpenSSL has no Ed25519"));

@@ -101,6 +101,28 @@ TEST(WebhookKey, APublicHalfOfAnotherSeedIsAnError) {
             "this one is not");
 }
 
+TEST(WebhookKey, APublicKeyOfSmallOrderIsAnError) {
+  const auto accepts = [](const std::string& bytes) {
+    return static_cast<bool>(VerifyingKey::parse("whpk_" + text::to_base64(bytes)));
+  };
+  const std::string eight =
+      "\x26\xe8\x95\x8f\xc2\xb2\x27\xb0\x45\xc3\xf4\x89\xf2\xef\x98\xf0"
+      "\xd5\xdf\xac\x05\xd3\xc6\x33\x39\xb1\x38\x02\x88\x6d\x53\xfc\x05";
+  for (const char sign : {'\0', '\x80'}) {
+    for (const int first : {0x00, 0x01, 0xec, 0xed, 0xee}) {
+      std::string bytes(32, first > 1 ? '\xff' : '\0');
+      bytes.front() = static_cast<char>(first);
+      bytes.back() = static_cast<char>((first > 1 ? 0x7f : 0) | sign);
+      EXPECT_FALSE(accepts(bytes)) << first;
+    }
+    std::string bytes = eight;
+    bytes.back() = static_cast<char>(bytes.back() | sign);
+    EXPECT_FALSE(accepts(bytes));
+  }
+  EXPECT_TRUE(accepts(std::string("\x03") + std::string(31, '\0')));
+  EXPECT_TRUE(VerifyingKey::parse(kPublic));
+}
+
 TEST(WebhookKey, AReceiverDoesNotAcceptAPrivateKey) {
   const auto key = VerifyingKey::parse(kPrivate);
   EXPECT_EQ(key.error(),

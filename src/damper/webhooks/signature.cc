@@ -49,6 +49,7 @@ std::optional<std::vector<Entry>> find_entries(std::string_view header) {
   if (header.size() > kMostSignatureBytes) return std::nullopt;
   std::vector<Entry> entries;
   std::size_t count = 0;
+  std::size_t ed25519 = 0;
   while (!header.empty()) {
     const std::string_view text = header.substr(0, header.find(' '));
     header.remove_prefix(std::min(header.size(), text.size() + 1));
@@ -63,6 +64,7 @@ std::optional<std::vector<Entry>> find_entries(std::string_view header) {
     const std::size_t size =
         scheme == Scheme::v1 ? KeyMaterial::kHmacBytes : KeyMaterial::kSignatureBytes;
     if (!signature || signature->size() != size) continue;
+    if (scheme == Scheme::v1a && ++ed25519 > kMostEd25519) return std::nullopt;
     entries.push_back({.scheme = scheme, .signature = *std::move(signature)});
   }
   return entries;
@@ -75,8 +77,11 @@ bool any_matches(std::span<const VerifyingKey> keys, const std::vector<Entry>& e
                        [&](const Entry& entry) { return entry.scheme == scheme; });
   };
   const bool has_v1 = has(Scheme::v1);
+  const bool has_ed25519_key = std::any_of(keys.begin(), keys.end(), [](const VerifyingKey& key) {
+    return key.scheme() == Scheme::v1a;
+  });
   std::string content;  // in one piece, as Ed25519 needs it
-  if (has(Scheme::v1a)) content.append(head).append(body);
+  if (has_ed25519_key && has(Scheme::v1a)) content.append(head).append(body);
   bool matches = false;
   for (const VerifyingKey& key : keys) {
     if (key.scheme() == Scheme::v1 && !has_v1) continue;
@@ -97,6 +102,11 @@ bool any_matches(std::span<const VerifyingKey> keys, const std::vector<Entry>& e
 
 Expected<SignedHeaders> sign(std::span<const SigningKey> keys, std::string_view id, UnixTime time,
                              std::string_view body) {
+  const auto is_ed25519 = [](const SigningKey& key) { return key.scheme() == Scheme::v1a; };
+  if (std::count_if(keys.begin(), keys.end(), is_ed25519) > std::ptrdiff_t{kMostEd25519}) {
+    return unexpected("a message is signed with at most " + std::to_string(kMostEd25519) +
+                      " keys whsk_");
+  }
   if (keys.empty() || keys.size() > kMostSignatures) {
     return unexpected("a message is signed with 1 to " + std::to_string(kMostSignatures) +
                       " keys; there are " + std::to_string(keys.size()));

@@ -28,7 +28,8 @@ inline constexpr std::string_view kTimestampHeader = "webhook-timestamp";
 inline constexpr std::string_view kSignatureHeader = "webhook-signature";
 
 inline constexpr std::size_t kMostIdBytes = 256;
-inline constexpr std::size_t kMostSignatures = 16;        // entries; also keys of a sender
+inline constexpr std::size_t kMostSignatures = 16;  // entries; also keys of a sender
+inline constexpr std::size_t kMostEd25519 = 4;      // entries of v1a: each costs a verification
 inline constexpr std::size_t kMostSignatureBytes = 4096;  // of the whole header
 inline constexpr std::chrono::seconds kTolerance{300};    // as in the standard's libraries
 inline constexpr std::chrono::seconds kMostTolerance{24 * 60 * 60};
@@ -75,7 +76,7 @@ enum class Verification : std::uint8_t {
   bad_timestamp,        // not a decimal number of 1 to 12 digits without leading zeros
   too_old,              // more than `tolerance` before `now`
   too_new,              // more than `tolerance` after `now`
-  too_many_signatures,  // over kMostSignatures entries, or over kMostSignatureBytes
+  too_many_signatures,  // over kMostSignatures, kMostEd25519 or kMostSignatureBytes
   no_match,             // no entry is a signature by one of the keys
 };
 inline constexpr std::array<std::string_view, 8> kVerificationNames = {
@@ -98,7 +99,7 @@ inline constexpr std::array<std::string_view, 8> kVerificationNames = {
 // A valid message may be a repetition, within `tolerance` even by an attacker: process an id once.
 // REQUIRES: `tolerance` is 0 s to kMostTolerance.
 // Thread safety: may be called concurrently. Cost: one HMAC for each v1 key; an Ed25519
-// verification for each v1a key and v1a entry.
+// verification for each v1a key and v1a entry, of which each hashes the body: bound its size.
 [[nodiscard]] Verification verify(std::span<const VerifyingKey> keys,
                                   const ReceivedHeaders& headers, std::string_view body,
                                   UnixTime now, std::chrono::seconds tolerance = kTolerance);

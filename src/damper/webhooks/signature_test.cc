@@ -248,16 +248,28 @@ TEST(WebhookSignature, EntriesAndBytesAreBounded) {
   EXPECT_EQ(verify_header(padding + " " + std::string(kV1)), Verification::too_many_signatures);
 }
 
-TEST(WebhookSignature, SixteenOfTheLargestSignaturesFit) {
-  const std::vector<SigningKey> keys(kMostSignatures, *SigningKey::parse(kPrivate));
+TEST(WebhookSignature, AsManyOfEachSchemeAsMayBeSignedAreAccepted) {
+  std::vector<SigningKey> keys(kMostSignatures - kMostEd25519, *SigningKey::parse(kSecret));
+  keys.insert(keys.end(), kMostEd25519, *SigningKey::parse(kPrivate));
   const auto headers = sign(keys, kId, kTime, kBody);
   ASSERT_TRUE(headers);
   EXPECT_EQ(verify_header(headers->signature, receivers({kPublic})), Verification::valid);
-  const std::vector<SigningKey> more(kMostSignatures + 1, *SigningKey::parse(kPrivate));
-  EXPECT_EQ(sign(more, kId, kTime, kBody).error(),
+  EXPECT_EQ(verify_header(headers->signature, receivers({kSecret})), Verification::valid);
+  keys.insert(keys.begin(), *SigningKey::parse(kSecret));
+  EXPECT_EQ(sign(keys, kId, kTime, kBody).error(),
             "a message is signed with 1 to 16 keys; there are 17");
   EXPECT_EQ(sign({}, kId, kTime, kBody).error(),
             "a message is signed with 1 to 16 keys; there are 0");
+}
+
+TEST(WebhookSignature, FewEntriesCostAnEd25519Verification) {
+  const std::vector<SigningKey> keys(kMostEd25519 + 1, *SigningKey::parse(kPrivate));
+  EXPECT_EQ(sign(keys, kId, kTime, kBody).error(), "a message is signed with at most 4 keys whsk_");
+  std::string entries(kV1a);
+  for (std::size_t i = 1; i < kMostEd25519; ++i) entries.append(" ").append(kV1a);
+  EXPECT_EQ(verify_header(entries, receivers({kPublic})), Verification::valid);
+  entries.append(" ").append(kV1a);
+  EXPECT_EQ(verify_header(entries, receivers({kPublic})), Verification::too_many_signatures);
 }
 
 TEST(WebhookSignature, ABodyIsBytes) {
