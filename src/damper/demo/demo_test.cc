@@ -20,8 +20,9 @@ TEST(Demo, ItRunsToTheEndAndTheGuardedSideCostsLess) {
     EXPECT_TRUE(act.whole);
     for (const LaneRecord* lane : {&act.guarded, &act.unguarded}) {
       const LaneFindings calm = findings(*lane, {}, act.times.trouble);
-      const bool quick = DAMPER_INSTRUMENTED == 0;  // Under a sanitizer nothing may be in time.
-      EXPECT_GE(calm.good, quick ? 1U : 0U);
+      if (DAMPER_INSTRUMENTED == 0) {  // Under a sanitizer nothing may be in time.
+        EXPECT_GT(calm.good, 0U);
+      }
       EXPECT_GT(findings(*lane, {}, act.times.end).offered, 100U);
     }
   }

@@ -58,6 +58,9 @@ inline constexpr std::array kMetadata = {
     range("100.100.100.200", metadata),  // Alibaba
     range("192.0.0.192", metadata),      // Oracle
     range("168.63.129.16", metadata),    // Azure
+    range("169.254.0.23", metadata),     // Tencent
+    range("169.254.42.42", metadata),    // Scaleway
+    range("fd00:42::42", metadata),      // Scaleway
     range("fd00:ec2::254", metadata),    // AWS
     range("fd00:ec2::23", metadata),     // AWS EKS
     range("fd20:ce::254", metadata),     // Google

@@ -28,19 +28,19 @@ constexpr std::array<std::string_view, kAddressClassNames.size()> kPhrases = {
 std::optional<std::string> EgressGuard::find_refusal(const IpAddress& address,
                                                      std::string_view host) const {
   const AddressClass found = class_of(address);
-  if (found == AddressClass::public_address) return std::nullopt;
-  if (found != AddressClass::metadata) {
-    const IpAddress real = unmapped(address);
-    const auto contains = [&](const Network& network) {
+  const auto is_in = [&, real = unmapped(address)](const std::vector<Network>& networks) {
+    return std::any_of(networks.begin(), networks.end(), [&](const Network& network) {
       return network.contains(address) || network.contains(real);
-    };
-    if (std::any_of(allowed.begin(), allowed.end(), contains)) return std::nullopt;
-  }
+    });
+  };
+  const bool allowed_class =
+      found == AddressClass::public_address || (found != AddressClass::metadata && is_in(allowed));
+  if (allowed_class && !is_in(refused)) return std::nullopt;
   const std::string text = address.text();
   std::string sentence;
-  if (!host.empty() && host != text) sentence.append(host).append(" resolves to ");
-  sentence.append(text);
-  sentence.append(host.empty() || host == text ? " is " : ", ");
+  const bool resolved = !host.empty() && IpAddress::find(host) != address;
+  if (resolved) sentence.append(host).append(" resolves to ");
+  sentence.append(text).append(resolved ? ", " : " is ");
   return sentence.append(kPhrases[static_cast<std::size_t>(found)])
       .append(", which is not allowed (")
       .append(name(found))
@@ -56,8 +56,17 @@ std::optional<std::string> EgressGuard::find_refusal(bool tls, std::uint16_t por
 }
 
 std::optional<std::string> find_error(const EgressGuard& guard) {
+  for (const std::vector<Network>* networks : {&guard.allowed, &guard.refused}) {
+    for (const Network& network : *networks) {
+      if (network.length > network.base.bits()) {
+        return "the network " + network.base.text() + '/' + std::to_string(network.length) +
+               " is longer than its address";
+      }
+    }
+  }
   return BoundsCheck()
       .field("allowed", guard.allowed.size(), EgressGuard::kMostEntries)
+      .field("refused", guard.refused.size(), EgressGuard::kMostEntries)
       .field("ports", guard.ports.size(), EgressGuard::kMostEntries)
       .error();
 }

@@ -22,18 +22,21 @@ namespace damper::http {
 // lookup (DNS rebinding). The dialer checks the addresses of the lookup whose result it connects
 // to; there is no other one.
 // Model: an address is allowed if its class is public_address or if one of `allowed` contains it,
-// also in its IPv4-mapped form. An address of the class `metadata` is never allowed, not even by
-// 0.0.0.0/0. Of a name with several addresses, the allowed ones are used.
+// also in its IPv4-mapped form; and if none of `refused` does. An address of the class `metadata`
+// is never allowed, not even by 0.0.0.0/0. Of a name with several addresses, the allowed ones are
+// used.
 // Thread safety: const methods may be called concurrently.
 struct EgressGuard {
   static constexpr Range<std::size_t> kMostEntries{0, 1000};
 
-  std::vector<Network> allowed{};      // besides public addresses
+  std::vector<Network> allowed{};  // besides public addresses
+  std::vector<Network> refused{};  // own public addresses, an own NAT64 prefix; before `allowed`
   std::vector<std::uint16_t> ports{};  // empty: all
   bool allow_plain = true;             // http; https always is
 
   // Whether and why it is refused: a sentence that names the class. `host` is what was resolved;
-  // empty, or the address itself, if nothing was.
+  // empty, or the address itself, if nothing was. The sentence has the address, which tells who
+  // reads it about the names of the own network: log it, and show a customer the class alone.
   [[nodiscard]] std::optional<std::string> find_refusal(const IpAddress& address,
                                                         std::string_view host = {}) const;
   // The same before an address is known.

@@ -48,6 +48,21 @@ TEST(EgressGuard, MetadataIsRefusedWhateverIsAllowed) {
   }
 }
 
+TEST(EgressGuard, ARefusedNetworkIsRefusedWhateverIsAllowed) {
+  const EgressGuard guard{.allowed = {*Network::find("10.0.0.0/8")},
+                          .refused = {*Network::find("8.8.0.0/16"), *Network::find("10.9.0.0/16"),
+                                      *Network::find("2a00:64:ff9b::/96")}};
+  EXPECT_EQ(refusal(guard, "8.9.0.1"), "allowed");
+  EXPECT_EQ(refusal(guard, "10.8.0.1"), "allowed");
+  for (const char* address : {"8.8.8.8", "::ffff:8.8.8.8", "10.9.0.1", "2a00:64:ff9b::a9fe:a9fe"}) {
+    EXPECT_NE(refusal(guard, address), "allowed") << address;
+  }
+}
+
+TEST(EgressGuard, AnAddressInAnotherSpellingDoesNotResolve) {
+  EXPECT_EQ(refusal({}, "::ffff:7f00:1", "0:0:0:0:0:ffff:127.0.0.1"), refusal({}, "::ffff:7f00:1"));
+}
+
 TEST(EgressGuard, SchemesAndPortsAreListed) {
   EXPECT_FALSE(EgressGuard{}.find_refusal(false, 22));
   const EgressGuard guard{.ports = {443, 8443}, .allow_plain = false};
@@ -63,6 +78,8 @@ TEST(EgressGuard, ListsAreBounded) {
             "ports is 1001; it must be from 0 to 1000");
   EXPECT_TRUE(
       find_error(EgressGuard{.allowed = std::vector<Network>(1001, *Network::find("127.0.0.1"))}));
+  EXPECT_EQ(find_error(EgressGuard{.refused = {{*IpAddress::find("1.2.3.4"), 33}}}),
+            "the network 1.2.3.4/33 is longer than its address");
 }
 
 }  // namespace
