@@ -6,7 +6,7 @@
 namespace damper::http {
 
 Duration faded(Duration value, Instant since, Instant now, Duration half_life) noexcept {
-  const auto idle = static_cast<double>(std::max(Duration{0}, now - since).count());
+  const auto idle = static_cast<double>(std::max(Duration{0}, between(since, now)).count());
   const double halvings = idle / static_cast<double>(half_life.count());
   return Duration{
       static_cast<std::int64_t>(static_cast<double>(value.count()) * std::exp2(-halvings))};
