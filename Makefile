@@ -6,8 +6,9 @@ PREFIX       ?= /usr/local
 FUZZ_SECONDS ?= 60
 BENCH        ?= .
 SOAK_SECONDS ?= 600
-LINT         ?=
 MUTANTS      ?=
+# Not ?=: GNU make has a variable of this name, "lint".
+LINT :=
 
 # gcc's thread sanitizer does not start under some kernels' address randomisation: disable it, if
 # permitted.
