@@ -31,6 +31,7 @@ SwitchStatus Switches::snapshot(Switch which, Instant now) const {
 }
 
 void Switches::listen(FlipListener& listener) noexcept {
+  // If it fails, the exchange has read the present head into next_.
   while (!listeners_.compare_exchange_weak(listener.next_, &listener, std::memory_order_release,
                                            std::memory_order_relaxed)) {
   }

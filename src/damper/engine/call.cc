@@ -401,7 +401,7 @@ void BasicCall<kFootprint>::send_retry(Instant now, double draw) noexcept {
   send(now, permit, &paid, false);
 }
 
-// Sets the time of the next hedge, if there is one.
+// Sets the time of the next hedge, if there is one. REQUIRES: hedge_at_ is kNever.
 template <Footprint kFootprint>
 void BasicCall<kFootprint>::plan_hedge(Instant now) noexcept {
   hedge_suppressed_ = false;

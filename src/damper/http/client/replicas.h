@@ -48,11 +48,12 @@ using ReplicaSet = std::bitset<kMostReplicas>;
 // attempts under way is picked; with as many, the one whose latency is less than half of the
 // other's; else the first. A latency is a moving average that a failure raises and that fades while
 // nothing renews it.
-// Slow: if one of the two is slow beside the other (more than twice as long, and `latency_floor`
-// longer), its attempts under way count for as many times more, up to eight times: the cost of
-// Finagle's peak EWMA. The time that counts is the mean of its answers or its silence (up to eight
-// times the mean), whichever is longer; both fade. So a replica that becomes slow loses its share
-// before its first slow answer, and is tried again within seconds.
+// Slow: if an attempt on one of the two is expected to take more than twice as long as on the
+// other, and `latency_floor` longer, each of its attempts under way counts as many times as it
+// takes longer, up to eight times (as in Finagle's peak EWMA). The expected time is the mean of its
+// answers or its silence (up to eight times the mean), whichever is longer; both fade. So a replica
+// that becomes slow loses its share before its first slow answer, and is tried again within
+// seconds.
 // Breakers: each replica has a breaker of its own: one whose breaker does not admit is not asked.
 // Errors trip it, and so do answers that are slow beside those of the others; a probe that is still
 // slow opens it again, for longer. For this, one answer counts as ten times the average at most: a

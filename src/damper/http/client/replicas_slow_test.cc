@@ -1,7 +1,5 @@
 #include <gtest/gtest.h>
 
-#include <vector>
-
 #include "damper/http/client/replicas.h"
 
 namespace damper::http {
@@ -92,7 +90,7 @@ TEST_F(ReplicaSlowness, AnAnswerThatIsReadForAnHourIsAnAnswer) {
 }
 
 TEST_F(ReplicaSlowness, ARequestThatIsNotAnsweredIsNotTheReplicasSilence) {
-  keep(0, 1, kStart);  // An upload, a long poll, a stream: somebody's, for as long as they like.
+  keep(0, 1, kStart);  // An upload, a long poll or a stream, which lasts.
   answer(0, kStart + milliseconds(10));
   const Instant later = kStart + seconds(2);
   answer(1, later - kUsual);

@@ -17,8 +17,8 @@ namespace damper::http {
 // each one that wins elsewhere ends the attempt here.
 // Model: the time during which at least one attempt waited, added up. An answer ends the silence,
 // also for attempts that were sent before it: what is slow then is their request (an upload, a long
-// poll, a stream), not the replica. It fades from the last attempt on, so that a replica that is
-// asked no more for its silence is tried again.
+// poll, a stream), not the replica. It fades from the time of the last attempt, so that a replica
+// that gets no attempts because of its silence is tried again.
 // Thread safety: none.
 class Silence {
  public:
@@ -29,7 +29,7 @@ class Silence {
   // An attempt ended without an answer.
   void on_end(std::uint32_t round, Instant now) noexcept;
 
-  // At most `most` of it, faded. 0 if there was an answer since the last attempt was sent.
+  // Its length, at most `most`, faded. 0: no attempt has waited since the last answer.
   [[nodiscard]] Duration length(Instant now, Duration most, Duration half_life) const noexcept;
 
  private:
