@@ -12,7 +12,9 @@ set(DAMPER_PACKAGES
   "OpenSSL::SSL|OpenSSL|openssl"
   "OpenSSL::Crypto|OpenSSL|libcrypto"
   "SQLite::SQLite3|SQLite3|sqlite3"
+  "PostgreSQL::PostgreSQL|PostgreSQL|libpq"
   "PkgConfig::nghttp2|PkgConfig|libnghttp2"
+  "PkgConfig::sodium|PkgConfig|libsodium"
   "gRPC::grpc++|gRPC|grpc++"
   "CURL::libcurl|CURL|libcurl")
 
@@ -41,6 +43,7 @@ function(damper_library NAME)
     return()
   endif()
   list(REMOVE_DUPLICATES links)
+  set(deps ${ARG_DEPS})
   list(TRANSFORM ARG_DEPS PREPEND damper_library_)
 
   set(visibility PUBLIC)
@@ -57,7 +60,7 @@ function(damper_library NAME)
     set(file damper_${NAME})
   endif()
   set_target_properties(${target} PROPERTIES OUTPUT_NAME ${file} EXPORT_NAME ${NAME}
-    DAMPER_MODULES "${modules}" DAMPER_LINK "${links}")
+    DAMPER_MODULES "${modules}" DAMPER_LINK "${links}" DAMPER_DEPS "${deps}")
   target_compile_features(${target} ${visibility} cxx_std_20)
   target_include_directories(${target} ${visibility}
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
@@ -108,9 +111,18 @@ function(damper_install_library NAME)
 
   set(DAMPER_FIND "")
   set(DAMPER_REQUIRES "")
-  if(NOT NAME STREQUAL "damper")
-    set(DAMPER_REQUIRES "damper = ${PROJECT_VERSION}")
-  endif()
+  get_target_property(deps ${target} DAMPER_DEPS)
+  foreach(dep IN LISTS deps)
+    if(dep STREQUAL "damper")
+      list(APPEND DAMPER_REQUIRES "damper = ${PROJECT_VERSION}")
+      continue()
+    endif()
+    list(APPEND DAMPER_REQUIRES "damper-${dep} = ${PROJECT_VERSION}")
+    foreach(part find targets)
+      string(APPEND DAMPER_FIND
+        "include(\${CMAKE_CURRENT_LIST_DIR}/damper-${dep}-${part}.cmake)\n")
+    endforeach()
+  endforeach()
   set(DAMPER_LIBS "")
   foreach(link IN LISTS links)
     set(known ${DAMPER_PACKAGES})

@@ -1,14 +1,15 @@
 # damper_module(NAME [FOLDERS folder...] [DEPS module...] [LINK library...] [PROGRAM name]
-#   [PRECOMPILE kind...] [OPTIONS option...])
+#   [PRECOMPILE kind...] [OPTIONS option...] [TOGETHER])
 #
 # One library: damper_NAME from the *.cc of FOLDERS (default: the folder of this call), their
 # *_test.cc as one test program, their *_bench.cc as part of damper_bench, and each header compiled
 # alone, so that no header relies on another header's includes. DEPS are our own modules: this is
 # the dependency rule, and tools/tidy checks the includes against it. LINK are libraries of the
 # distribution. PROGRAM builds bin/name from main.cc. PRECOMPILE: see
-# damper_precompile(). OPTIONS are compiler options of the library's sources.
+# damper_precompile(). OPTIONS are compiler options of the library's sources. TOGETHER: see
+# damper_test().
 function(damper_module NAME)
-  cmake_parse_arguments(ARG "" "PROGRAM" "FOLDERS;DEPS;LINK;PRECOMPILE;OPTIONS"
+  cmake_parse_arguments(ARG "TOGETHER" "PROGRAM" "FOLDERS;DEPS;LINK;PRECOMPILE;OPTIONS"
     ${ARGN})
   set(target damper_${NAME})
   if(NOT ARG_FOLDERS)
@@ -53,7 +54,12 @@ function(damper_module NAME)
   if(DAMPER_TESTS)
     damper_check_headers(${target} ${headers})
     if(tests)
-      damper_test(${NAME}_test SOURCES ${tests} DEPS ${target} PRECOMPILE ${ARG_PRECOMPILE})
+      set(together "")
+      if(ARG_TOGETHER)
+        set(together TOGETHER)
+      endif()
+      damper_test(${NAME}_test ${together} SOURCES ${tests} DEPS ${target}
+        PRECOMPILE ${ARG_PRECOMPILE})
     endif()
   endif()
   if(benches)
@@ -92,12 +98,13 @@ function(damper_check_headers TARGET)
 endfunction()
 
 # damper_test(NAME SOURCES file... DEPS target... [PRECOMPILE kind...] [TIMEOUT seconds]
-#   [RUN_SERIAL])
+#   [RUN_SERIAL] [TOGETHER])
 # One GoogleTest program; each TEST is a ctest of its own, with a time limit. DAMPER_TEST_OPTIONS
-# are for its own sources. RUN_SERIAL: nothing else runs beside it. Under the thread sanitizer only
+# are for its own sources. RUN_SERIAL: nothing else runs beside it. TOGETHER: all of them are one
+# ctest, because they share a server that takes a second to start. Under the thread sanitizer only
 # those are left that tools/threaded names, and no program is made of none.
 function(damper_test NAME)
-  cmake_parse_arguments(ARG "RUN_SERIAL" "TIMEOUT" "SOURCES;DEPS;PRECOMPILE" ${ARGN})
+  cmake_parse_arguments(ARG "RUN_SERIAL;TOGETHER" "TIMEOUT" "SOURCES;DEPS;PRECOMPILE" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
@@ -121,6 +128,11 @@ function(damper_test NAME)
   target_link_libraries(${NAME} PRIVATE damper_flags ${ARG_DEPS} GTest::gtest_main)
   target_compile_definitions(${NAME} PRIVATE DAMPER_INSTRUMENTED=$<BOOL:${DAMPER_INSTRUMENTED}>)
   damper_precompile(${NAME} gtest ${ARG_PRECOMPILE} OPTIONS ${DAMPER_TEST_OPTIONS})
+  if(ARG_TOGETHER)
+    add_test(NAME ${NAME} COMMAND ${NAME})
+    set_tests_properties(${NAME} PROPERTIES TIMEOUT ${ARG_TIMEOUT} RUN_SERIAL ${ARG_RUN_SERIAL})
+    return()
+  endif()
   gtest_discover_tests(${NAME} DISCOVERY_TIMEOUT 60
     PROPERTIES TIMEOUT ${ARG_TIMEOUT} RUN_SERIAL ${ARG_RUN_SERIAL})
 endfunction()

@@ -9,9 +9,11 @@ endif()
 
 set(packaging ${PROJECT_SOURCE_DIR}/packaging)
 set(doc share/doc/damper)
-install(FILES ${packaging}/config/damper.yaml DESTINATION /etc/damper
+install(FILES ${packaging}/config/damper.yaml ${packaging}/config/webhooks.yaml
+  DESTINATION /etc/damper
   COMPONENT runtime EXCLUDE_FROM_ALL)
 install(FILES ${packaging}/systemd/damper.service ${packaging}/systemd/damper.socket
+  ${packaging}/systemd/damper-webhooks.service
   DESTINATION /lib/systemd/system COMPONENT runtime EXCLUDE_FROM_ALL)
 install(FILES ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/CHANGELOG.md
   DESTINATION ${doc} COMPONENT runtime EXCLUDE_FROM_ALL)
@@ -21,8 +23,10 @@ install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION share/doc/damper-dev REN
   COMPONENT dev EXCLUDE_FROM_ALL)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs/guide DESTINATION ${doc}
   COMPONENT runtime EXCLUDE_FROM_ALL)
-install(FILES ${packaging}/prometheus/damper.rules.yml ${packaging}/grafana/damper-proxy.json
-  ${packaging}/kubernetes/sidecar.yaml
+install(FILES ${packaging}/prometheus/damper.rules.yml
+  ${packaging}/prometheus/damper-webhooks.rules.yml ${packaging}/grafana/damper-proxy.json
+  ${packaging}/grafana/damper-webhooks.json ${packaging}/kubernetes/sidecar.yaml
+  ${packaging}/kubernetes/webhooks.yaml
   DESTINATION ${doc}/examples COMPONENT runtime EXCLUDE_FROM_ALL)
 
 set(CPACK_GENERATOR DEB)
@@ -40,8 +44,10 @@ set(CPACK_DEBIAN_COMPRESSION_TYPE gzip)  # Takes a tenth of xz's time.
 
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_NAME damper)
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_SECTION net)
-set(CPACK_COMPONENT_RUNTIME_DESCRIPTION "A retry proxy, a linter and a simulator.
-The service is neither enabled nor started: edit /etc/damper/damper.yaml first.")
+set(CPACK_COMPONENT_RUNTIME_DESCRIPTION
+  "A retry proxy, a dispatcher of webhooks, a linter and a simulator.
+The services are neither enabled nor started: edit /etc/damper/damper.yaml or
+/etc/damper/webhooks.yaml first.")
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_CONTROL_EXTRA ${packaging}/debian/conffiles

@@ -6,9 +6,8 @@
 #include <string_view>
 
 #include "damper/base/check.h"
-#include "damper/proxy/admin/breaker_order.h"
+#include "damper/proxy/admin/orders.h"
 #include "damper/proxy/admin/state_json.h"
-#include "damper/proxy/admin/switch_order.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace damper;

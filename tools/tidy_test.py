@@ -159,6 +159,12 @@ BREACHES = [
     ("assert", A, saying("inline void f(int x) { assert(x); }"), "checks are always on"),
     ("underscore and capital", A, saying("int _Name;"), "reserved"),
     ("two underscores", A, saying("int a__b;"), "reserved"),
+    ("nobody in a comment", A, saying("// Nobody waits."), "'Nobody': name the subject"),
+    ("whoever in a string", B, saying('const char* t = "for whoever asks";'), "'whoever'"),
+    ("hear", "src/damper/base/a.h", lambda text: text + "// It hears of it.\n", "'hears'"),
+    ("heard", C, saying("/* It was\n  heard. */"), "'heard'"),
+    ("so much", A, saying("// So much more."), "'So much': name the subject or the value"),
+    ("so long", "src/damper/base/a.h", lambda text: text + "// Waits so long.\n", "'so long'"),
     ("two underscores first", A, saying("int __builtin;"), "reserved"),
     ("typedef", A, saying("typedef int Number;"), "`using`"),
     ("strcmp", A, saying("bool f(char* a) { return std::strcmp(a, a); }"), "std::string_view"),
@@ -229,6 +235,12 @@ class Tidy(unittest.TestCase):
         tree = clean_tree()
         part = '#include "damper/base/a.h"\n\n#include <array>\n\n#include "damper/base/b.h"\n'
         tree["src/damper/base/part.cc"] = part
+        self.assertEqual(breaches_in(tree), [])
+
+    def test_a_name_and_a_test_may_have_a_vague_word(self):
+        tree = clean_tree()
+        tree[A] = saying("const int nobody = 1;")(tree[A])
+        tree["src/damper/base/a_test.cc"] += "// Nobody waits so long.\n"
         self.assertEqual(breaches_in(tree), [])
 
     def test_a_folder_holds_at_most_45_files(self):

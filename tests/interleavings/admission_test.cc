@@ -1,8 +1,9 @@
 #include <chrono>
 #include <string>
 
+#include "damper/admit/attempt_rate.h"
 #include "damper/admit/concurrency_limit.h"
-#include "damper/admit/places.h"
+#include "damper/admit/quota.h"
 #include "damper/admit/switches.h"
 #include "damper/admit/token_bucket.h"
 #include "tests/interleavings/interleavings_testing.h"
@@ -125,29 +126,29 @@ class WaiterWorld {
 };
 TEST(Interleavings, AThreadThatWaitsForAPlaceIsWoken) { expect_sound<WaiterWorld>(4, 10); }
 
-class PlacesWorld {
+class QuotaWorld {
  public:
   static constexpr int kThreads = 2;
   void run(int /*thread*/) {
     for (int i = 0; i < 3; ++i) {
-      if (places_.try_take() == 0) continue;
+      if (quota_.try_take() == 0) continue;
       over_ = ++taken_ > 1 || over_;
       Scheduler::pause();
       --taken_;
-      places_.give_back();
+      quota_.give_back();
     }
   }
   std::string fault() const {
     if (over_) return "two hold the one place";
-    return places_.taken() == 0 ? "" : "a place is lost";
+    return quota_.taken() == 0 ? "" : "a place is lost";
   }
 
  private:
-  admit::Places places_{1};
+  admit::Quota quota_{1};
   int taken_ = 0;
   bool over_ = false;
 };
-TEST(Interleavings, OnePlaceIsTakenOnce) { expect_sound<PlacesWorld>(3, 1'000); }
+TEST(Interleavings, OnePlaceIsTakenOnce) { expect_sound<QuotaWorld>(3, 1'000); }
 
 // Three tokens, taken and reloaded at one instant.
 template <bool kReloads>
@@ -181,6 +182,34 @@ TEST(Interleavings, ABucketGivesWhatItHas) { expect_sound<BucketWorld<false>>(3,
 TEST(Interleavings, ABucketGivesWhatItHasBesideAReload) {
   expect_sound<BucketWorld<true>>(2, 1'000);
 }
+
+// Two callers hang up and wait again: each token is reserved once, and none is lost.
+class ReturnedWorld {
+ public:
+  static constexpr int kThreads = 2;
+  void run(int thread) {
+    Scheduler::note("give back");
+    tokens_.give_back(kStart + Duration(1 + thread), kStart);
+    reserve();
+    if (thread == 0) reserve();
+  }
+  std::string fault() {
+    while (reserve()) {
+    }
+    return taken_ == 2 ? "" : std::to_string(taken_) + " of two returned tokens";
+  }
+
+ private:
+  bool reserve() {
+    Scheduler::note("reserve");
+    const bool taken = tokens_.try_reserve(kStart, kNever, kStart).has_value();
+    taken_ += taken ? 1 : 0;
+    return taken;
+  }
+  admit::ReturnedTokens<2> tokens_;
+  int taken_ = 0;
+};
+TEST(Interleavings, AReturnedTokenIsReservedOnce) { expect_sound<ReturnedWorld>(3, 1'000); }
 
 struct Listener : admit::FlipListener {
   void on_flip() noexcept override { ++flips; }

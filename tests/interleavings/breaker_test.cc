@@ -148,5 +148,65 @@ class ExpiryWorld : public BreakerWorld {
 };
 TEST(Interleavings, ALeaseThatEndsBesideItsProbesSuccess) { expect_sound<ExpiryWorld>(3, 1'000); }
 
+// An operator forces a half-open breaker while its probe and another call report. What is forced
+// holds, whatever they report before, beside and after it: invariant (8).
+template <admit::BreakerForce kForce>
+class ForceWorld : public BreakerWorld {
+ public:
+  ForceWorld() : BreakerWorld(options(1, 1)) {
+    fail(admit(kStart), kStart);
+    probe_ = admit(kLater);
+  }
+  void run(int thread) {
+    if (thread == 0) {
+      Scheduler::note("force");
+      (void)breaker_.force({.force = kForce, .length = 1h}, kLater);
+      is_wrong_ = admit(kLater).admitted != (kForce == admit::BreakerForce::closed);
+      return;
+    }
+    succeed(probe_, kLater);  // It closes the breaker.
+    const BreakerPermit permit = admit(kLater);
+    if (permit.admitted) fail(permit, kLater);  // It opens the breaker.
+  }
+  std::string fault() const {
+    if (is_wrong_) return "a call after force() does not see the forced state";
+    return breaker_.forced(kLater).force == kForce ? "" : "the forced state is lost";
+  }
+
+ private:
+  BreakerPermit probe_;
+  bool is_wrong_ = false;
+};
+TEST(Interleavings, AForcedOpenStateHoldsBesideResults) {
+  expect_sound<ForceWorld<admit::BreakerForce::open>>(2, 500);
+}
+TEST(Interleavings, AForcedClosedStateHoldsBesideResults) {
+  expect_sound<ForceWorld<admit::BreakerForce::closed>>(2, 500);
+}
+
+// Two operators: one of the two states remains, whole.
+class TwoForcesWorld : public BreakerWorld {
+ public:
+  TwoForcesWorld() : BreakerWorld(options(1, 1)) {}
+  void run(int thread) {
+    Scheduler::note("force");
+    count(breaker_.force(thread == 0 ? kOpen : kClosed, kStart));
+  }
+  std::string fault() const {
+    const admit::BreakerForceStatus status = breaker_.forced(kStart);
+    const bool open = status.force == admit::BreakerForce::open;
+    if (status.force == admit::BreakerForce::none) return "neither is held";
+    if (status.remaining != (open ? kOpen : kClosed).length) return "the expiry is the other's";
+    // Open was first, or last: a transition to open, and one back if it was not the last.
+    if (opened_ != 1 && open) return "it is open without a report";
+    return closed_ == (open ? 0 : opened_) ? "" : "a transition is not reported once";
+  }
+
+ private:
+  static constexpr admit::BreakerForceSetting kOpen{admit::BreakerForce::open, 1h};
+  static constexpr admit::BreakerForceSetting kClosed{admit::BreakerForce::closed, 2h};
+};
+TEST(Interleavings, OfTwoForcedStatesOneRemains) { expect_sound<TwoForcesWorld>(2, 30); }
+
 }  // namespace
 }  // namespace damper::interleavings

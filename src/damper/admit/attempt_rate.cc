@@ -11,4 +11,10 @@ std::optional<std::string> find_error(const AttemptRateOptions& options) {
       .error();
 }
 
+std::int64_t AttemptRate::longest_unused(const TokenBucketOptions& options) noexcept {
+  constexpr double kLess = 1 - 1e-12;
+  const double exact = (options.burst - 1) * 1e9 / options.rate_per_second;
+  return std::max<std::int64_t>(static_cast<std::int64_t>(exact * kLess) - 1, 0);
+}
+
 }  // namespace damper::admit

@@ -54,7 +54,8 @@ std::optional<std::string> find_error(const CircuitBreakerOptions& o) {
 
 template <Footprint kFootprint>
 auto BasicCircuitBreaker<kFootprint>::hot(const CircuitBreakerOptions& options) noexcept -> Hot {
-  DAMPER_CHECK(!find_error(options) && options.probes <= kMostProbes);
+  DAMPER_CHECK_VALID(find_error(options));
+  DAMPER_CHECK(options.probes <= kMostProbes);
   const bool slow_counts = options.slow_call_duration > Duration(0);
   return {SlotClock(options.window / Ring::kLiveSlots),
           slow_counts ? options.slow_call_duration : kForever};
@@ -87,6 +88,7 @@ auto BasicCircuitBreaker<kFootprint>::try_admit_general(State state, Instant now
     if (now < mark(state)) return admit(state);
     State automatic = state;  // Same generation: the counts of the window stay.
     automatic.phase = Phase::closed;
+    automatic.successes = 0;
     std::uint64_t seen = pack(state);
     state_.compare_exchange_strong(seen, pack(automatic), std::memory_order_release,
                                    std::memory_order_relaxed);
@@ -175,23 +177,51 @@ Transition BasicCircuitBreaker<kFootprint>::on_result(Permit permit, bool failed
   const std::uint32_t slot = clock_of(hot, state.generation).slot(now);
   calls_.add(slot);  // First: a thread that sums failures before calls never sees too high a rate.
   if (slow) slow_calls_.add(slot);
-  bool trips = false;
+  std::uint32_t streak = 0;
   if (failed) {
     failures_.add(slot);
-    const std::uint32_t streak = streak_.add(state.generation);
-    trips = options.consecutive_failures > 0 &&
-            streak >= static_cast<std::uint32_t>(options.consecutive_failures);
+    streak = streak_.add(state.generation);
   } else {
     streak_.clear(state.generation);
   }
-  const auto failures = static_cast<std::int64_t>(failures_.sum(slot));
-  const auto slow_calls = static_cast<std::int64_t>(slow_calls_.sum(slot));
-  const auto calls = static_cast<std::int64_t>(calls_.sum(slot));
-  if (calls >= options.minimum_volume) {
-    trips = trips || options.failure_rate.reached_by(failures, calls) ||
-            options.slow_call_rate.reached_by(slow_calls, calls);
-  }
+  const bool trips = would_trip(options, counts(slot, streak));
   return trips && !is_held(state, now) ? try_open(state, now, draw) : Transition::none;
+}
+
+template <Footprint kFootprint>
+auto BasicCircuitBreaker<kFootprint>::counts(std::uint32_t slot,
+                                             std::uint32_t streak) const noexcept -> Counts {
+  Counts counts;
+  counts.failures = static_cast<std::int64_t>(failures_.sum(slot));
+  counts.slow_calls = static_cast<std::int64_t>(slow_calls_.sum(slot));
+  counts.calls = static_cast<std::int64_t>(calls_.sum(slot));  // Last: see on_result().
+  counts.streak = streak;
+  return counts;
+}
+
+template <Footprint kFootprint>
+bool BasicCircuitBreaker<kFootprint>::would_trip(const CircuitBreakerOptions& options,
+                                                 const Counts& counts) noexcept {
+  if (options.consecutive_failures > 0 &&
+      counts.streak >= static_cast<std::uint32_t>(options.consecutive_failures)) {
+    return true;
+  }
+  return counts.calls >= options.minimum_volume &&
+         (options.failure_rate.reached_by(counts.failures, counts.calls) ||
+          options.slow_call_rate.reached_by(counts.slow_calls, counts.calls));
+}
+
+template <Footprint kFootprint>
+BreakerState BasicCircuitBreaker<kFootprint>::own_state(State state, Instant now) const noexcept {
+  if (!is_held(state, now)) return state_at(state, now);
+  const auto before = static_cast<BreakerState>(state.successes);
+  if (state.phase == Phase::held_open) return before;
+  const CircuitBreakerOptions options = options_.load();
+  const auto streak = streak_.load();
+  const Counts seen = counts(clock_of(hot_.load(), state.generation).slot(now),
+                             streak.tag == state.generation ? streak.count : 0);
+  if (would_trip(options, seen)) return BreakerState::open;
+  return seen.calls >= options.minimum_volume ? BreakerState::closed : before;
 }
 
 template <Footprint kFootprint>
@@ -257,6 +287,14 @@ Transition BasicCircuitBreaker<kFootprint>::try_open(State from, Instant now, do
 }
 
 template <Footprint kFootprint>
+void BasicCircuitBreaker<kFootprint>::restore(const Saved& saved) noexcept {
+  if (saved.trips == 0) return;
+  const State state = load();
+  try_move(state, {state.generation + 1, Phase::open, std::min<std::uint8_t>(saved.trips, 62)},
+           saved.open_until);
+}
+
+template <Footprint kFootprint>
 Transition BasicCircuitBreaker<kFootprint>::try_close(State from, Instant now) noexcept {
   const bool ramp = options_.load().ramp > Duration(0);
   const State closed = ramp ? State{from.generation + 1, Phase::ramping, from.trips}
@@ -289,7 +327,9 @@ Transition BasicCircuitBreaker<kFootprint>::force(const BreakerForceSetting& set
   for (;;) {
     const State from = load();
     const BreakerState before = state_at(from, now);
-    if (!try_move(from, State{from.generation + 1, phase}, until, setting.reason)) continue;
+    State to{from.generation + 1, phase};
+    if (phase != Phase::closed) to.successes = static_cast<std::uint8_t>(own_state(from, now));
+    if (!try_move(from, to, until, setting.reason)) continue;
     if (phase == Phase::held_open) {
       return before == BreakerState::open ? Transition::none : Transition::opened;
     }
@@ -304,7 +344,8 @@ BreakerForceStatus BasicCircuitBreaker<kFootprint>::forced(Instant now) const {
   const Note note = note_.load();
   return {state.phase == Phase::held_open ? BreakerForce::open : BreakerForce::closed,
           between(now, mark(state)),
-          std::string(note.generation == state.generation ? note.reason.text() : "")};
+          std::string(note.generation == state.generation ? note.reason.text() : ""),
+          own_state(state, now)};
 }
 
 template <Footprint kFootprint>

@@ -88,7 +88,8 @@ struct BreakerForceSetting {
 struct BreakerForceStatus {
   BreakerForce force = BreakerForce::none;
   Duration remaining{0};
-  std::string reason{};  // a small breaker keeps none
+  std::string reason{};                     // a small breaker keeps none
+  BreakerState own = BreakerState::closed;  // the state that the breaker itself would be in
 
   friend bool operator==(const BreakerForceStatus&, const BreakerForceStatus&) = default;
 };
@@ -134,7 +135,9 @@ static_assert(sizeof(BreakerPermit) == 8);
 // By hand: force() holds the breaker open (every call is refused) or closed (every call is
 // admitted; results are counted, and none trips) until an instant, or resets it: closed, with
 // counts and trips forgotten. From that instant on a breaker that was held open is half-open, and
-// one that was held closed is closed, with the counts of its window.
+// one that was held closed is closed, with the counts of its window. Its own state is shown all the
+// while (trap C9). Held closed, it is what the counts say: open if they would trip it. Held open,
+// or before `minimum_volume` results, it is the state before force(): nothing else is known.
 // Invariants:
 //   (1) No more than `probes` leases are out, leases of earlier half-open times included.
 //   (2) A lease ends after lease() (to the microsecond); without a result it is a failed probe.
@@ -146,11 +149,14 @@ static_assert(sizeof(BreakerPermit) == 8);
 //   (6) Each transition is reported by one call.
 //   (7) A reload keeps the state, the counts within the window, the open time and the leases.
 //   (8) Only force() ends a forced state before its expiry. Of concurrent ones the last remains.
-// Thread safety: all methods may be called concurrently, reload() with all but itself; lock-free.
-// No call waits for another: during a transition the other threads see the old state. Only force()
-// repeats until another thread's transition is published.
-// Cost: no allocation. Closed: try_admit is one load; on_success is a few loads and one
-// compare-and-swap. Open: try_admit is two loads.
+//   (9) A query changes nothing (trap C8).
+// Thread safety: all methods may be called concurrently, reload() with all but itself. No call
+// waits for the transition of another: until it is published, the other threads see the old state.
+// Only force() repeats until then. try_admit() is lock-free while the breaker is closed or open.
+// All else reads the options under a Seqlock, and repeats while a reload() writes them.
+// Cost: no allocation but for the reason in forced(). Closed: try_admit is one load; on_success is
+// a few loads and one compare-and-swap, a store if the thread has a slot of its own. Open:
+// try_admit is two loads.
 template <Footprint kFootprint>
 class BasicCircuitBreaker {
  public:
@@ -195,9 +201,24 @@ class BasicCircuitBreaker {
   // effect unless it is open or half-open.
   Transition close(Instant now) noexcept;
 
+  // What has to survive a restart of the process: the open time and its trips. The counts of a
+  // closed breaker do not.
+  struct Saved {
+    std::uint8_t trips = 0;  // in a row
+    Instant open_until = Instant::min();
+  };
+  [[nodiscard]] Saved save() const noexcept {
+    const State state = load();
+    return {state.trips, state.phase == Phase::open ? mark(state) : Instant::min()};
+  }
+  // Continues as an open breaker with these trips. Before the first call; without trips it has no
+  // effect.
+  void restore(const Saved& saved) noexcept;
+
   // Holds a state, or resets the breaker (BreakerForce::none). Returns the change of the state that
   // the next call sees. trip() and close() have no effect until the forced state has expired.
   Transition force(const BreakerForceSetting& setting, Instant now) noexcept;
+  // What is held, and the breaker's own state; `none` if nothing is held.
   [[nodiscard]] BreakerForceStatus forced(Instant now) const;
   // Whether it is held open by hand.
   [[nodiscard]] bool forced_open(Instant now) const noexcept {
@@ -235,7 +256,8 @@ class BasicCircuitBreaker {
     std::uint32_t generation = 1;  // 0: of a refused permit
     Phase phase = Phase::closed;
     std::uint8_t trips = 0;      // in a row
-    std::uint8_t successes = 0;  // of probes; open: those before `expired`
+    std::uint8_t successes = 0;  // of probes; open: those before `expired`; held: the BreakerState
+                                 // before it
     std::uint8_t expired = 0;    // open: the cell + 1 of the probe whose lease ended, 0: none
   };
   // The part of the options that the hot path reads, in one Seqlock of its own.
@@ -284,6 +306,16 @@ class BasicCircuitBreaker {
     return state.phase >= Phase::held_open && now < mark(state);
   }
   [[nodiscard]] BreakerState state_at(State state, Instant now) const noexcept;
+  // The results of the window.
+  struct Counts {
+    std::int64_t failures = 0;
+    std::int64_t slow_calls = 0;
+    std::int64_t calls = 0;
+    std::uint32_t streak = 0;
+  };
+  [[nodiscard]] Counts counts(std::uint32_t slot, std::uint32_t streak) const noexcept;
+  static bool would_trip(const CircuitBreakerOptions& options, const Counts& counts) noexcept;
+  [[nodiscard]] BreakerState own_state(State state, Instant now) const noexcept;
   bool try_move(State from, State to, Instant mark, std::string_view reason = {}) noexcept;
   Transition revoke_expiry(State open, Instant now) noexcept;
   Transition try_open(State from, Instant now, double draw, std::uint8_t expired = 0) noexcept;

@@ -197,5 +197,136 @@ TYPED_TEST(AnyCircuitBreaker, AForceHoldsUnderContention) {  // Invariant (8)
   }
 }
 
+TYPED_TEST(AnyCircuitBreaker, TrapC9_HeldClosedItShowsWhatItsCountsSay) {
+  TypeParam breaker({.minimum_volume = 4});
+  (void)breaker.force(closed_for_10s(), kStart);
+  EXPECT_EQ(breaker.forced(kStart).own, BreakerState::closed);
+  for (int i = 0; i < 2; ++i) (void)succeed(breaker, kStart);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(breaker.forced(kStart).own, BreakerState::closed) << i;
+    EXPECT_EQ(fail(breaker, kStart), Transition::none);
+  }
+  EXPECT_EQ(breaker.forced(kStart).own, BreakerState::open);  // Two of four.
+  EXPECT_EQ(breaker.forced(kStart).force, BreakerForce::closed);
+  EXPECT_EQ(breaker.state(kStart), BreakerState::closed);
+  (void)succeed(breaker, kStart);
+  EXPECT_EQ(breaker.forced(kStart).own, BreakerState::closed);  // Two of five.
+}
+
+TYPED_TEST(AnyCircuitBreaker, TrapC9_HeldClosedTheFailuresInARowCountToo) {
+  TypeParam breaker({.consecutive_failures = 3});
+  (void)breaker.force(closed_for_10s(), kStart);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(breaker.forced(kStart).own, BreakerState::closed) << i;
+    (void)fail(breaker, kStart);
+  }
+  EXPECT_EQ(breaker.forced(kStart).own, BreakerState::open);
+}
+
+TYPED_TEST(AnyCircuitBreaker, TrapC9_UntilItLearnsMoreItsOwnStateIsTheOneBefore) {
+  TypeParam breaker({.consecutive_failures = 1, .minimum_volume = 4});
+  EXPECT_EQ(fail(breaker, kStart), Transition::opened);
+  (void)breaker.force(open_for_10s(), kStart);
+  EXPECT_EQ(breaker.forced(kStart).own, BreakerState::open);
+  (void)breaker.force(open_for_10s(), kStart + seconds(5));  // Prolonged: it has learned nothing.
+  EXPECT_EQ(breaker.forced(kStart + seconds(14)).own, BreakerState::open);
+  (void)breaker.force(closed_for_10s(), kStart + seconds(5));
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_EQ(breaker.forced(kStart + seconds(5)).own, BreakerState::open) << i;
+    (void)succeed(breaker, kStart + seconds(5));
+  }
+  EXPECT_EQ(breaker.forced(kStart + seconds(5)).own, BreakerState::closed);
+  EXPECT_EQ(breaker.forced(kStart + seconds(15)), BreakerForceStatus{});
+
+  TypeParam half_open(hasty());
+  const Instant then = trip(half_open, kStart);
+  (void)half_open.force(open_for_10s(), then);
+  EXPECT_EQ(half_open.forced(then).own, BreakerState::half_open);
+  (void)half_open.force({}, then);
+  EXPECT_EQ(half_open.state(then), BreakerState::closed);
+}
+
+// The byte that keeps it is that of the successes of probes.
+TYPED_TEST(AnyCircuitBreaker, TrapC9_ItsOwnStateIsForgottenWithTheForcedOne) {
+  for (const BreakerForceSetting& setting : {open_for_10s(), closed_for_10s()}) {
+    TypeParam breaker(hasty());
+    const Instant then = trip(breaker, kStart);  // half_open is 2.
+    (void)breaker.force(setting, then);
+    const Instant expiry = then + seconds(10);
+    Instant probing = expiry;
+    if (setting.force == BreakerForce::closed) {
+      (void)succeed(breaker, expiry);
+      probing = trip(breaker, expiry);
+    }
+    EXPECT_EQ(succeed(breaker, probing), Transition::none);
+    EXPECT_EQ(succeed(breaker, probing), Transition::none);
+    EXPECT_EQ(succeed(breaker, probing), Transition::closed);
+  }
+}
+
+// What a look changes: nothing.
+
+// Every query, as a dashboard makes them.
+void look_at(const auto& breaker, Instant now) {
+  for (int i = 0; i < 3; ++i) {
+    (void)breaker.state(now);
+    (void)breaker.calm(now);
+    (void)breaker.open_for(now);
+    (void)breaker.forced(now);
+    (void)breaker.forced_open(now);
+    (void)breaker.save();
+  }
+}
+
+// Twins with the same calls, one of which is looked at: they answer every call alike.
+TYPED_TEST(AnyCircuitBreaker, TrapC8_AQueryNeverChangesTheState) {  // Invariant (9)
+  TypeParam alone(hasty());
+  TypeParam watched(hasty());
+  Random random(1);
+  std::vector<BreakerPermit> permits;
+  Instant now = kStart;
+  int moved = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    now += std::chrono::milliseconds(static_cast<std::int64_t>(random.draw() * 1000));
+    look_at(watched, now);
+    ASSERT_EQ(alone.state(now), watched.state(now)) << i;
+    const double draw = random.draw();
+    const BreakerPermit permit = alone.try_admit(now, draw);
+    const BreakerPermit same = watched.try_admit(now, draw);
+    ASSERT_EQ(permit.generation, same.generation) << i;
+    ASSERT_EQ(permit.probe, same.probe) << i;
+    ASSERT_EQ(permit.admitted, same.admitted) << i;
+    ASSERT_EQ(permit.opened, same.opened) << i;
+    ASSERT_EQ(permit.half_opened, same.half_opened) << i;
+    moved += permit.moved() ? 1 : 0;
+    if (permit.admitted) permits.push_back(permit);
+    if (permits.empty() || random.draw() < 0.3) continue;  // Some never report: their lease ends.
+    const BreakerPermit done = permits.back();
+    permits.pop_back();
+    look_at(watched, now);
+    if (random.draw() < 0.1) {
+      ASSERT_EQ(alone.on_failure(done, Duration(1), now, draw),
+                watched.on_failure(done, Duration(1), now, draw));
+    } else {
+      ASSERT_EQ(alone.on_success(done, Duration(1), now, draw),
+                watched.on_success(done, Duration(1), now, draw));
+    }
+  }
+  EXPECT_GT(moved, 100);
+}
+
+// What Hystrix does not: at the end of the open time a look leaves the transition to the next call.
+TYPED_TEST(AnyCircuitBreaker, TrapC8_TheCallNotTheLookTurnsItHalfOpen) {
+  TypeParam breaker(hasty());
+  const Instant half_open = trip(breaker, kStart);
+  look_at(breaker, half_open);
+  EXPECT_EQ(breaker.state(half_open), BreakerState::half_open);
+  EXPECT_TRUE(breaker.try_admit(half_open, 0).half_opened);
+  const Instant expired = half_open + std::chrono::seconds(6);
+  look_at(breaker, expired);
+  EXPECT_EQ(breaker.state(expired), BreakerState::half_open);
+  EXPECT_TRUE(breaker.try_admit(expired, 0).opened);
+}
+
 }  // namespace
 }  // namespace damper::admit

@@ -263,5 +263,77 @@ TYPED_TEST(AnyCircuitBreaker, AProbeOfAnEarlierHalfOpenTimeKeepsItsPlaceButHasNo
   EXPECT_FALSE(breaker.try_admit(second, 0).admitted);
 }
 
+// save() and restore(): the open time survives a restart of the process.
+
+// The instant at which it is half-open for the third time.
+Instant fail_a_probe(auto& breaker, Instant now) {
+  EXPECT_EQ(fail(breaker, now), Transition::opened);
+  return now + breaker.open_for(now);
+}
+
+TYPED_TEST(AnyCircuitBreaker, ARestoredOneContinuesTheOpenTimeAndItsTrips) {
+  for (const int trips : {1, 2}) {
+    TypeParam before(hasty());
+    Instant now = kStart;
+    Instant half_open = trip(before, now);
+    if (trips == 2) {
+      now = half_open;
+      half_open = fail_a_probe(before, now);
+    }
+    const auto saved = before.save();
+    EXPECT_EQ(saved.trips, trips);
+    EXPECT_EQ(saved.open_until, half_open);
+
+    TypeParam after(hasty());
+    after.restore(saved);
+    EXPECT_EQ(after.state(now), BreakerState::open);
+    EXPECT_EQ(after.open_for(now), half_open - now);
+    EXPECT_FALSE(after.try_admit(half_open - Duration(1), 0).admitted);
+    // The next open time is twice as long, as it is without the restart.
+    EXPECT_EQ(fail_a_probe(after, half_open), fail_a_probe(before, half_open));
+    EXPECT_EQ(after.open_for(half_open), trips * seconds(1));
+  }
+}
+
+TYPED_TEST(AnyCircuitBreaker, ARestoredOneClosesAfterItsProbes) {
+  TypeParam breaker(hasty());
+  breaker.restore({.trips = 1, .open_until = kStart});
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(succeed(breaker, kStart), Transition::none);
+  EXPECT_EQ(succeed(breaker, kStart), Transition::closed);
+}
+
+TYPED_TEST(AnyCircuitBreaker, AResultFromBeforeARestoreDoesNotCount) {
+  TypeParam breaker(hasty());
+  const BreakerPermit before = admitted(breaker, kStart);
+  EXPECT_EQ(fail(breaker, kStart), Transition::opened);
+  breaker.restore({.trips = 1, .open_until = kStart + seconds(10)});
+  EXPECT_EQ(breaker.on_failure(before, Duration(1), kStart, 0), Transition::none);
+  EXPECT_EQ(breaker.open_for(kStart), seconds(10));
+}
+
+TYPED_TEST(AnyCircuitBreaker, WithoutTripsARestoreHasNoEffect) {
+  TypeParam breaker(hasty());
+  breaker.restore({.trips = 0, .open_until = kStart + seconds(1)});
+  EXPECT_EQ(breaker.state(kStart), BreakerState::closed);
+  EXPECT_EQ(trip(breaker, kStart), kStart + std::chrono::milliseconds(500));
+}
+
+TYPED_TEST(AnyCircuitBreaker, MoreTripsThanThereCanBeAreRestoredAsTheMost) {
+  TypeParam breaker(hasty());
+  breaker.restore({.trips = 255, .open_until = kStart});
+  EXPECT_EQ(fail_a_probe(breaker, kStart), kStart + seconds(2));  // Half of the cap.
+}
+
+TYPED_TEST(AnyCircuitBreaker, OnlyAnOpenOneSavesAnOpenTime) {
+  TypeParam breaker(hasty());
+  EXPECT_EQ(breaker.save().trips, 0);
+  EXPECT_EQ(breaker.save().open_until, Instant::min());
+  const Instant half_open = trip(breaker, kStart);
+  const BreakerPermit probe = admitted(breaker, half_open);
+  EXPECT_EQ(breaker.save().trips, 1);
+  EXPECT_EQ(breaker.save().open_until, Instant::min());
+  breaker.on_cancel(probe, half_open);
+}
+
 }  // namespace
 }  // namespace damper::admit

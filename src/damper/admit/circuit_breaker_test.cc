@@ -113,6 +113,16 @@ TYPED_TEST(AnyCircuitBreaker, ASlowSuccessBreaksTheRowOfFailuresToo) {
   EXPECT_EQ(fail(breaker, kStart), Transition::opened);
 }
 
+TYPED_TEST(AnyCircuitBreaker, ASlowSuccessIsNoFailureInARow) {
+  CircuitBreakerOptions options = hasty();  // Trips at the first failure.
+  options.slow_call_duration = seconds(1);
+  options.slow_call_rate = Percent(50);
+  options.minimum_volume = 10;
+  TypeParam breaker(options);
+  EXPECT_EQ(succeed(breaker, kStart, seconds(2)), Transition::none);
+  EXPECT_EQ(breaker.state(kStart), BreakerState::closed);
+}
+
 TYPED_TEST(AnyCircuitBreaker, TripsOnTheRateOfCallsOverTheSlowDuration) {
   CircuitBreakerOptions options = rates();
   options.slow_call_duration = seconds(1);
@@ -421,7 +431,7 @@ TEST(CircuitBreaker, BadOptionsAreNamedWithTheirBound) {
         options.probes = 0;
         CircuitBreaker breaker(options);
       },
-      "check failed");
+      "probes is 0; it must be from 1 to 16");
 }
 
 TYPED_TEST(AnyCircuitBreaker, ATripOpensOneThatIsClosedAndGrowsInARow) {

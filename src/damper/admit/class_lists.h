@@ -14,7 +14,7 @@
 
 namespace damper::admit {
 
-// ClassLists<T> keeps what waits, a list for each criticality in order of arrival, in one pool.
+// ClassLists<T> keeps waiting items in one pool: a list in order of arrival for each criticality.
 //
 // Why: a ring for each class would reserve the whole capacity four times, or give each class a
 // quarter of it.
@@ -54,11 +54,11 @@ class ClassLists {
     }
   }
 
-  // Names one that waits, until it is taken.
-  using Place = std::uint32_t;
+  // Identifies a waiting item, until it is taken.
+  using Handle = std::uint32_t;
 
   // REQUIRES: !full().
-  Place push(Criticality c, Waiting&& waiting) noexcept {
+  Handle push(Criticality c, Waiting&& waiting) noexcept {
     DAMPER_CHECK(free_ != kNone);
     const Index added = free_;
     free_ = nodes_[added].newer;
@@ -89,17 +89,17 @@ class ClassLists {
     return take(c, taken);
   }
   // REQUIRES: it waits there, in that class.
-  [[nodiscard]] Waiting take_at(Criticality c, Place place) noexcept {
-    DAMPER_CHECK(place < nodes_.size() && nodes_[place].waiting && size(c) > 0);
-    if (place == list(c).oldest) return take_oldest(c);
-    if (place == list(c).newest) return take_newest(c);
-    nodes_[nodes_[place].older].newer = nodes_[place].newer;
-    nodes_[nodes_[place].newer].older = nodes_[place].older;
-    return take(c, place);
+  [[nodiscard]] Waiting take_at(Criticality c, Handle handle) noexcept {
+    DAMPER_CHECK(handle < nodes_.size() && nodes_[handle].waiting && size(c) > 0);
+    if (handle == list(c).oldest) return take_oldest(c);
+    if (handle == list(c).newest) return take_newest(c);
+    nodes_[nodes_[handle].older].newer = nodes_[handle].newer;
+    nodes_[nodes_[handle].newer].older = nodes_[handle].older;
+    return take(c, handle);
   }
 
  private:
-  using Index = Place;
+  using Index = Handle;
   static constexpr Index kNone = 0xffff'ffff;
   struct Node {
     std::optional<Waiting> waiting;

@@ -56,19 +56,19 @@ TEST(ClassLists, IsFourDequesThatShareACapacity) {  // Invariants (1) and (2).
     const std::size_t capacity = 1 + random.bits() % 8;
     ClassLists<int> lists(capacity);
     std::array<std::deque<int>, kCriticalities> expected;
-    std::map<int, ClassLists<int>::Place> places;
+    std::map<int, ClassLists<int>::Handle> handles;
     for (int step = 0; step < 500; ++step) {
       const std::size_t index = random.bits() % kCriticalities;
       const auto c = static_cast<Criticality>(index);
       std::deque<int>& items = expected[index];
       if (random.bits() % 2 == 0) {
         if (lists.full()) continue;
-        places[step] = lists.push(c, {step, Instant{}, kNever});
+        handles[step] = lists.push(c, {step, Instant{}, kNever});
         items.push_back(step);
       } else if (!items.empty() && random.bits() % 3 == 0) {  // From anywhere.
         const auto at = static_cast<std::ptrdiff_t>(random.bits() % items.size());
         const int item = items[static_cast<std::size_t>(at)];
-        ASSERT_EQ(lists.take_at(c, places[item]).item, item) << "seed " << seed;
+        ASSERT_EQ(lists.take_at(c, handles[item]).item, item) << "seed " << seed;
         items.erase(items.begin() + at);
       } else if (!items.empty()) {
         const bool newest = random.bits() % 2 == 0;

@@ -38,7 +38,7 @@ std::optional<std::string> find_error(const ClientThrottleOptions& options) {
 }
 
 ClientThrottle::Setting ClientThrottle::setting(const ClientThrottleOptions& options) noexcept {
-  DAMPER_CHECK(!find_error(options));
+  DAMPER_CHECK_VALID(find_error(options));
   return {SlotClock(options.window / SlotRing<>::kLiveSlots),
           SlotClock(std::min(options.window, kRecent) / SlotRing<>::kLiveSlots),
           options.multiplier.hundredths(), options.max_rejected.hundredths(),

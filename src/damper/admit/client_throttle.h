@@ -53,7 +53,8 @@ struct ClientThrottleOptions {
 //   (4) A reload keeps what was counted within the window.
 //   (5) After an outage of any length, a client of 10 calls a second or more admits 90 % again
 //       within 10 s.
-// Thread safety: all methods may be called concurrently, reload() with all but itself; lock-free.
+// Thread safety: all methods may be called concurrently, reload() with all but itself. They take no
+// lock, and repeat while a reload() writes the options (a Seqlock).
 // Cost: try_admit is 35 loads and three compare-and-swaps, and 60 loads more if the window has an
 // excess; on_accept is two compare-and-swaps.
 class ClientThrottle {

@@ -36,7 +36,7 @@ std::optional<std::string> find_error(const ConcurrencyLimitOptions& options) {
 
 LimitControl::LimitControl(const ConcurrencyLimitOptions& options) noexcept
     : options_(options), limit_(options.initial) {
-  DAMPER_CHECK(!find_error(options));
+  DAMPER_CHECK_VALID(find_error(options));
 }
 
 void LimitControl::on_window(const LimitWindow& window) noexcept {
@@ -179,7 +179,7 @@ void LimitControl::move_to(double limit) noexcept {
 }
 
 void LimitControl::reload(const ConcurrencyLimitOptions& options) noexcept {
-  DAMPER_CHECK(!find_error(options));
+  DAMPER_CHECK_VALID(find_error(options));
   options_ = options;
   move_to(options.kind == LimitKind::fixed ? options.initial : limit_);
 }

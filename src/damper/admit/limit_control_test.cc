@@ -242,7 +242,7 @@ TEST(LimitControl, TrapL1_ALimitFedOnlyByTimeoutsShrinksToItsMinimum) {  // Inva
   }
 }
 
-TEST(LimitControl, TrapL5_AfterATotalOutageItIsBackWithinAFewWindows) {
+TEST(LimitControl, TrapL6_AfterATotalOutageItIsBackWithinAFewWindows) {
   for (const LimitKind kind : {LimitKind::aimd, LimitKind::vegas, LimitKind::gradient}) {
     LimitControl control({.kind = kind, .initial = 256});
     control.on_window(busy(control, milliseconds(10)));
@@ -478,6 +478,12 @@ TEST(LimitControl, TheLimitStaysWithinItsBoundsWhateverIsMeasured) {  // Invaria
       }
     }
   }
+}
+
+TEST(LimitControlDeathTest, InvalidOptionsAreASentence) {
+  EXPECT_DEATH(LimitControl({.min = 0}), "min is 0; it must be from 1 to ");
+  LimitControl control({});
+  EXPECT_DEATH(control.reload({.min = 0}), "min is 0; it must be from 1 to ");
 }
 
 }  // namespace

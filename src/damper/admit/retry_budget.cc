@@ -47,15 +47,16 @@ std::uint64_t BasicRetryBudget<kFootprint>::enter_slot(std::uint64_t word,
 // Sums the slots before `slot`, once for each slot. Again if a refund of an earlier slot has
 // changed the sum meanwhile: the refund dropped past_ before this thread stored its stale one.
 template <Footprint kFootprint>
-auto BasicRetryBudget<kFootprint>::look_back(std::uint32_t slot) noexcept -> Past {
+auto BasicRetryBudget<kFootprint>::look_back(std::uint32_t slot) noexcept -> PastSlots {
   const Terms terms = terms_.load();
   const auto deposits = static_cast<std::int64_t>(deposits_.sum_without(slot));
   for (;;) {
     const auto withdrawals = static_cast<std::int64_t>(withdrawals_.sum_without(slot));
-    const Past past = {.slot = slot,
-                       .balance = deposits * terms.per_deposit + terms.floor - withdrawals * kRetry,
-                       .per_deposit = terms.per_deposit,
-                       .reserve = terms.reserve * kRetry};
+    const PastSlots past = {
+        .slot = slot,
+        .balance = deposits * terms.per_deposit + terms.floor - withdrawals * kRetry,
+        .per_deposit = terms.per_deposit,
+        .reserve = terms.reserve * kRetry};
     past_.store(past);
     if (static_cast<std::int64_t>(withdrawals_.sum_without(slot)) == withdrawals) return past;
   }
@@ -74,7 +75,7 @@ auto BasicRetryBudget<kFootprint>::try_withdraw_here(Instant now) noexcept -> Gr
       word = enter_slot(word, slot_now);
       continue;
     }
-    Past past = past_.load();
+    PastSlots past = past_.load();
     if (past.slot != packed.slot) [[unlikely]]
       past = look_back(packed.slot);
     const std::int64_t left =
@@ -195,8 +196,8 @@ void BasicRetryBudget<kFootprint>::on_retry_done(const Grant& grant) noexcept {
 }
 
 template <Footprint kFootprint>
-auto BasicRetryBudget<kFootprint>::account(const Terms& terms, Instant now) const noexcept
-    -> Account {
+auto BasicRetryBudget<kFootprint>::totals(const Terms& terms, Instant now) const noexcept
+    -> Totals {
   const Packed packed = unpack(packed_.load(std::memory_order_acquire));
   const std::uint32_t slot = terms.clock.slot(now);
   const auto deposits = static_cast<std::int64_t>(deposits_.sum(slot));
@@ -211,7 +212,7 @@ auto BasicRetryBudget<kFootprint>::account(const Terms& terms, Instant now) cons
 template <Footprint kFootprint>
 double BasicRetryBudget<kFootprint>::balance(Instant now) const noexcept {
   const Terms terms = terms_.load();
-  const auto [earned, spent] = account(terms, now);
+  const auto [earned, spent] = totals(terms, now);
   const Packed packed = unpack(packed_.load(std::memory_order_relaxed));
   const auto in_reserve = std::min<std::int64_t>(packed.reserve, terms.reserve) * kRetry;
   const std::uint32_t slot = terms.clock.slot(now);
@@ -224,7 +225,7 @@ double BasicRetryBudget<kFootprint>::balance(Instant now) const noexcept {
 
 template <Footprint kFootprint>
 double BasicRetryBudget<kFootprint>::fill(Instant now) const noexcept {
-  const auto [earned, spent] = account(terms_.load(), now);
+  const auto [earned, spent] = totals(terms_.load(), now);
   if (spent == 0) return 1;
   if (spent >= earned) return 0;
   return static_cast<double>(earned - spent) / static_cast<double>(earned);

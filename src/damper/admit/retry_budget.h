@@ -161,7 +161,7 @@ class BasicRetryBudget {
   };
   // The sum over the slots before the current one. They do not change any more, so it is computed
   // once for each slot.
-  struct Past {
+  struct PastSlots {
     std::uint32_t slot = 0;
     std::int64_t balance = 0;  // units: earned, the floor included, less spent
     std::int64_t per_deposit = 0;
@@ -196,12 +196,12 @@ class BasicRetryBudget {
       refill_reserve();
   }
 
-  struct Account {
+  struct Totals {
     std::int64_t earned = 0;  // units, the reserve left out
     std::int64_t spent = 0;   // units
   };
-  [[nodiscard]] Account account(const Terms& terms, Instant now) const noexcept;
-  Past look_back(std::uint32_t slot) noexcept;
+  [[nodiscard]] Totals totals(const Terms& terms, Instant now) const noexcept;
+  PastSlots look_back(std::uint32_t slot) noexcept;
   std::uint64_t enter_slot(std::uint64_t word, std::uint32_t slot) noexcept;
   void scale_spent(const Terms& old, const Terms& terms, Instant now) noexcept;
   void refill_reserve() noexcept;
@@ -218,7 +218,7 @@ class BasicRetryBudget {
   Deposits deposits_;
   Withdrawals withdrawals_;  // of the slots before that of packed_
   Atomic<std::uint64_t> packed_{0};
-  Seqlock<Past> past_;
+  Seqlock<PastSlots> past_;
   Seqlock<Terms> terms_;
   Atomic<std::int32_t> in_flight_{0};  // retries
 };

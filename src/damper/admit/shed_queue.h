@@ -84,7 +84,7 @@ inline constexpr EnumNames<ShedReason::drained> kShedReasonNames = {"full", "evi
 template <class T>
 class ShedQueue {
  public:
-  using Place = typename ClassLists<T>::Place;
+  using Handle = typename ClassLists<T>::Handle;
   struct Dropped {
     T item;
     ShedReason reason;
@@ -96,7 +96,7 @@ class ShedQueue {
     Verdict verdict = Verdict::none;  // none: accepted; shed or deadline_too_close: refused
     Duration retry_after{0};          // of one that was shed
     std::optional<Dropped> evicted;   // what had to make room
-    Place place = 0;                  // of one that was accepted: for withdraw
+    Handle handle = 0;                // of one that was accepted: for withdraw
     [[nodiscard]] bool accepted() const noexcept { return verdict == Verdict::none; }
   };
 
@@ -133,14 +133,14 @@ class ShedQueue {
       if (!pushed.evicted) return refuse(c, ShedReason::full, retry_after(draw));
     }
     if (lists_.full()) lists_.grow(std::min(2 * depth(), capacity()));
-    pushed.place = lists_.push(c, {std::move(item), now, deadline});
+    pushed.handle = lists_.push(c, {std::move(item), now, deadline});
     return pushed;
   }
 
   // Removes a waiting item: its caller is gone, or waits no longer. Not counted as dropped.
-  // REQUIRES: it was accepted into that class and place, and has not left.
-  [[nodiscard]] T withdraw(Criticality c, Place place) noexcept {
-    return std::move(lists_.take_at(c, place).item);
+  // REQUIRES: it was accepted into that class with that handle, and has not left.
+  [[nodiscard]] T withdraw(Criticality c, Handle handle) noexcept {
+    return std::move(lists_.take_at(c, handle).item);
   }
 
   // Of several queues that share a capacity, one at least has not been empty since `since`.

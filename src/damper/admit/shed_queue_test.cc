@@ -344,8 +344,8 @@ TEST(ShedQueue, DrainHandsEverythingBack) {
 TEST(ShedQueue, WhatIsWithdrawnLeavesItsPlaceAndIsNotCounted) {  // Invariant (2)
   Bench bench({.capacity = 3});
   for (const int item : {1, 3}) EXPECT_TRUE(bench.push(item, critical, 0).accepted());
-  const auto place = bench.push(2, critical, 0).place;
-  EXPECT_EQ(bench.queue.withdraw(critical, place), 2);
+  const auto handle = bench.push(2, critical, 0).handle;
+  EXPECT_EQ(bench.queue.withdraw(critical, handle), 2);
   EXPECT_TRUE(bench.push(4, critical, 1).accepted());
   EXPECT_EQ(bench.pop(2), 1);
   EXPECT_EQ(bench.pop(2), 3);

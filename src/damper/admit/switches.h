@@ -64,8 +64,10 @@ class FlipListener {
 //       on_flip(), returns the new setting.
 //   (2) Of concurrent flips one remains, with its own reason and expiry.
 //   (3) Every flip calls every listener that was registered before it began, once.
-// Thread safety: all methods may be called concurrently; reads are lock-free. Parents outlive their
-// children, and listeners outlive their Switches; listeners are never removed.
+// Thread safety: all methods may be called concurrently. off() is lock-free. snapshot() repeats
+// while a flip writes the reason (a Seqlock), and two flips of one switch wait for each other.
+// Parents outlive their children, and listeners outlive their Switches; listeners are never
+// removed.
 // Cost: retries_off and hedging_off: one load for each scope.
 class Switches {
  public:

@@ -56,7 +56,7 @@ class TokenBucket {
   // is over max_ahead, which counts as 30 days at most.
   [[nodiscard]] std::optional<Duration> reserve(Instant now, Duration max_ahead) noexcept;
 
-  // How long until there is a token that is promised to nobody, if none is taken meanwhile:
+  // How long until there is an unreserved token, if none is taken meanwhile:
   // try_take(now + wait(now)) has it and a nanosecond earlier it has not. 0 when it is there now.
   [[nodiscard]] Duration wait(Instant now) const noexcept;
 

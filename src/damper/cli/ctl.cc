@@ -18,9 +18,8 @@
 #include "damper/cli/ctl/ctl_top.h"
 #include "damper/cli/terminal.h"
 #include "damper/proxy/admin/admin_client.h"
-#include "damper/proxy/admin/breaker_order.h"
+#include "damper/proxy/admin/orders.h"
 #include "damper/proxy/admin/state_json.h"
-#include "damper/proxy/admin/switch_order.h"
 
 namespace damper::cli {
 namespace {
@@ -280,6 +279,21 @@ std::function<void()> with_client(OptionsPtr options, const text::Stdio& streams
   };
 }
 
+void add_name(CLI::App& command, const std::string& option, std::string& value,
+              const std::string& doc) {
+  command.add_option(option, value, doc)->type_name("NAME")->check(not_empty);
+}
+
+// --for and --reason of a change that the duty has to see.
+void add_hold(CLI::App& command, const OptionsPtr& options, const std::string& length,
+              const std::string& reasoned) {
+  command.add_option("--for", options->length, length)->type_name("DURATION");
+  command
+      .add_option("--reason", options->reason,
+                  "The reason, shown to the next person on duty; required with " + reasoned + ".")
+      ->type_name("TEXT");
+}
+
 void add_switch(CLI::App& ctl, const OptionsPtr& options, admit::Switch which,
                 const text::Stdio& streams, int& status) {
   const std::string word(admit::name(which));
@@ -293,20 +307,10 @@ void add_switch(CLI::App& ctl, const OptionsPtr& options, admit::Switch which,
       ->type_name("off|on")
       ->required()
       ->check(one_of(kPositions));
-  command->add_option("--route", options->route, "Only for this route.")
-      ->type_name("NAME")
-      ->check(not_empty);
-  command->add_option("--cluster", options->cluster, "Only for the routes of this cluster.")
-      ->type_name("NAME")
-      ->check(not_empty);
-  command
-      ->add_option("--for", options->length,
-                   "Switch on again after this time, such as 30m (default: stay off).")
-      ->type_name("DURATION");
-  command
-      ->add_option("--reason", options->reason,
-                   "The reason, shown to the next person on duty; required with off.")
-      ->type_name("TEXT");
+  add_name(*command, "--route", options->route, "Only for this route.");
+  add_name(*command, "--cluster", options->cluster, "Only for the routes of this cluster.");
+  add_hold(*command, options, "Switch on again after this time, such as 30m (default: stay off).",
+           "off");
   command->callback(
       with_client(options, streams, status,
                   [which](proxy::AdminClient& client, const Options& given, const text::Stdio& to) {
@@ -331,25 +335,15 @@ void add_breaker(CLI::App& ctl, const OptionsPtr& options, const text::Stdio& st
       ->type_name("open|close|reset")
       ->required()
       ->check(one_of(kForces));
-  command->add_option("--route", options->route, "The breaker of this route.")
-      ->type_name("NAME")
-      ->check(not_empty);
-  command->add_option("--cluster", options->cluster, "The breakers of this cluster's routes.")
-      ->type_name("NAME")
-      ->check(not_empty);
+  add_name(*command, "--route", options->route, "The breaker of this route.");
+  add_name(*command, "--cluster", options->cluster, "The breakers of this cluster's routes.");
   command
       ->add_option("--replica", options->replica,
                    "With --cluster: this replica, on all loops, instead of the routes.")
       ->type_name("ADDRESS")
       ->check(not_empty);
-  command
-      ->add_option("--for", options->length,
-                   "Automatic again after this time, at most 24h (default: 10m).")
-      ->type_name("DURATION");
-  command
-      ->add_option("--reason", options->reason,
-                   "The reason, shown to the next person on duty; required with open and close.")
-      ->type_name("TEXT");
+  add_hold(*command, options, "Automatic again after this time, at most 24h (default: 10m).",
+           "open and close");
   command->callback(with_client(options, streams, status, force));
 }
 

@@ -7,15 +7,15 @@
 #include <vector>
 
 #include "damper/cli/program_testing.h"
+#include "damper/http/server/token_testing.h"
 #include "damper/proxy/admin/admin_client.h"
 #include "damper/proxy/admin/admin_server_testing.h"
-#include "damper/proxy/admin/token_testing.h"
 
 namespace damper::cli {
 namespace {
 
+using http::TokenFile;
 using proxy::AdminFixture;
-using proxy::TokenFile;
 
 class Ctl : public ::testing::Test {
  protected:
@@ -115,8 +115,10 @@ TEST_F(Ctl, ABreakerIsForcedAndReset) {
         {"breakers"},
         {"top", "--once"}}) {
     const std::string out = ctl(page).out;
-    EXPECT_NE(out.find("  FORCED OPEN  breaker of route checkout, for another 10m: db failover\n"),
-              std::string::npos)
+    EXPECT_NE(
+        out.find("  FORCED OPEN  breaker of route checkout (by itself half_open), for another 10m: "
+                 "db failover\n"),
+        std::string::npos)
         << out;
     EXPECT_NE(out.find("  FORCED CLOSED  breaker of replica 10.0.0.7:80 of cluster payments, for "
                        "another 1h: false alarm\n"),
@@ -199,8 +201,8 @@ TEST_F(Ctl, WhenNobodyListensItSaysWhatToDo) {
        {"status", "switches", "breakers", "top", "events", "reload", "policy"}) {
     const Result result = damper({"ctl", command, "--admin", where});
     EXPECT_EQ(result.status, kTrouble);
-    EXPECT_EQ(result.err, "damper: nobody listens on " + where.substr(7) +
-                              ": is the proxy running, with admin on? --admin says where\n")
+    EXPECT_EQ(result.err, "damper: nothing listens on " + where.substr(7) +
+                              ": is the proxy running with admin pages? check --admin\n")
         << command;
   }
 }
@@ -216,8 +218,8 @@ TEST(CtlToken, IsReadFromAFileAndAskedForWhenItIsMissing) {
   const Result without = reload({});
   EXPECT_EQ(without.status, proxy::kRefused);
   EXPECT_EQ(without.err,
-            "damper: a token is needed: Authorization: Bearer TOKEN; --token-file says where it "
-            "is\n");
+            "damper: a token is needed: Authorization: Bearer TOKEN; give its file with "
+            "--token-file\n");
   const Result wrong = reload({"--token-file", other.path()});
   EXPECT_EQ(wrong.status, proxy::kRefused);
   EXPECT_EQ(wrong.err, "damper: this is not the token; is --token-file the one of this proxy?\n");

@@ -8,7 +8,6 @@
 #include "damper/cli/files.h"
 #include "damper/cli/terminal.h"
 #include "damper/demo/demo.h"
-#include "damper/demo/demo_report.h"
 #include "damper/run/interrupt.h"
 
 namespace damper::cli {

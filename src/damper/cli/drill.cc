@@ -6,7 +6,6 @@
 
 #include "damper/cli/terminal.h"
 #include "damper/demo/storm.h"
-#include "damper/demo/storm_report.h"
 
 namespace damper::cli {
 namespace {

@@ -21,14 +21,15 @@ TEST(Import, PrintsThePolicyAndNotesApart) {
   EXPECT_EQ(result.status, 0);
   EXPECT_TRUE(result.out.starts_with("# From standard input, as gRPC means it.\nroutes:\n  \"s\":"))
       << result.out;
-  EXPECT_EQ(result.err,
-            "standard input:2:21: note: tokens become a budget: tokenRatio of the successes in "
-            "10s, and half of maxTokens in reserve, which successes refill one for one. It is "
-            "another rule than gRPC's, whose tokens any failure takes: gRPC stops all retries when "
-            "more than about tokenRatio of the calls fail, this budget goes on with tokenRatio of "
-            "them\n"
-            "standard input:2:59: note: healthCheckConfig of the service config has no equivalent "
-            "and is left out\n");
+  EXPECT_EQ(
+      result.err,
+      "standard input:2:21: note: tokens become a budget: tokenRatio of the successes in "
+      "10s, and half of maxTokens in reserve, which successes refill one for one. It "
+      "differs from gRPC's rule, where every failure takes a token: gRPC stops all retries when "
+      "more than about tokenRatio of the calls fail, this budget still grants tokenRatio of "
+      "them\n"
+      "standard input:2:59: note: healthCheckConfig of the service config has no equivalent "
+      "and is left out\n");
   const Result checked = damper({"check", "--quiet", "-"}, result.out);
   EXPECT_EQ(checked.status, 0) << checked.err;
 }

@@ -114,6 +114,9 @@ template <std::integral T>
 }
 // In thousandths.
 [[nodiscard]] constexpr Form rate(double low, double high) { return of(Kind::rate, low, high); }
+[[nodiscard]] constexpr Form rate(const Range<double>& range) {
+  return rate(range.low * 1000, range.high * 1000);
+}
 [[nodiscard]] constexpr Form number(double low, double high) { return of(Kind::number, low, high); }
 [[nodiscard]] constexpr Form choice(std::span<const std::string_view> names) {
   return of(Kind::choice, 0, static_cast<double>(std::ssize(names) - 1), names);

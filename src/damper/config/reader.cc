@@ -111,9 +111,9 @@ Wrong Reader::read_section(const Target& target, std::size_t position, const Tre
                            const Tree& value, const std::string& given) {
   const Section& section = target.schema->sections()[position];
   const std::string path(section.path);
-  std::optional<Reading::Turn>& turn = target.reading->sections[position];
-  if (turn) return error(word.place, twice(path, turn->place));
-  turn = {.place = word.place};
+  std::optional<Reading::Toggle>& toggle = target.reading->sections[position];
+  if (toggle) return error(word.place, twice(path, toggle->place));
+  toggle = {.place = word.place};
   if (section.read != nullptr) return section.read(*this, section, word, value, target.owner);
   if (!section.word.empty() && value.is_scalar()) {
     return read_key(target, target.schema->position(section.word), word, value, given);
@@ -125,8 +125,8 @@ Wrong Reader::read_section(const Target& target, std::size_t position, const Tre
   if (!is_switch) {
     return read_map(target, value, word.place, given, path);
   }
-  turn->on = value.text == "on";
-  if (turn->on || value.text == "off") return std::nullopt;
+  toggle->on = value.text == "on";
+  if (toggle->on || value.text == "off") return std::nullopt;
   return error(value.place,
                given + " must be on, off or a map of keys, not " + text::in_quotes(value.text));
 }

@@ -112,8 +112,8 @@ void AnySchema::turn_all_on(void* thing) const {
 
 void AnySchema::apply(const Reading& reading, void* thing) const {
   for (std::size_t i = 0; i < sections_.size(); ++i) {
-    const auto& turn = reading.sections[i];
-    if (turn && sections_[i].turn != nullptr) sections_[i].turn(thing, turn->on);
+    const auto& toggle = reading.sections[i];
+    if (toggle && sections_[i].turn != nullptr) sections_[i].turn(thing, toggle->on);
   }
   for (std::size_t i = 0; i < keys_.size(); ++i) {
     if (reading.keys[i]) keys_[i].set(keys_[i].form, thing, Value(reading.keys[i]->value));

@@ -70,16 +70,16 @@ struct Reading {
     SourceLocation place;
     Value value;
   };
-  struct Turn {
+  struct Toggle {
     SourceLocation place;
     bool on = true;
   };
   Reading() = default;
   explicit Reading(const AnySchema& schema, SourceLocation location = {});
 
-  SourceLocation place{};                       // of the map
-  std::vector<std::optional<Entry>> keys{};     // by position in AnySchema::keys()
-  std::vector<std::optional<Turn>> sections{};  // by position in AnySchema::sections()
+  SourceLocation place{};                         // of the map
+  std::vector<std::optional<Entry>> keys{};       // by position in AnySchema::keys()
+  std::vector<std::optional<Toggle>> sections{};  // by position in AnySchema::sections()
 };
 
 inline constexpr std::size_t kCommentColumn = 56;  // of print()

@@ -12,9 +12,10 @@ namespace damper::decide {
 enum class TransportEvent : std::uint8_t {
   name_not_resolved,      // No address: nothing to connect to.
   address_refused,        // Our own side does not allow the address: nothing was sent.
-  connect_refused,        // Nobody listens there.
+  connect_refused,        // Nothing listens there.
   connect_timeout,        // The connection was not made in time; the request was never written.
   handshake_failed,       // TLS handshake failed; the request was never written.
+  proxy_failed,           // Our own proxy is the reason; the request was never written.
   refused_stream,         // HTTP/2 REFUSED_STREAM: not processed (RFC 9113, section 8.7).
   goaway_unprocessed,     // HTTP/2 GOAWAY, and our stream is above its last: not processed.
   reset_before_response,  // Written, at least in part; then the connection ended.
@@ -33,6 +34,7 @@ enum class TransportEvent : std::uint8_t {
     case TransportEvent::connect_refused:
     case TransportEvent::connect_timeout:
     case TransportEvent::handshake_failed:
+    case TransportEvent::proxy_failed:
     case TransportEvent::refused_stream:
     case TransportEvent::goaway_unprocessed: return Outcome::unavailable;
     case TransportEvent::reset_before_response:

@@ -32,7 +32,7 @@ class Lane {
     backends_->set_slowness(1, trouble && act.act == Act::slow_replica ? kSlowness : 1);
   }
 
-  // Everybody who waits is remembered, and then the switch is flipped where there is one.
+  // Records the waiting requests, then flips the switch where there is one.
   void flip(LaneRecord& record) {
     record.waiting = load_->mark();
     flipped_ = run::now();

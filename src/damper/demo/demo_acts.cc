@@ -22,11 +22,11 @@ constexpr std::array<ActPlot, 4> kPlots = {{
      .trouble = "down"},
     {.title = "A slow replica",
      .sentence = "One backend of three takes 20 times as long. Watch the p99: round robin sends it "
-                 "a third of the requests; the proxy goes elsewhere, and hedges what is late.",
+                 "a third of the requests; the proxy prefers the others, and hedges late requests.",
      .trouble = "one slow"},
     {.title = "An overload",
-     .sentence = "Half as much again comes as can be served, then it is over. Watch good requests: "
-                 "naive retries keep the overload alive; the proxy sheds, and is back.",
+     .sentence = "The load is 150 % of the capacity for a while. Watch good requests: naive "
+                 "retries keep the overload alive; the proxy sheds load, and recovers.",
      .trouble = "surge"},
     {.title = "The kill switch",
      .sentence = "All backends are down and patient calls wait to try again. In the middle an "

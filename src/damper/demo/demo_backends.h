@@ -22,7 +22,7 @@ struct DemoBackendOptions {
 };
 
 // DemoBackends are three replicas of a service, as most services are: a few workers and a line
-// before them that is served in order, whether or not whoever asked still waits.
+// before them that is served in order, whether or not the client still waits.
 //
 // Model: each is a real HTTP server; all three share a loop on a thread of their own. A request
 // takes a worker for its service time. A backend that is down answers 503 at once, also those in

@@ -14,7 +14,7 @@ namespace damper::demo {
 // made up: clients record their requests, backends count what reaches them.
 
 inline constexpr Duration kDemoBucket = std::chrono::milliseconds(100);
-// How long a user waits: an answer after that is not a good one, whoever gave it.
+// How long a user waits: a later response is not a good one.
 inline constexpr Duration kDemoPatience = std::chrono::seconds(1);
 
 // One request of one client, over.
@@ -70,7 +70,7 @@ enum class Act : std::uint8_t { outage, slow_replica, overload, kill_switch };
 struct ActRecord {
   Act act = Act::outage;
   ActTimes times{};
-  bool whole = false;  // nobody interrupted it
+  bool whole = false;  // it was not interrupted
   LaneRecord guarded{};
   LaneRecord unguarded{};
 };

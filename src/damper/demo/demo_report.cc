@@ -1,4 +1,4 @@
-#include "damper/demo/demo_report.h"
+#include "damper/demo/demo.h"
 
 #include <algorithm>
 #include <cmath>
@@ -201,11 +201,11 @@ void print_promise(std::ostream& out, const Promise& promise, const Painter& pai
 }
 
 void print_demo_plot(std::ostream& out, Duration act) {
-  out << "Two times three backends, each with the same clients, for real, in this process:\n"
-         "  with damper   the clients ask damper proxy, and it asks the backends\n"
-         "  without       the clients ask them in turn, and try what fails three times more\n"
+  out << "Two groups of three backends with the same clients, all real, in this process:\n"
+         "  with damper   the clients send to damper proxy, which forwards to the backends\n"
+         "  without       the clients send to the backends in turn, with three retries\n"
          "Four acts of "
-      << format_duration(act) << ". ^C ends it early and shows what was seen.\n\n";
+      << format_duration(act) << ". ^C ends it early and shows the results so far.\n\n";
 }
 
 std::vector<std::string> demo_frame(const ActRecord& act, text::ReportStyle style) {
@@ -319,10 +319,11 @@ void print_demo_summary(std::ostream& out, const DemoRecord& record, text::Repor
 
 void print_demo_html(std::ostream& out, const DemoRecord& record, const std::string& command,
                      const std::string& version) {
-  text::begin_page(out, "Damper: a bad minute, with and without",
-                   "Two times three backends with the same clients, measured side by side in one "
-                   "process. With damper the clients ask damper proxy, and it asks the backends. "
-                   "Without, they ask them in turn and try what fails three times more.");
+  text::begin_page(
+      out, "Damper: a bad minute, with and without",
+      "Two groups of three backends with the same clients, measured side by side in one "
+      "process. With damper, the clients send to damper proxy, which forwards to the "
+      "backends. Without, they send to the backends in turn, with three retries.");
   for (const ActRecord& act : record.acts) print_act(out, act);
   print_numbers(out, record);
   print_promises(out, record);

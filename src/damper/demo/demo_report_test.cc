@@ -1,4 +1,4 @@
-#include "damper/demo/demo_report.h"
+#include "damper/demo/demo.h"
 
 #include <gtest/gtest.h>
 

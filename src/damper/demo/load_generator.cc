@@ -60,7 +60,7 @@ class LoadGenerator::Call final : public http::Loop::Timer {
   Running& load_;
   const std::uint64_t number_;
   const Instant started_;
-  Client* const client_;  // null: of nobody, at the rate
+  Client* const client_;  // null: sent at the rate, not by a client
   std::uint32_t attempts_ = 0;
 };
 
@@ -77,9 +77,9 @@ class LoadGenerator::Client final : public http::Loop::Timer {
 };
 
 // Starts the requests that are due at the rate.
-class LoadGenerator::Pace final : public http::Loop::Timer {
+class LoadGenerator::Pacer final : public http::Loop::Timer {
  public:
-  Pace(Running& load, http::Loop& loop) : Timer(loop), load_(load) {}
+  Pacer(Running& load, http::Loop& loop) : Timer(loop), load_(load) {}
 
  private:
   void on_timer(Instant now) override;
@@ -123,7 +123,7 @@ struct LoadGenerator::Running {
   // Destroyed before the calls that they report to.
   http::Client client{loop, client_options()};
   std::optional<http::GuardedClient> guarded;
-  Pace pace{*this, loop};
+  Pacer pacer{*this, loop};
   std::thread thread;
 };
 
@@ -174,7 +174,7 @@ void LoadGenerator::Client::on_idle(Instant now) {
 
 void LoadGenerator::Client::on_timer(Instant now) { load_.start_call(now, this); }
 
-void LoadGenerator::Pace::on_timer(Instant now) {
+void LoadGenerator::Pacer::on_timer(Instant now) {
   if (before_ != Instant{}) {
     due_ += std::chrono::duration<double>(now - before_).count() * load_.rate.load();
   }
@@ -195,7 +195,7 @@ Expected<std::unique_ptr<LoadGenerator>> LoadGenerator::start(const LoadOptions&
   }
   Running& load = *running;
   for (int i = 0; i < options.clients; ++i) load.clients.emplace_back(load, load.loop).arm(begun);
-  if (options.clients == 0) load.pace.arm(begun);
+  if (options.clients == 0) load.pacer.arm(begun);
   load.thread = std::thread([&load] { load.loop.run(); });
   return std::unique_ptr<LoadGenerator>(new LoadGenerator(std::move(running)));
 }

@@ -68,7 +68,7 @@ class LoadGenerator {
  private:
   class Call;
   class Client;
-  class Pace;
+  class Pacer;
   struct Running;
   explicit LoadGenerator(std::unique_ptr<Running> running);
 

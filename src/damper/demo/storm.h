@@ -3,10 +3,13 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <iosfwd>
 #include <optional>
+#include <string>
 
 #include "damper/base/expected.h"
 #include "damper/base/instant.h"
+#include "damper/base/text/chart_text.h"
 #include "damper/demo/demo_record.h"
 #include "damper/engine/policy.h"
 #include "damper/engine/tally.h"
@@ -73,5 +76,20 @@ inline constexpr int kTimesLower = 5;                    // tallest retries, at 
 inline constexpr Duration kBackWithin = std::chrono::seconds(2);
 
 [[nodiscard]] std::array<Promise, 4> promises(const Findings& naive, const Findings& guarded);
+
+// ---- What `damper drill storm` prints: a function of the records. -------------------------------
+
+// What is going to happen, before it does.
+void print_plot(std::ostream& out, const StormOptions& options);
+
+// One line, without its end: how far the drill is.
+[[nodiscard]] std::string progress_line(const StormOptions& options, const StormRecord& record);
+
+// The charts, the table, how the guarded calls ended, each promise, and all of it in words.
+void print_storm(std::ostream& out, const StormOptions& options, const StormRecord& record,
+                 text::ReportStyle style);
+
+// The same as one JSON object on one line.
+void print_storm_json(std::ostream& out, const StormOptions& options, const StormRecord& record);
 
 }  // namespace damper::demo

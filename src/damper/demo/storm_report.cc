@@ -1,4 +1,4 @@
-#include "damper/demo/storm_report.h"
+#include "damper/demo/storm.h"
 
 #include <algorithm>
 #include <array>
@@ -10,7 +10,7 @@
 #include "damper/base/duration_text.h"
 #include "damper/base/text/json_writer.h"
 #include "damper/base/text/plain_text.h"
-#include "damper/demo/demo_report.h"
+#include "damper/demo/demo.h"
 
 namespace damper::demo {
 namespace {
@@ -111,7 +111,7 @@ void print_words(std::ostream& out, const StormOptions& options, const Findings&
       << "them, and the budget ended "
       << with_commas(static_cast<std::int64_t>(tally.of(Verdict::budget_spent)))
       << " calls instead of trying them again.\n"
-      << "Their clients heard so at once and kept to their schedule; the naive ones waited.\n";
+      << "Their clients got the refusal at once and kept their schedule; the naive ones waited.\n";
 }
 
 }  // namespace
@@ -148,7 +148,7 @@ std::string progress_line(const StormOptions& options, const StormRecord& record
 }
 
 void print_storm(std::ostream& out, const StormOptions& options, const StormRecord& record,
-                 ReportStyle style) {
+                 text::ReportStyle style) {
   const Painter paint(style);
   const Findings naive = find(record.naive, options);
   const Findings guarded = find(record.guarded, options);

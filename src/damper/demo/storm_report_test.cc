@@ -1,4 +1,4 @@
-#include "damper/demo/storm_report.h"
+#include "damper/demo/storm.h"
 
 #include <gtest/gtest.h>
 
@@ -98,7 +98,7 @@ In words: the dependency was down for 1s. A naive call cost it 2.00 attempts,
 and all clients came back at the same instants, up to 2 retries in 100 ms.
 A guarded call cost it 1.00, never more than 0 retries in 100 ms: jitter spread
 them, and the budget ended 2 calls instead of trying them again.
-Their clients heard so at once and kept to their schedule; the naive ones waited.
+Their clients got the refusal at once and kept their schedule; the naive ones waited.
 
 BROKEN  naive: more than 3 attempts for each call while it is down: a storm
 held    guarded: at most 1.12 attempts for each call while it is down

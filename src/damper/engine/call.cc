@@ -7,14 +7,11 @@
 #include "damper/base/check.h"
 #include "damper/base/random.h"
 #include "damper/schedule/adaptive_timeout.h"
-#include "damper/schedule/hedge.h"
 
 namespace damper::engine {
 namespace {
 
 using decide::Outcome;
-
-constexpr Duration kSoonest = std::chrono::milliseconds(1);  // for a hedge to ask again
 
 // Whether the latency of an attempt is recorded. That of a quick failure is not; a timeout is a
 // lower bound, and without it a timeout that follows the quantile would shrink.
@@ -31,7 +28,8 @@ template <Footprint kFootprint>
 void BasicCall<kFootprint>::start(Instant now, double draw) noexcept {
   dependency_.counters_.on_start();
   first_draw_ = draw;
-  const Instant from = std::min(now, arrived_);
+  const Instant from = std::min(now, begin_);
+  begin_ = now;
   deadline_ = deadline_.earlier(schedule::Deadline::in(terms_.timeout, from)).less(terms_.reserve);
   if (!terms_.plain || !deadline_.fits(now, terms_.needed)) [[unlikely]] {
     return start_general(now, draw);
@@ -93,9 +91,13 @@ void BasicCall<kFootprint>::send_first(Instant now, double draw) noexcept {
   if (!deadline_.fits(now, terms_.needed)) return refuse_first(Verdict::deadline_too_close, now);
   Permit permit;
   if (const Verdict verdict = try_enter(now, draw, permit); verdict != Verdict::none) {
-    if (verdict == Verdict::rate_limited && try_wait_for_token(now)) return wait();
+    if (verdict == Verdict::rate_limited && try_wait_for_token(now)) {
+      dependency_.counters_.on_unsent();
+      return wait();
+    }
     return refuse_first(verdict, now);
   }
+  if (retry_at_ != kNever) dependency_.counters_.on_sent_later();
   retry_at_ = kNever;
   dependency_.budget_of(terms_.hedges).on_request(now);
   send(now, permit, nullptr, false);
@@ -103,13 +105,13 @@ void BasicCall<kFootprint>::send_first(Instant now, double draw) noexcept {
 
 template <Footprint kFootprint>
 void BasicCall<kFootprint>::refuse_first(Verdict verdict, Instant now) noexcept {
-  dependency_.counters_.on_unsent();
+  if (retry_at_ == kNever) dependency_.counters_.on_unsent();  // Else it is since it waits.
   finish(verdict, now);
 }
 
 // Admission of an attempt by breaker, limit, throttle and rate. A refusal undoes the admissions
 // before it. The throttle is after the limit, since it counts refused requests; the rate is last,
-// since a token cannot be returned.
+// since a token that was taken cannot be returned, only a reserved one.
 template <Footprint kFootprint>
 Verdict BasicCall<kFootprint>::try_enter(Instant now, double draw, Permit& permit) noexcept {
   if (terms_.has_breaker) {
@@ -143,6 +145,11 @@ bool BasicCall<kFootprint>::try_wait_for_token(Instant now) noexcept {
   has_token_ = true;
   retry_at_ = add(now, *wait);
   return true;
+}
+
+template <Footprint kFootprint>
+void BasicCall<kFootprint>::return_token(Instant now) noexcept {
+  if (std::exchange(has_token_, false)) dependency_.rate().give_back(retry_at_, now);
 }
 
 // An adaptive timeout that takes more than an eighth of the time left is not worthwhile: the next
@@ -228,6 +235,7 @@ void BasicCall<kFootprint>::decide_next(const decide::Report& report, bool hedge
   if (beside_original) return wait();
   if (retry_at_ == kNever) return retry(policy, report.outcome, now, draw);
   if (retry_at_ < not_before_) {  // A hedge beside the waiting retry was told when to come back.
+    return_token(now);            // It is not for a later attempt.
     retry_at_ = add(not_before_, backoff_.next(policy.backoff, retries_ - 1, draw));
     if (!deadline_.fits(retry_at_, terms_.needed)) {
       return refuse_retry(Verdict::deadline_too_close, now);
@@ -240,8 +248,8 @@ void BasicCall<kFootprint>::decide_next(const decide::Report& report, bool hedge
 template <Footprint kFootprint>
 void BasicCall<kFootprint>::refuse_retry(Verdict verdict, Instant now) noexcept {
   if (active_ == 0) return finish(verdict, now);
+  return_token(now);
   retry_at_ = kNever;
-  has_token_ = false;
   if (grant_) dependency_.budget_.refund(std::exchange(grant_, {}));
   wait();
 }
@@ -255,25 +263,22 @@ bool BasicCall<kFootprint>::has_original() const noexcept {
   return false;
 }
 
-// When the youngest of the attempts in flight was sent.
+// The time that an attempt sent at `sent` has if the caller has no deadline, and no part of the
+// timeout was used before start().
 template <Footprint kFootprint>
-Instant BasicCall<kFootprint>::last_sent() const noexcept {
-  Instant sent = Instant::min();
-  for (std::size_t i = 0; active_ >> i != 0; ++i) {
-    if (is_active(i)) sent = std::max(sent, lanes_[i].sent);
-  }
-  return sent;
+Duration BasicCall<kFootprint>::given_by_policy(Instant sent) const noexcept {
+  const schedule::Deadline own =
+      schedule::Deadline::in(terms_.timeout, begin_).less(terms_.reserve);
+  const Duration left = own.remaining(sent);
+  return terms_.per_try_timeout > Duration{0} ? std::min(left, terms_.per_try_timeout) : left;
 }
 
-// A success ended a race. The attempt that a hedge overtook has at least this latency; without it
-// the quantile that plans the hedges would see only quick attempts.
+// Whether the caller left the attempt less than half of the time that the policy gives: then its
+// timeout is no failure of the dependency. See docs/design/0035.
 template <Footprint kFootprint>
-void BasicCall<kFootprint>::on_hedge_race(const Lane& winner, Instant now) noexcept {
-  if (winner.hedge) dependency_.counters_.on_hedge_won();
-  for (std::size_t i = 0; i < lanes_.size(); ++i) {
-    if (!is_active(i) || lanes_[i].sent >= winner.sent) continue;
-    dependency_.latencies_.record(between(lanes_[i].sent, now), now);
-  }
+bool BasicCall<kFootprint>::is_cut_short(const Lane& lane) const noexcept {
+  return lane.deadline == deadline_.at() &&  // Else the policy's timeout of an attempt is earlier.
+         between(lane.sent, lane.deadline) < given_by_policy(lane.sent) / 2;
 }
 
 // Reports the outcome of an attempt to all parts that admitted it.
@@ -284,7 +289,14 @@ void BasicCall<kFootprint>::settle(std::size_t lane, Outcome outcome, Instant no
   const Lane& settled = lanes_[lane];
   active_ = static_cast<std::uint8_t>(active_ & ~(1U << lane));
   const Duration latency = std::max(Duration{0}, between(settled.sent, now));
-  if (has_latency(outcome)) dependency_.latencies_.record(latency, now);
+  const bool cut_short = outcome == Outcome::timeout && is_cut_short(settled);
+  if (cut_short) {
+    const bool billed = dependency_.on_cut_short(between(settled.sent, settled.deadline),
+                                                 given_by_policy(settled.sent), now);
+    if (!billed) outcome = Outcome::cancelled;
+  }
+  // The caller's time is not recorded as a latency of the dependency, not even in an outage.
+  if (has_latency(outcome) && !cut_short) dependency_.latencies_.record(latency, now);
   if (settled.paid) [[unlikely]]
     dependency_.budget_of(settled.hedge).on_retry_done(settled.grant);
   if (terms_.has_breaker) {
@@ -315,7 +327,11 @@ void BasicCall<kFootprint>::settle(std::size_t lane, Outcome outcome, Instant no
     return;
   }
   if (terms_.has_throttle) dependency_.throttle_.on_accept(now);
-  if (outcome == Outcome::success) dependency_.on_success(now);
+  if (outcome == Outcome::success) {
+    dependency_.on_success(now);
+  } else {
+    dependency_.streak_.on_answer();
+  }
 }
 
 // An attempt failed and another one may succeed. The order of the checks is the contract.
@@ -401,56 +417,6 @@ void BasicCall<kFootprint>::send_retry(Instant now, double draw) noexcept {
   send(now, permit, &paid, false);
 }
 
-// Sets the time of the next hedge, if there is one. REQUIRES: hedge_at_ is kNever.
-template <Footprint kFootprint>
-void BasicCall<kFootprint>::plan_hedge(Instant now) noexcept {
-  hedge_suppressed_ = false;
-  const CallPolicy policy = dependency_.policy();
-  if (attempts_ >= static_cast<std::uint32_t>(policy.max_attempts) ||
-      std::popcount(active_) > policy.hedge.max_hedges) {
-    return;
-  }
-  const auto delay = schedule::hedge_delay(policy.hedge, dependency_.live_hedge(policy, now),
-                                           deadline_.remaining(now));
-  hedge_at_ = add(now, delay.value_or(kForever));
-}
-
-template <Footprint kFootprint>
-void BasicCall<kFootprint>::hedge(Instant now, double draw) noexcept {
-  hedge_at_ = kNever;
-  Permit permit;
-  Grant grant;
-  const Verdict verdict = try_hedge(now, draw, permit, grant);
-  if (verdict != Verdict::none) {
-    if (!std::exchange(hedge_suppressed_, true)) dependency_.counters_.on_hedge_suppressed();
-    // When a replica turns slow, a second of late attempts spends the budget at once. Those that it
-    // left out ask again when they have waited as long again, not only at their timeout.
-    if (verdict == Verdict::budget_spent) {
-      hedge_at_ = add(now, std::max(between(last_sent(), now), kSoonest));
-    }
-    return wait();
-  }
-  dependency_.counters_.on_hedge();
-  send(now, permit, &grant, true);
-}
-
-// A hedge is extra load, so any sign of trouble suppresses it.
-template <Footprint kFootprint>
-Verdict BasicCall<kFootprint>::try_hedge(Instant now, double draw, Permit& permit,
-                                         Grant& grant) noexcept {
-  if (request_.unrepeatable) return Verdict::unrepeatable;
-  if (!deadline_.fits(now, terms_.needed)) return Verdict::deadline_too_close;
-  if (now < not_before_) return Verdict::pushed_back;
-  if (dependency_.switches_.off(admit::Switch::hedging, now)) return Verdict::switched_off;
-  if (terms_.has_breaker && !dependency_.breaker_.calm(now)) return Verdict::breaker_open;
-  if (terms_.has_throttle && dependency_.throttle_.active(now)) return Verdict::throttled;
-  grant = dependency_.budget_of(true).try_withdraw(now, dependency_.counters_.in_flight());
-  if (!grant) return Verdict::budget_spent;
-  const Verdict verdict = try_enter(now, draw, permit);
-  if (verdict != Verdict::none) dependency_.budget_of(true).refund(grant);
-  return verdict;
-}
-
 template <Footprint kFootprint>
 void BasicCall<kFootprint>::on_cancel(Instant now) noexcept {
   if (attempts_ > 0) return finish(Verdict::cancelled, now);
@@ -475,6 +441,7 @@ void BasicCall<kFootprint>::finish(Verdict verdict, Instant now, Outcome of_the_
   step_.sends = false;
   step_.cancels = active_;
   step_.wake = kNever;
+  return_token(now);
   if (grant_) {
     dependency_.budget_.refund(grant_);
     grant_ = {};

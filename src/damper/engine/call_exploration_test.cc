@@ -132,6 +132,32 @@ TEST(CallExploration, HedgesBesideABreaker) {
   expect_sound(e, 65'000);
 }
 
+// A token every 20 ms, and none at the start: the first attempt waits for its token, and a retry
+// after 10 ms, too. A neighbour under the limit refuses an attempt whose token is due.
+TEST(CallExploration, AttemptsThatWaitForTheirTokenUnderALimit) {
+  Exploration e = small_call();
+  e.policy.attempt_rate = {.bucket = {.rate_per_second = 50, .burst = 1}, .max_wait = 20ms};
+  e.other.attempt_rate = {.bucket = {.rate_per_second = 50, .burst = 1}, .max_wait = 50ms};
+  e.policy.limit = {.kind = admit::LimitKind::fixed, .initial = 1};
+  e.successes_before = e.tokens_before = 1;
+  expect_sound(e, 2'500);
+}
+
+// Two tokens for the first attempt and its hedge; a retry waits beside the hedge.
+TEST(CallExploration, ARetryThatWaitsForItsTokenBesideAHedge) {
+  Exploration e = hedged_call();
+  e.policy.call.hedge.max_hedges = 1;
+  e.policy.call.timeout = e.other.call.timeout = 50ms;
+  e.policy.call.needed = e.other.call.needed = 5ms;
+  e.policy.attempt_rate = {.bucket = {.rate_per_second = 25, .burst = 2}, .max_wait = 1h};
+  e.reports = {{.outcome = Outcome::success},
+               {.outcome = Outcome::transient},
+               {.outcome = Outcome::overload, .retry_after = 20ms}};
+  e.other.attempt_rate = e.policy.attempt_rate;
+  e.successes_before = 1;
+  expect_sound(e, 5'000);
+}
+
 TEST(CallExploration, AWriteThatIsNotIdempotent) {
   Exploration e = hedged_call();
   e.options.request = {};

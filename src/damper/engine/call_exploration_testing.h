@@ -1,15 +1,16 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <optional>
+#include <span>
 #include <string>
-#include <string_view>
 #include <unordered_set>
 #include <vector>
 
 #include "damper/engine/explored_call_testing.h"
+#include "damper/engine/saved_bytes_testing.h"
 
 namespace damper::engine {
 
@@ -41,9 +42,7 @@ class CallExplorer {
     if (!call_.fault().empty() || call_.over()) {
       return {.counterexample = call_.fault() + " at the start"};
     }
-    first_ = here_ = image();
-    changed_.assign(call_.size() / kBlock + 1, false);
-    ranges_ = {{0, call_.size()}};
+    for (const std::span<std::byte> bytes : call_.bytes()) memory_.emplace_back(bytes);
     std::optional<Explored> result;
     while (!result) result = explore();
     return *result;
@@ -62,12 +61,12 @@ class CallExplorer {
     seen_ = {call_.digest()};
     std::size_t next = 0;
     for (; next < nodes_.size() && seen_.size() < exploration_.most_states; ++next) {
-      load(first_);
+      for (SavedBytes& part : memory_) part.load_first();
       const std::vector<ExploredInput> before = path(next);
       for (const ExploredInput& input : before) call_.apply(input);
-      save(here_);
+      for (SavedBytes& part : memory_) part.save();
       for (const ExploredInput& input : call_.inputs()) {
-        load(here_);
+        for (SavedBytes& part : memory_) part.load();
         try_input(next, input, result);
         const bool found = !call_.fault().empty();
         const bool checks = !learned_ || found || result.transitions % kLearning == 0;
@@ -78,7 +77,7 @@ class CallExplorer {
         }
         if (!learned_ && result.transitions == kLearning) {
           learned_ = true;
-          ranges_ = ranges_of(changed_);
+          for (SavedBytes& part : memory_) part.copy_changed_only();
         }
       }
     }
@@ -88,9 +87,10 @@ class CallExplorer {
     return result;
   }
   [[nodiscard]] std::optional<Explored> restart() {
-    ranges_ = {{0, call_.size()}};
-    load(first_);
-    ranges_ = ranges_of(changed_);
+    for (SavedBytes& part : memory_) {
+      part.load_whole_first();
+      part.copy_changed_only();
+    }
     call_.forget_fault();
     return std::nullopt;
   }
@@ -120,7 +120,7 @@ class CallExplorer {
   // invariant that it breaks.
   [[nodiscard]] std::string trace(const std::vector<ExploredInput>& inputs, ExploredInput last) {
     const std::string fault = call_.fault();
-    load(first_);
+    for (SavedBytes& part : memory_) part.load_first();
     std::string text = "start" + call_.step_in_words();
     const auto play = [this, &text](const ExploredInput& input) {
       call_.apply(input);
@@ -133,66 +133,21 @@ class CallExplorer {
     return text += fault;
   }
 
-  // The bytes of the state. Of its 100 KiB (histograms, counters by thread) a history changes a
-  // few, mostly the same ones, and copying all of them is most of the time: the first kLearning
-  // inputs show which blocks. The others are compared with the first state now and then, and if one
-  // of them has changed, the exploration starts again.
-  using Image = std::vector<std::byte>;
-  struct Bytes {
-    std::size_t begin = 0;
-    std::size_t end = 0;
-  };
-  static constexpr std::size_t kBlock = 256;
-  static constexpr std::size_t kLearning = 5'000;
-
-  [[nodiscard]] Image image() { return {call_.bytes(), call_.bytes() + call_.size()}; }
-  void save(Image& image) {
-    for (const auto [begin, end] : ranges_) {
-      std::memcpy(image.data() + begin, call_.bytes() + begin, end - begin);
-    }
-  }
-  void load(const Image& image) {
-    for (const auto [begin, end] : ranges_) {
-      std::memcpy(call_.bytes() + begin, image.data() + begin, end - begin);
-    }
-  }
-  // Whether a block has changed for the first time.
-  bool note_changes() {
-    const std::string_view now(reinterpret_cast<const char*>(call_.bytes()), call_.size());
-    const std::string_view first(reinterpret_cast<const char*>(first_.data()), first_.size());
+  // Of all parts, also if the first has changed already.
+  [[nodiscard]] bool note_changes() {
     bool is_new = false;
-    for (std::size_t i = 0; i < now.size(); i += kBlock) {
-      if (changed_[i / kBlock] || now.substr(i, kBlock) == first.substr(i, kBlock)) continue;
-      is_new = changed_[i / kBlock] = true;
-    }
+    for (SavedBytes& part : memory_) is_new = part.note_changes() || is_new;
     return is_new;
   }
-  [[nodiscard]] std::vector<Bytes> ranges_of(const std::vector<bool>& changed) const {
-    std::vector<Bytes> ranges;
-    ranges.reserve(changed.size());
-    for (std::size_t i = 0; i < changed.size(); ++i) {
-      // And its neighbours: a later history reaches the next slot of a histogram or ring.
-      const bool beside = (i > 0 && changed[i - 1]) || (i + 1 < changed.size() && changed[i + 1]);
-      if (!changed[i] && !beside) continue;
-      const std::size_t end = std::min((i + 1) * kBlock, call_.size());
-      if (!ranges.empty() && ranges.back().end == i * kBlock) {
-        ranges.back().end = end;
-      } else {
-        ranges.push_back({i * kBlock, end});
-      }
-    }
-    return ranges;
-  }
+
+  static constexpr std::size_t kLearning = 5'000;  // inputs: see SavedBytes
 
   const Exploration& exploration_;
   ExploredCall call_;
   std::vector<Node> nodes_;
   std::unordered_set<std::uint64_t> seen_;
-  Image first_;  // the call has started
-  Image here_;   // the state whose inputs are tried
+  std::vector<SavedBytes> memory_;  // first: the call has started; saved: the state that is tried
   bool learned_ = false;
-  std::vector<bool> changed_;  // blocks
-  std::vector<Bytes> ranges_;  // of them
 };
 
 }  // namespace damper::engine

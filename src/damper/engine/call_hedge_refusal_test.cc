@@ -25,6 +25,23 @@ TEST(Call, AHedgeIsSentBesideABreakerThatIsCalm) {
   EXPECT_EQ(Player(dependency).play(".100.5"), "send hedge cancel0 success");
 }
 
+TEST(Call, ABreakerAndAThrottleThatAReloadRemovedSuppressNoHedge) {
+  Policy p = hedging();
+  p.breaker = {.consecutive_failures = 1, .open_base = 1h, .open_cap = 1h};
+  p.throttle = {.minimum_volume = 1};
+  Dependency dependency("test", p);
+  warm(dependency);
+  for (int i = 0; i < 300; ++i) {  // After them the throttle is active.
+    (void)Player(dependency, {}, 0.999).play("t");
+    (void)dependency.breaker().close(kStart);
+  }
+  (void)dependency.breaker().trip(kStart, 0);
+  ASSERT_FALSE(dependency.breaker().calm(kStart));
+  ASSERT_TRUE(dependency.throttle().active(kStart));
+  dependency.reload(hedging(), kStart);
+  EXPECT_EQ(Player(dependency).play(".100.5"), "send hedge cancel0 success");
+}
+
 TEST(Call, AHedgeThatTheLimitRefusesIsRefundedToTheBudgetOfHedges) {
   Policy p = hedging();
   p.limit = {.kind = admit::LimitKind::fixed, .initial = 1};

@@ -130,7 +130,7 @@ TEST(Call, NoHedgeFollowsARefusal) {
   EXPECT_EQ(Player(dependency).play(".100t5.5"), "send hedge hedge cancel0 success");
 }
 
-TEST(Call, TrapH7_AFinalAnswerToAHedgeDoesNotEndACallWhoseOriginalIsInFlight) {
+TEST(Call, TrapH6_AFinalAnswerToAHedgeDoesNotEndACallWhoseOriginalIsInFlight) {
   for (const std::string hedge : {"p5", "c5"}) {
     Dependency dependency("test", hedging());
     warm(dependency);
@@ -168,7 +168,7 @@ TEST(Call, AFinalAnswerToAHedgeWithoutAnOriginalEndsTheCall) {
 }
 
 // 310 ms and not the deadline of 5 s: the review's case.
-TEST(Call, TrapH8_AFailedAttemptIsRetriedBesideAHedgeThatHangs) {
+TEST(Call, TrapH7_AFailedAttemptIsRetriedBesideAHedgeThatHangs) {
   Policy p = hedging();
   p.call.timeout = 5s;
   p.call.backoff = {.base = 500ms, .cap = 500ms};

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <string>
 
 #include "damper/engine/call_player_testing.h"
 
@@ -18,6 +19,13 @@ Policy rated(Duration max_wait, std::int32_t burst = 1, double rate = 10) {
   Policy p = scripted_policy();
   p.attempt_rate = {.bucket = {.rate_per_second = rate, .burst = burst}, .max_wait = max_wait};
   return p;
+}
+
+// What a call plays that waits so long for its token, and succeeds.
+std::string play_wait(Duration wait) {
+  return "wait" +
+         std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(wait).count()) +
+         " send success";
 }
 
 TEST(CallRate, AnAttemptWithoutATokenIsRefused) {
@@ -203,6 +211,24 @@ TEST(CallRate, AWaitingFirstAttemptCanBeCancelled) {
   EXPECT_EQ(tally.attempts, 1U);
 }
 
+TEST(CallRate, AnAttemptIsCountedWhenItIsSentAndNotWhileItWaits) {
+  Dependency dependency("test", rated(1s));
+  (void)Player(dependency).play(".");
+  Call cancelled(dependency, {}), refused(dependency, {}), sent(dependency, {});
+  for (Call* const call : {&cancelled, &refused, &sent}) call->start(kStart, 0.5);
+  EXPECT_EQ(dependency.tally().attempts, 1U);
+  cancelled.on_cancel(kStart + 1ms);
+  refused.on_timer(kStart + 1h, 0.5);
+  ASSERT_EQ(refused.step().verdict, Verdict::deadline_too_close);
+  EXPECT_EQ(dependency.tally().attempts, 1U);
+  sent.on_timer(kStart + 300ms, 0.5);
+  EXPECT_EQ(dependency.tally().attempts, 2U);
+  sent.on_success(0, kStart + 300ms);
+  EXPECT_EQ(dependency.tally().attempts, 2U);
+  EXPECT_EQ(Player(dependency).play(".", kStart + 1s), "send success");
+  EXPECT_EQ(dependency.tally().attempts, 3U);
+}
+
 TEST(CallRate, AReloadAddsChangesAndRemovesIt) {
   Dependency dependency("test", scripted_policy());
   EXPECT_EQ(dependency.attempt_rate(), nullptr);
@@ -223,8 +249,8 @@ TEST(CallRate, InvalidOptionsNameTheirField) {
             "attempt_rate is set; a small dependency has none");
 }
 
-// A retry that waits for its token beside a hedge is refused by the switch, and its token with it.
-TEST(CallRate, ARefusedRetryLosesItsToken) {
+// A retry that waits for its token beside a hedge is refused by the switch, and gives it back.
+TEST(CallRate, ARefusedRetryGivesItsTokenBack) {
   Policy policy = rated(10s, 102, 0.5);
   policy.call.timeout = 60s;
   policy.call.max_attempts = 4;
@@ -246,8 +272,67 @@ TEST(CallRate, ARefusedRetryLosesItsToken) {
   call.on_outcome(1, {.outcome = Outcome::transient}, kStart + 220ms, 0.5);
   ASSERT_FALSE(call.step().over());
   call.on_timer(call.step().wake, 0.5);
-  EXPECT_FALSE(call.step().sends);  // It has no token, and waits for the next one.
-  EXPECT_GT(call.step().wake, token);
+  EXPECT_FALSE(call.step().sends);  // It has none any more, and reserves the same one again.
+  EXPECT_EQ(call.step().wake, token);
+  call.on_cancel(kStart + 1s);
+  EXPECT_EQ(Player(dependency).play(".", kStart + 1s), play_wait(token - (kStart + 1s)));
+}
+
+TEST(CallRate, ACallerThatHangsUpGivesItsTokenBack) {  // Invariant (5)
+  Dependency dependency("test", rated(1s));
+  (void)Player(dependency).play(".");
+  Call first(dependency, kRead);
+  first.start(kStart, 0.5);
+  Call second(dependency, kRead);
+  second.start(kStart, 0.5);
+  ASSERT_EQ(first.step().wake, kStart + 100ms);
+  ASSERT_EQ(second.step().wake, kStart + 200ms);
+  first.on_cancel(kStart + 50ms);
+  EXPECT_EQ(Player(dependency).play(".", kStart + 60ms), "wait40 send success");
+  EXPECT_EQ(Player(dependency).play(".", kStart + 60ms), "wait240 send success");
+  second.on_timer(kStart + 200ms, 0.5);
+  ASSERT_TRUE(second.step().sends);
+  second.on_success(0, kStart + 200ms);  // A token that was used is not given back.
+  EXPECT_EQ(Player(dependency).play(".", kStart + 200ms), "wait200 send success");
+}
+
+TEST(CallRate, AWaitingAttemptThatTheBreakerRefusesGivesItsTokenBack) {  // Invariant (5)
+  Policy p = rated(1s, 2);
+  p.breaker = {.consecutive_failures = 1, .open_base = 10s, .open_cap = 10s};
+  Dependency dependency("test", p);
+  Call failing(dependency, {});
+  failing.start(kStart, 0.5);
+  (void)Player(dependency, {}).play(".");
+  Call waiting(dependency, {});
+  waiting.start(kStart, 0.5);
+  ASSERT_EQ(waiting.step().wake, kStart + 100ms);
+  failing.on_outcome(0, {.outcome = Outcome::timeout}, kStart + 1ms, 0.5);
+  waiting.on_timer(kStart + 100ms, 0.5);
+  ASSERT_EQ(waiting.step().verdict, Verdict::breaker_open);
+  (void)dependency.breaker().close(kStart + 100ms);
+  EXPECT_EQ(Player(dependency).play(".", kStart + 100ms), "send success");
+}
+
+// A hedge beside a retry that has a token is told when to come back: the retry moves, the token
+// does not.
+TEST(CallRate, ARetryThatIsMovedGivesItsTokenBack) {  // Invariant (5)
+  Policy policy = rated(10s, 102, 0.5);
+  policy.call.timeout = 60s;
+  policy.call.max_attempts = 4;
+  policy.call.hedge = hedging().call.hedge;
+  Dependency dependency("test", policy);
+  for (int i = 0; i < 100; ++i) (void)Player(dependency, {}).play(".10", kStart - 20ms);
+  Call call(dependency, kRead);
+  call.start(kStart, 0.5);
+  call.on_timer(call.step().wake, 0.5);
+  ASSERT_TRUE(call.step().attempt.hedge);
+  call.on_outcome(0, {.outcome = Outcome::transient}, kStart + 10ms, 0.5);
+  call.on_timer(call.step().wake, 0.5);
+  const Instant token = call.step().wake;
+  ASSERT_GT(token, kStart + 500ms);
+  call.on_outcome(1, {.outcome = Outcome::transient, .retry_after = 9s}, kStart + 300ms, 0.5);
+  ASSERT_GT(call.step().wake, kStart + 9s);
+  EXPECT_EQ(Player(dependency).play(".", kStart + 1s), play_wait(token - (kStart + 1s)));
   call.on_cancel(kStart + 1s);
 }
 

@@ -41,6 +41,8 @@ class Crowd {
     }
     drive(from + length, service);
   }
+  // The deadline of the callers that start from here on, by the number of the call.
+  void give(std::function<Duration(std::uint64_t call)> time) { time_ = std::move(time); }
   // Until no call is in flight.
   void finish(const Service& service) { drive(kNever, service); }
 
@@ -79,8 +81,10 @@ class Crowd {
   void start(const Service& service) {
     ++calls_;
     const std::uint64_t id = ++last_;
+    CallOptions options = options_;
+    if (time_) options.deadline = schedule::Deadline::in(time_(id), now_);
     Running& running =
-        *running_.emplace(id, std::make_unique<Running>(dependency_, options_)).first->second;
+        *running_.emplace(id, std::make_unique<Running>(dependency_, options)).first->second;
     running.call.start(now_, draw());
     apply(id, running, service);
   }
@@ -133,6 +137,7 @@ class Crowd {
 
   Dependency& dependency_;
   CallOptions options_;
+  std::function<Duration(std::uint64_t)> time_;
   Instant now_ = kStart;
   std::mt19937_64 random_{1};
   std::priority_queue<Event> events_;

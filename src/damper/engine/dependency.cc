@@ -19,6 +19,8 @@ admit::CircuitBreakerOptions breaker_options(const Policy& policy) noexcept {
   return options;
 }
 
+constexpr std::int64_t kAmpleSamples = 20;
+
 // Hedges have a ratio of their own, over the budget's window, and no reserve.
 admit::RetryBudgetOptions hedge_budget_options(const Policy& policy) noexcept {
   return {.percent = policy.call.hedge.ratio, .window = policy.budget.window, .reserve = 0};
@@ -147,6 +149,34 @@ void BasicDependency<kFootprint>::on_recovery(Instant now) noexcept {
 template <Footprint kFootprint>
 void BasicDependency<kFootprint>::on_failure(Instant now) noexcept {
   if (const auto change = streak_.on_failure(now)) emit(change->kind, now, change->count);
+}
+
+template <Footprint kFootprint>
+bool BasicDependency<kFootprint>::on_cut_short(Duration had, Duration given, Instant now) noexcept {
+  const Duration silence = streak_.on_cut_short(now);
+  if (silence == Duration{0}) learn_ample(now);
+  return silence >= given / 2 && had >= ample().value_or(given / 8);
+}
+
+// Called when a silence begins: before the timeouts of an outage are among the latencies, and
+// before the latencies of the time before it expire.
+template <Footprint kFootprint>
+void BasicDependency<kFootprint>::learn_ample(Instant now) noexcept {
+  if constexpr (kIsLarge) {
+    const auto live = ample_quantile_.get(latencies_, Percent(99), kAmpleSamples, now);
+    if (live) ample_.store(live->count(), std::memory_order_relaxed);
+  }
+}
+
+template <Footprint kFootprint>
+std::optional<Duration> BasicDependency<kFootprint>::ample() const noexcept {
+  if constexpr (kIsLarge) {
+    const std::int64_t learned = ample_.load(std::memory_order_relaxed);
+    return learned == kUnknown ? std::nullopt : std::optional(Duration{learned});
+  } else {
+    const auto mean = latencies_.mean();
+    return mean ? std::optional(times(*mean, 4)) : std::nullopt;
+  }
 }
 
 template <Footprint kFootprint>

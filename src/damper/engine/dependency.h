@@ -101,8 +101,12 @@ struct NoRate {
   static std::optional<Duration> try_reserve(Instant /*now*/, Duration /*most*/) noexcept {
     return std::nullopt;
   }
+  static void give_back(Instant /*due*/, Instant /*now*/) noexcept {}
 };
 struct NoQuantile {};
+struct NoWord {
+  explicit NoWord(std::int64_t /*value*/) noexcept {}
+};
 struct NoTerms {
   explicit NoTerms(const Terms& /*terms*/) noexcept {}
   static void store(const Terms& /*terms*/) noexcept {}
@@ -220,6 +224,13 @@ class BasicDependency {
   }
   void on_recovery(Instant now) noexcept;
   void on_failure(Instant now) noexcept;
+  // An attempt timed out that had only the time `had` of the `given`, since its caller has no more.
+  // Whether it counts as a failure of the dependency all the same: the dependency has answered
+  // nothing for half of `given`, and `had` is ample: at least the 99th percentile of the latencies
+  // before (small: four times their mean), or an eighth of `given` if none are known.
+  [[nodiscard]] bool on_cut_short(Duration had, Duration given, Instant now) noexcept;
+  void learn_ample(Instant now) noexcept;
+  [[nodiscard]] std::optional<Duration> ample() const noexcept;
   void on_breaker(admit::Transition transition, Instant now) noexcept;
   void on_breaker(admit::BreakerPermit permit, Instant now) noexcept;
   // The budget that pays for an attempt: a hedge pays its own and, as its parent, the retries'.
@@ -242,6 +253,8 @@ class BasicDependency {
                                                      Instant now) noexcept;
   [[nodiscard]] std::optional<Duration> live_hedge(const CallPolicy& policy, Instant now) noexcept;
 
+  static constexpr std::int64_t kUnknown = -1;
+
   const std::string name_;
   [[no_unique_address]] Either<Seqlock<Terms>, NoTerms> terms_;  // small: made of policy_
   Seqlock<CallPolicy> policy_;
@@ -259,9 +272,11 @@ class BasicDependency {
   [[no_unique_address]] Either<std::unique_ptr<admit::AttemptRate>, NoOwner> own_rate_;
   [[no_unique_address]] Either<std::atomic<admit::AttemptRate*>, NoRate> rate_{};
   FailureStreak streak_;
-  Quiet growing_;
+  QuietPeriod growing_;
   [[no_unique_address]] Either<LiveQuantile, NoQuantile> timeout_quantile_;
   [[no_unique_address]] Either<LiveQuantile, NoQuantile> hedge_quantile_;
+  [[no_unique_address]] Either<LiveQuantile, NoQuantile> ample_quantile_;
+  [[no_unique_address]] Either<std::atomic<std::int64_t>, NoWord> ample_{kUnknown};
   Latencies latencies_;
   BasicCounters<kFootprint> counters_;
 };

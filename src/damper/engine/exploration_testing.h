@@ -41,6 +41,9 @@ struct Exploration {
   // one every 20 ms, which trip the breaker or activate the throttle.
   int successes_before = 10;
   int failures_before = 0;
+  // Tokens of the attempt rate that other calls take at kStart. A rate of `other` has the
+  // bucket of the `policy`'s.
+  int tokens_before = 0;
   std::size_t most_states = 1'000'000;
 };
 

@@ -8,14 +8,16 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <vector>
 
 #include "damper/base/random.h"
 #include "damper/engine/call.h"
 #include "damper/engine/exploration_testing.h"
+#include "damper/engine/explored_world_testing.h"
 
 namespace damper::engine {
 
@@ -46,6 +48,7 @@ class ExploredCall {
       Call earlier(world.dependency, {});
       earlier.start(at, draw);
       if (earlier.step().over()) continue;
+      take_token(at);
       const Outcome outcome =
           i < exploration_.successes_before ? Outcome::success : Outcome::transient;
       Flight flight{.sent = at};
@@ -55,6 +58,10 @@ class ExploredCall {
     }
     before_ = world.dependency.tally();
     Model& model = world.model;
+    for (int i = 0; i < exploration_.tokens_before; ++i) {
+      expect(real_rate()->try_take(model.now), "a call before finds no token");
+      take_token(model.now);
+    }
     model.most_attempts = exploration_.policy.call.max_attempts;
     model.most_hedges = exploration_.policy.call.hedge.max_hedges;
     Call* const call = new (world.call.data()) Call(world.dependency, exploration_.options);
@@ -133,6 +140,10 @@ class ExploredCall {
       expect(real.throttle().reject_probability(now) == world.throttle.reject_probability(now),
              "(4) the throttle did not get the outcome of each attempt once");
     }
+    if (world.rate) {
+      expect(world.rate->takes_the_same(*real_rate(), now),
+             "(5) the rate gave other tokens than those of the attempts that were sent");
+    }
     // As many retries fit into the concurrency bound as fit into the shadow's.
     for (int i = 0; i < 4 && first.budget.min_retry_concurrency >= 0; ++i) {
       const bool fits = bool{real.budget().try_withdraw(now)};
@@ -200,6 +211,7 @@ class ExploredCall {
     mix(static_cast<std::uint64_t>(breaker.open_for(now).count()));
     mix(static_cast<std::uint64_t>(real.limit().in_flight()));
     mix(std::bit_cast<std::uint64_t>(real.throttle().reject_probability(now)));
+    if (world_->rate) mix(world_->rate->digest(now) << 1 | std::uint64_t{call.has_token_});
     return hash;
   }
 
@@ -242,66 +254,32 @@ class ExploredCall {
     return text += "\n";
   }
 
-  // All that a history changes, as bytes, at the address that they belong to.
-  [[nodiscard]] std::size_t size() const { return sizeof(World); }
-  [[nodiscard]] std::byte* bytes() { return reinterpret_cast<std::byte*>(world_.get()); }
+  // All that a history changes, as bytes, at the addresses that they belong to. The dependency
+  // keeps its rate on the heap.
+  [[nodiscard]] std::vector<std::span<std::byte>> bytes() {
+    std::vector<std::span<std::byte>> parts = {bytes_of(*world_)};
+    if (world_->rate) parts.push_back(bytes_of(*real_rate()));
+    return parts;
+  }
 
  private:
   using Outcome = decide::Outcome;
 
-  struct Flight {
-    Instant sent{};
-    Instant deadline{};
-    bool hedge = false;
-    bool paid = false;
-    admit::BreakerPermit permit{};
-    admit::RetryGrant grant{};  // of the shadow
-  };
-  // What the steps said so far, and what follows from it.
-  struct Model {
-    Instant now = Exploration::kStart;
-    Instant wake = kNever;
-    Instant deadline{};
-    Instant not_before = Instant::min();
-    std::array<Flight, kLanes> flights{};
-    std::uint8_t in_flight = 0;  // a bit for each lane
-    bool retries_off = false;
-    bool hedging_off = false;
-    bool reloaded = false;
-    bool unrepeatable = false;
-    bool neighbour = false;
-    bool flipped = false;  // since the last step
-    bool over = false;
-    std::uint32_t attempts = 0;
-    std::uint32_t hedges = 0;
-    std::int32_t most_attempts = 0;  // of the policies so far
-    std::int32_t most_hedges = 0;
-    Verdict verdict = Verdict::none;
-  };
-  static_assert(std::is_trivially_copyable_v<Model>);
+  using Flight = ExploredFlight;
+  using Model = ExploredModel;
+  using World = ExploredWorld;
 
-  // All that changes in a history, in one object: a state is saved and loaded as its bytes, at the
-  // same address.
-  struct World {
-    explicit World(const Exploration& e)
-        : dependency("explored", e.policy),
-          budget(e.policy.budget),
-          hedge_budget({.percent = e.policy.call.hedge.ratio,
-                        .window = e.policy.budget.window,
-                        .reserve = 0},
-                       &budget),
-          breaker(e.policy.breaker.value_or(admit::CircuitBreakerOptions{})),
-          throttle(e.policy.throttle.value_or(admit::ClientThrottleOptions{})) {}
-
-    Dependency dependency;
-    admit::RetryBudget budget;  // the shadows
-    admit::RetryBudget hedge_budget;
-    admit::CircuitBreaker breaker;
-    admit::ClientThrottle throttle;
-    Model model;
-    alignas(Call) std::array<std::byte, sizeof(Call)> call{};
-  };
-
+  template <class T>
+  [[nodiscard]] static std::span<std::byte> bytes_of(T& object) {
+    return {reinterpret_cast<std::byte*>(&object), sizeof(object)};
+  }
+  // Only a call changes it, and this test: at the end of a history, and as a neighbour.
+  [[nodiscard]] admit::AttemptRate* real_rate() {
+    return const_cast<admit::AttemptRate*>(world_->dependency.attempt_rate());
+  }
+  void take_token(Instant at) {
+    expect(!world_->rate || world_->rate->try_take(at), "a call before finds no token");
+  }
   [[nodiscard]] Call& call() { return *reinterpret_cast<Call*>(world_->call.data()); }
   [[nodiscard]] const Policy& policy() const {
     return world_->model.reloaded ? exploration_.other : exploration_.policy;
@@ -367,7 +345,8 @@ class ExploredCall {
     if (model.over) return;
     expect(model.now < model.wake, "(1) a timer is due again and again");
     expect(model.now < model.deadline, "(1) the call goes on after its deadline");
-    expect(!model.retries_off || model.in_flight != 0, "(2) a retry waits while retries are off");
+    expect(!model.retries_off || model.in_flight != 0 || model.attempts == 0,
+           "(2) a retry waits while retries are off");
     for (std::size_t i = 0; i < kLanes; ++i) {
       expect(!is_in(model.in_flight, i) || model.now < model.flights[i].deadline,
              "an attempt is in flight after its deadline");
@@ -385,6 +364,7 @@ class ExploredCall {
         {.percent = next.call.hedge.ratio, .window = next.budget.window, .reserve = 0}, model.now);
     if (next.breaker) world.breaker.reload(*next.breaker, model.now);
     if (next.throttle) world.throttle.reload(*next.throttle, model.now);
+    if (next.attempt_rate) world.rate->reload(*next.attempt_rate, model.now);
     model.most_attempts = std::max(model.most_attempts, next.call.max_attempts);
     model.most_hedges = std::max(model.most_hedges, next.call.hedge.max_hedges);
   }
@@ -403,6 +383,7 @@ class ExploredCall {
     model.in_flight = static_cast<std::uint8_t>(model.in_flight & ~step.cancels);
     model.verdict = step.verdict;
     model.over = step.over();
+    shadow_tokens(step);
     if (model.over) {
       expect(model.in_flight == 0, "(4) an attempt is in flight after the end of the call");
       expect(!step.sends, "(1) an attempt is sent by a call that is over");
@@ -446,6 +427,15 @@ class ExploredCall {
            "more attempts in flight than the first and max_hedges");
   }
 
+  void shadow_tokens(const Step& step) {
+    if (!world_->rate) return;
+    const Model& model = world_->model;
+    std::optional<Instant> reserved;
+    if (call().has_token_) reserved = call().retry_at_;
+    const Duration most = model.deadline - model.now - exploration_.policy.call.needed;
+    const std::string_view fault = world_->rate->on_step(step, reserved, most, model.now);
+    expect(fault.empty(), fault);
+  }
   // The shadows: what the shared parts should be told of an attempt.
   void shadow_sent(Flight& flight, bool paid) {
     World& world = *world_;

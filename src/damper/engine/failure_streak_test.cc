@@ -49,5 +49,42 @@ TEST(FailureStreak, ARecoveryFromTenOrMoreIsAnEvent) {
   EXPECT_FALSE(streak.on_success());
 }
 
+TEST(FailureStreak, ASilenceLastsFromTheFirstCutAttemptToTheNextAnswer) {
+  FailureStreak streak;
+  EXPECT_FALSE(streak.is_running());
+  EXPECT_EQ(streak.on_cut_short(Instant{10s}), 0s);
+  EXPECT_TRUE(streak.is_running());  // So a success reports.
+  const Duration silence = streak.on_cut_short(Instant{15s});
+  EXPECT_GE(silence, 5s - 2ms);
+  EXPECT_LE(silence, 5s + 2ms);
+  EXPECT_EQ(streak.on_cut_short(Instant{9s}), 0s);  // A clock of another thread.
+  streak.on_answer();
+  EXPECT_FALSE(streak.is_running());
+  EXPECT_EQ(streak.on_cut_short(Instant{20s}), 0s);
+  EXPECT_FALSE(streak.on_success());
+  EXPECT_EQ(streak.on_cut_short(Instant{30s}), 0s);
+  EXPECT_EQ(FailureStreak().on_cut_short(Instant{0s}), 0s);
+}
+
+TEST(FailureStreak, ASilenceMayBeginAtTheEpoch) {  // The first tick counts as the second one.
+  constexpr Duration kTick{1 << 20};
+  FailureStreak streak;
+  EXPECT_EQ(streak.on_cut_short(Instant{0s}), 0s);
+  EXPECT_EQ(streak.on_cut_short(Instant{2 * kTick}), kTick);
+  streak.on_answer();
+  EXPECT_FALSE(streak.is_running());
+}
+
+TEST(FailureStreak, ACutAttemptIsNoFailure) {
+  FailureStreak streak;
+  for (int i = 0; i < 5; ++i) (void)streak.on_failure(Instant{1s});
+  for (int i = 0; i < 20; ++i) (void)streak.on_cut_short(Instant{2s});
+  for (int i = 0; i < 4; ++i) EXPECT_FALSE(streak.on_failure(Instant{3s}));
+  EXPECT_EQ(streak.on_failure(Instant{3s})->count, 10);
+  EXPECT_GE(streak.on_cut_short(Instant{4s}), 1998ms);  // No answer so far.
+  streak.on_answer();
+  EXPECT_EQ(streak.on_success()->count, 10);
+}
+
 }  // namespace
 }  // namespace damper::engine

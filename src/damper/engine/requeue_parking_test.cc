@@ -40,7 +40,7 @@ TEST(Requeue, TrapQ11_AKeyIsParkedAfterExactlySoManyFailedRuns) {
   }
 }
 
-TEST(Requeue, TrapQ12_AKeyIsNotParkedWhileNoOtherKeySucceeds) {  // Invariant (3).
+TEST(Requeue, TrapQ13_AKeyIsNotParkedWhileNoOtherKeySucceeds) {  // Invariant (3).
   for (const std::int32_t most : {1, 2, 20}) {
     RequeuePolicy policy = plain();
     policy.max_attempts = most;
@@ -57,7 +57,7 @@ TEST(Requeue, TrapQ12_AKeyIsNotParkedWhileNoOtherKeySucceeds) {  // Invariant (3
   }
 }
 
-TEST(Requeue, TrapQ12_HalfOfTheAttemptsHaveToSingleTheKeyOut) {  // Invariant (3).
+TEST(Requeue, TrapQ13_HalfOfTheAttemptsHaveToSingleTheKeyOut) {  // Invariant (3).
   for (const std::int32_t most : {1, 2, 3, 4, 5, 20, 21}) {
     RequeuePolicy policy = plain();
     policy.max_attempts = most;
@@ -123,7 +123,7 @@ TEST(Requeue, WhatIsFinalIsParkedAtOnceAndAConflictIsNot) {
   }
 }
 
-TEST(Requeue, TrapQ13_NoEarlyRetryWhileTheBudgetHoldsAKeyWhoseBackoffIsOver) {  // Invariant (6).
+TEST(Requeue, TrapQ14_NoEarlyRetryWhileTheBudgetHoldsAKeyWhoseBackoffIsOver) {  // Invariant (6).
   RequeuePolicy policy = plain();
   policy.backoff = {.jitter = schedule::Jitter::none, .base = 60s, .cap = 60s};
   policy.budget = {.percent = Percent(0), .window = 1s, .reserve = 0, .min_per_second = 1};

@@ -51,7 +51,12 @@ class BasicCounters {
     cells_.add(kFinished);
     if (verdict != Verdict::success) cells_.add(kVerdict + static_cast<int>(verdict));
   }
-  void on_unsent() noexcept { cells_.add(kUnsent); }  // The first attempt was refused.
+  // The first attempt was refused, or waits for a token and is not sent yet.
+  void on_unsent() noexcept { cells_.add(kUnsent); }
+  // After on_unsent(): it has its token.
+  void on_sent_later() noexcept {
+    if constexpr (kWaits) cells_.add(kSentLater);
+  }
   void on_retry(decide::Outcome why) noexcept { cells_.add(kRetry + static_cast<int>(why)); }
   void on_hedge() noexcept { cells_.add(kHedges); }
   void on_hedge_won() noexcept { cells_.add(kHedgesWon); }
@@ -76,12 +81,15 @@ class BasicCounters {
     tally.hedges_won = cells_.sum(kHedgesWon);
     tally.hedges_suppressed = cells_.sum(kHedgesSuppressed);
     tally.budget_refusals = cells_.sum(kBudgetRefusals);
-    const std::uint64_t unsent = cells_.sum(kUnsent);
+    std::uint64_t sent = 0;  // first attempts
+    if constexpr (kWaits) sent = cells_.sum(kSentLater);
+    sent -= cells_.sum(kUnsent);
     tally.finished = cells_.sum(kFinished);
     tally.started = cells_.sum(kStarted);
     tally.verdicts[static_cast<std::size_t>(Verdict::success)] =
         tally.finished > others ? tally.finished - others : 0;
-    tally.attempts = tally.started - unsent + tally.all_retries() + tally.hedges;
+    sent += tally.started;
+    tally.attempts = sent + tally.all_retries() + tally.hedges;
     return tally;
   }
 
@@ -96,7 +104,9 @@ class BasicCounters {
   static constexpr int kBudgetRefusals = 6;
   static constexpr int kVerdict = 7;
   static constexpr int kRetry = kVerdict + static_cast<int>(kVerdictNames.size());
-  static constexpr int kCells = kRetry + static_cast<int>(decide::kOutcomeNames.size());
+  static constexpr int kSentLater = kRetry + static_cast<int>(decide::kOutcomeNames.size());
+  static constexpr bool kWaits = kFootprint == Footprint::large;  // A small one has no rate.
+  static constexpr int kCells = kSentLater + (kWaits ? 1 : 0);
 
   using Cells = std::conditional_t<kFootprint == Footprint::large, ShardedCounters<kCells>,
                                    PlainCounters<kCells>>;

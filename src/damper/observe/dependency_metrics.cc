@@ -104,10 +104,17 @@ void write_admission(Page& page, engine::Dependency& dependency, const engine::T
                  static_cast<std::size_t>(state) == i ? 1 : 0, "state",
                  admit::kBreakerStateNames[i]);
     }
-    const admit::BreakerForce force = dependency.breaker().forced(now).force;
+    const admit::BreakerForceStatus forced = dependency.breaker().forced(now);
     for (const auto held : {admit::BreakerForce::open, admit::BreakerForce::closed}) {
       page.gauge("damper_breaker_forced", "1 while an operator holds the breaker in this state.",
-                 force == held ? 1 : 0, "state", admit::name(held));
+                 forced.force == held ? 1 : 0, "state", admit::name(held));
+    }
+    for (std::size_t i = 0; i < admit::kBreakerStateNames.size(); ++i) {
+      if (forced.force == admit::BreakerForce::none) break;
+      page.gauge("damper_breaker_own_state",
+                 "1 for the state that a breaker held by an operator would be in by itself.",
+                 static_cast<std::size_t>(forced.own) == i ? 1 : 0, "state",
+                 admit::kBreakerStateNames[i]);
     }
   }
   if (terms.has_limit) {

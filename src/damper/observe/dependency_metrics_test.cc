@@ -201,6 +201,29 @@ TEST(DependencyMetrics, AForcedBreakerIsShownUntilItsExpiry) {
   EXPECT_EQ(forced(kStart), "01");
 }
 
+TEST(DependencyMetrics, TrapC9_AForcedBreakerShowsItsOwnStateToo) {
+  Policy policy;
+  policy.breaker = {.consecutive_failures = 1};
+  Dependency dependency("db", policy);
+  const auto own = [&](Instant now) {
+    const Shown shown(dependency, now);
+    std::string all;
+    for (const char* state : {"closed", "open", "half_open"}) {
+      all += shown
+                 .value(R"(damper_breaker_own_state{dependency="db",state=")" + std::string(state) +
+                        "\"}")
+                 .value_or("-");
+    }
+    return all;
+  };
+  EXPECT_EQ(own(kStart), "---");
+  EXPECT_TRUE(dependency.force({.force = admit::BreakerForce::closed, .length = 1s}, kStart));
+  EXPECT_EQ(own(kStart), "100");
+  (void)play(dependency, {Outcome::transient});
+  EXPECT_EQ(own(kStart + 2ms), "010");
+  EXPECT_EQ(own(kStart + 1s), "---");
+}
+
 TEST(DependencyMetrics, WaitsForTheRateOfTheAttempts) {
   Policy policy;
   Dependency without("db", policy);

@@ -15,7 +15,8 @@ std::optional<std::string> find_error(const TransitionLogOptions& options) {
 TransitionLog::TransitionLog(Writer writer, const TransitionLogOptions& options,
                              WallClock wall_clock)
     : writer_(std::move(writer)), options_(options), wall_clock_(std::move(wall_clock)) {
-  DAMPER_CHECK(writer_ && wall_clock_ && !find_error(options));
+  DAMPER_CHECK(writer_ && wall_clock_);
+  DAMPER_CHECK_VALID(find_error(options));
   line_.reserve(kLongestLine);
 }
 

@@ -1,4 +1,4 @@
-#include "damper/run/attempt_once.h"
+#include "damper/run/attempt.h"
 
 #include <gtest/gtest.h>
 

@@ -10,13 +10,11 @@
 
 #include "damper/engine/call.h"
 #include "damper/run/attempt.h"
-#include "damper/run/attempt_once.h"
 #include "damper/run/clock.h"
 #include "damper/run/dependency.h"
 #include "damper/run/hedged.h"
 #include "damper/run/result.h"
 #include "damper/run/scope.h"
-#include "damper/run/waiting_calls.h"
 
 namespace damper {
 
@@ -41,7 +39,7 @@ namespace run {
 
 // Starts the call, unless its stop token is set already: then it is cancelled.
 inline void start(engine::Call& call, const std::stop_token& stop) noexcept {
-  const Instant started = now();  // Before the draw: the clock read waits for earlier instructions.
+  const Instant started = quick_now();
   if (stop.stop_requested()) return call.on_cancel(started);
   call.start(started, draw());
 }
@@ -61,7 +59,7 @@ template <class T, class Operation>
     Result<T> result =
         attempt_once<T>(operation, Attempt(sent, options.stop), owned_by(call), name);
     if (result) [[likely]] {
-      call.on_success(sent.lane, now());
+      call.on_success(sent.lane, quick_now());
       return {*std::move(result), call.attempts()};
     }
     last = std::move(result).take_error();
@@ -92,12 +90,12 @@ auto call_with(Dependency& dependency, const Options& options,
 // It observes attempt.timeout(). An exception is a failure: by damper::classify();
 // std::system_error and boost::system::system_error by their code; any other is `permanent`, but
 // gives no verdict to breaker, limit and throttle, since its cause is unknown. CallResult::value()
-// rethrows it. A cancellation that nobody asked for (ECANCELED, operation_aborted) is a timeout.
+// rethrows it. A cancellation without a request (ECANCELED, operation_aborted) is a timeout.
 // During a backoff a kill switch or options.stop ends the call at once.
 // If the policy enables hedging and the options say `safe`, a second attempt may run beside the
 // first, on a helper thread. The operation must then be safe to run concurrently with itself, and
 // should return soon after attempt.stop() is requested, since the call waits for the loser.
-// Cost: without a failure two clock reads and a few uncontended stores; no allocation.
+// Cost: without a failure about two reads of the steady clock; no allocation.
 template <class Operation>
   requires std::invocable<Operation&, const Attempt&>
 [[nodiscard]] auto call(Dependency& dependency, const Options& options, Operation&& operation) {

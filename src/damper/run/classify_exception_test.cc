@@ -95,7 +95,9 @@ TEST(ClassifyException, TrapE2_ACancellationThatNobodyAskedForIsATimeout) {
 }
 
 TEST(ClassifyException, ACancellationThatWasAskedForIsOne) {
-  Dependency dependency("d", policy());
+  engine::Policy hasty = policy();
+  hasty.breaker->consecutive_failures = 1;
+  Dependency dependency("d", hasty);
   std::stop_source stop;
   const auto stopped =
       call(dependency, {.idempotent = true, .stop = stop.get_token()}, [&](const Attempt&) {
@@ -104,6 +106,10 @@ TEST(ClassifyException, ACancellationThatWasAskedForIsOne) {
       });
   EXPECT_EQ(stopped.verdict(), Verdict::cancelled);
   EXPECT_EQ(stopped.attempts(), 1u);
+  ASSERT_NE(stopped.failure(), nullptr);
+  EXPECT_EQ(stopped.failure()->report.outcome, Outcome::cancelled);
+  EXPECT_EQ(dependency.breaker().state(run::now()), admit::BreakerState::closed);
+  EXPECT_EQ(dependency.latencies().samples(run::now()), 0);
   // An operation that says so itself is believed.
   const auto said =
       call(dependency, {.idempotent = true}, [](const Attempt&) { return Outcome::cancelled; });
@@ -117,6 +123,9 @@ struct VeryBusy : Busy {
   using Busy::Busy;
 };
 struct Told : std::exception {};
+struct Coded : boost::system::system_error {
+  using boost::system::system_error::system_error;
+};
 
 TEST(ClassifyException, AnExceptionOfTheCallersIsClassifiedByItsFunction) {
   const auto report_of = [](const auto& exception) {
@@ -138,6 +147,13 @@ TEST(ClassifyException, AnExceptionOfTheCallersIsClassifiedByItsFunction) {
       [](const Told&) { return Report{.outcome = Outcome::overload, .retry_after = 3s}; });
   EXPECT_EQ(report_of(Told()).retry_after, 3s);
   EXPECT_TRUE(report_of(std::logic_error("other")).unknown);
+}
+
+TEST(ClassifyException, TheCallersFunctionCountsMoreThanTheCode) {
+  classify<Coded>([](const Coded&) { return Outcome::overload; });
+  Dependency dependency("d");
+  const Coded refused(boost::asio::error::connection_refused);
+  EXPECT_EQ(call(dependency, throwing(refused)).failure()->report.outcome, Outcome::overload);
 }
 
 TEST(ClassifyException, AClassifierThatThrowsHasClassifiedNothing) {

@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <bit>
 #include <mutex>
 #include <set>
@@ -32,6 +33,40 @@ TEST(Clock, TheCoarseOneIsOnTheSameTimelineAndNeverAhead) {
   }
   EXPECT_GT(add(coarse_now(), 1s), now());  // Ticks are 1 to 10 ms apart.
 }
+
+// Reads the quick clock for `length`; how far outside of two reads of the clock around it the worst
+// one was.
+Duration worst_error(Duration length) {
+  Duration worst{0};
+  const Instant end = in(length);
+  for (Instant before = now(); before < end; before = now()) {
+    const Instant quick = quick_now();
+    worst = std::max({worst, before - quick, quick - now()});
+  }
+  return worst;
+}
+
+TEST(Clock, TheQuickOneIsWithinMicroseconds) {
+  EXPECT_LT(worst_error(20ms), 50us);
+  std::this_thread::sleep_for(20ms);
+  EXPECT_LT(worst_error(20ms), 50us);
+}
+
+#ifdef __x86_64__
+TEST(Clock, TheQuickOneIsRightSoonAfterTheCounterHasJumped) {
+  internal::CounterAnchor& anchor = internal::this_threads_anchor;
+  for (const std::int64_t jump : {std::int64_t{-1'000'000'000'000}, std::int64_t{-1'000'000},
+                                  std::int64_t{500'000}, std::int64_t{1'000'000'000'000}}) {
+    (void)worst_error(5ms);
+    anchor.ticks -= static_cast<std::uint64_t>(jump);  // as if it had moved by `jump`
+    EXPECT_LT(worst_error(5ms), 2ms) << jump;  // Until the end of the anchor, and of the next one.
+    EXPECT_LT(worst_error(5ms), 50us) << jump;
+  }
+  anchor.scale *= 2;  // as if it ran at half of its rate
+  (void)worst_error(5ms);
+  EXPECT_LT(worst_error(5ms), 50us);
+}
+#endif
 
 TEST(Clock, TrapJ4_NoTwoThreadsDrawTheSameJitter) {
   std::set<double> draws;

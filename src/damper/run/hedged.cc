@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "damper/run/clock.h"
-#include "damper/run/waiting_calls.h"
+#include "damper/run/dependency.h"
 
 namespace damper::run {
 

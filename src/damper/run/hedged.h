@@ -13,7 +13,6 @@
 #include "damper/engine/call.h"
 #include "damper/engine/step.h"
 #include "damper/run/attempt.h"
-#include "damper/run/attempt_once.h"
 #include "damper/run/helper_pool.h"
 #include "damper/run/result.h"
 #include "damper/run/scope.h"

@@ -169,7 +169,7 @@ TEST_F(Hedged, WhatIsThrownOnAHelperComesBackToTheCaller) {
   EXPECT_THROW((void)result.value(), std::runtime_error);
 }
 
-TEST_F(Hedged, TrapH7_WhatIsThrownOnAHelperDoesNotEndTheFirstAttempt) {
+TEST_F(Hedged, TrapH6_WhatIsThrownOnAHelperDoesNotEndTheFirstAttempt) {
   const auto result = call(dependency_, kRead, [&](const Attempt& attempt) -> Result<int> {
     if (attempt.hedge()) throw std::runtime_error("on the helper");
     (void)until_stopped(attempt, 50ms);
@@ -286,7 +286,7 @@ TEST_F(Hedged, TrapH6_WhatMayBeRepeatedAndIsNoReadIsNotHedged) {
   EXPECT_EQ(dependency_.tally().hedges, 0u);
 }
 
-TEST_F(Hedged, TrapH8_AFailedAttemptIsRetriedBesideAHedgeThatHangs) {
+TEST_F(Hedged, TrapH7_AFailedAttemptIsRetriedBesideAHedgeThatHangs) {
   const Instant before = run::now();
   const auto result = call(dependency_, kRead, [](const Attempt& attempt) {
     if (attempt.hedge()) return until_stopped(attempt, kLong);

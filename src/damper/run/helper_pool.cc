@@ -90,7 +90,7 @@ void HelperPool::help() {
     task->waiting_ = false;
     ++task->running_;
     const bool may_block = idle_ > 0 || try_start();
-    if (!waiting_.empty()) wake_.notify_one();  // Whoever it is watches the earliest of the rest.
+    if (!waiting_.empty()) wake_.notify_one();  // That thread watches the earliest of the rest.
     lock.unlock();
     task->run(may_block);
     lock.lock();

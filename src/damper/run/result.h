@@ -77,8 +77,8 @@ template <class CodedError>
   return failure;
 }
 
-// An operation that was cancelled although nobody asked for it (ECANCELED, operation_aborted) has
-// cancelled itself, as by a timer on its socket: a timeout. One that says `cancelled` is believed.
+// An operation that was cancelled without a request (ECANCELED, operation_aborted) has cancelled
+// itself, as by a timer on its socket: a timeout. One that says `cancelled` is believed.
 inline void judge_cancellation(Failure& failure, bool asked_for) noexcept {
   if (failure.report.outcome == decide::Outcome::cancelled && failure.error && !asked_for) {
     failure.report.outcome = decide::Outcome::timeout;

@@ -50,6 +50,11 @@ struct BackoffOptions {
 // Cost: a few arithmetic instructions.
 class Backoff {
  public:
+  Backoff() = default;
+  // Continues where another one, of which `previous` was stored, has stopped.
+  explicit Backoff(Duration previous) noexcept : previous_(previous) {}
+  [[nodiscard]] Duration previous() const noexcept { return previous_; }
+
   // REQUIRES: 0 <= draw < 1; the options are valid.
   [[nodiscard]] Duration next(const BackoffOptions& options, std::uint32_t retry,
                               double draw) noexcept;

@@ -41,6 +41,13 @@ Statement::Run& Statement::Run::bind(std::string_view bytes) {
   return *this;
 }
 
+Statement::Run& Statement::Run::bind_text(std::string_view text) {
+  const char* data = text.empty() ? "" : text.data();
+  check(sqlite3_db_handle(statement_),
+        sqlite3_bind_text64(statement_, ++bound_, data, text.size(), SQLITE_STATIC, SQLITE_UTF8));
+  return *this;
+}
+
 bool Statement::Run::step() {
   const int code = sqlite3_step(statement_);
   if (code == SQLITE_ROW) return true;
@@ -102,6 +109,10 @@ Transaction::~Transaction() {
 void Transaction::commit() {
   database_.execute("COMMIT");
   committed_ = true;
+}
+
+ReadTransaction::~ReadTransaction() {
+  (void)sqlite3_exec(database_.get(), "ROLLBACK", nullptr, nullptr, nullptr);
 }
 
 }  // namespace damper::store

@@ -63,6 +63,7 @@ class Statement {
     // The parameters from ?1 on, in order. Bound bytes outlive the run.
     Run& bind(std::int64_t value);
     Run& bind(std::string_view bytes);
+    Run& bind_text(std::string_view text);  // for a TEXT column of a STRICT table
     // Moves to the next row; false: there is none.
     bool step();
     [[nodiscard]] bool is_null(int column) const;
@@ -95,6 +96,18 @@ class Transaction {
  private:
   Database& database_;
   bool committed_ = false;
+};
+
+// Several reads of one state of the database.
+class ReadTransaction {
+ public:
+  explicit ReadTransaction(Database& database) : database_(database) { database_.execute("BEGIN"); }
+  ReadTransaction(const ReadTransaction&) = delete;
+  ReadTransaction& operator=(const ReadTransaction&) = delete;
+  ~ReadTransaction();
+
+ private:
+  Database& database_;
 };
 
 }  // namespace damper::store

@@ -35,6 +35,31 @@ TEST(Sqlite, ATransactionThatIsNotCommittedNeverWas) {
   EXPECT_EQ(file.query_number("SELECT sum(a) FROM t"), 2);
 }
 
+TEST(Sqlite, TextIsBoundAsText) {
+  Database file(":memory:", std::chrono::milliseconds(0));
+  file.execute("CREATE TABLE t (a TEXT NOT NULL) STRICT");
+  const Statement insert(file, "INSERT INTO t VALUES (?1)");
+  for (const std::string_view text : {"", "a"}) {
+    Statement::Run run(insert);
+    EXPECT_FALSE(run.bind_text(text).step());
+  }
+  EXPECT_EQ(file.query_number("SELECT count(*) FROM t WHERE a IN ('', 'a')"), 2);
+}
+
+TEST(Sqlite, AReadTransactionSeesOneState) {
+  const TestFolder folder;
+  Database writer(folder.file("t.db"), std::chrono::milliseconds(100));
+  writer.execute("PRAGMA journal_mode = WAL; CREATE TABLE t (a INTEGER)");
+  Database reader(folder.file("t.db"), std::chrono::milliseconds(100));
+  {
+    const ReadTransaction transaction(reader);
+    EXPECT_EQ(reader.query_number("SELECT count(*) FROM t"), 0);
+    writer.execute("INSERT INTO t VALUES (1)");
+    EXPECT_EQ(reader.query_number("SELECT count(*) FROM t"), 0);
+  }
+  EXPECT_EQ(reader.query_number("SELECT count(*) FROM t"), 1);
+}
+
 TEST(Sqlite, AnErrorHasItsText) {
   Database file(":memory:", std::chrono::milliseconds(0));
   try {

@@ -9,7 +9,7 @@
 
 namespace damper::timer {
 
-// What happens: plain data, dispatched by whoever runs the queue.
+// An event: plain data, dispatched by the queue's owner.
 struct TimedEvent {
   std::uint32_t kind = 0;     // the world's own enumeration
   std::uint32_t subject = 0;  // index of the actor
@@ -21,10 +21,10 @@ static_assert(sizeof(TimedEvent) == 16 && std::is_trivially_copyable_v<TimedEven
 
 // A BasicEventPool keeps events in numbered slots that are used again, and names each use.
 //
-// Why: a simulation schedules billions of events and has millions at once. And whoever holds the
-// name of an event that is gone must not meet the one that has its slot now.
+// Why: a simulation schedules billions of events and has millions at once. And an id of
+// a removed event must not find the event that has its slot now.
 // Model: an array of slots. An id is a slot's index below the slot's generation; the generation
-// grows when an event is removed. Slot 0 is nobody's, so that 0 is no event's id. Free slots are
+// grows when an event is removed. Slot 0 is unused, so that 0 is no event's id. Free slots are
 // linked through `at`, the last one freed first: it is the one still in the cache.
 // Invariants:
 //   (1) No two events have the same id, ever. A slot whose generations are used up (2^38 events

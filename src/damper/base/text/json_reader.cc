@@ -56,6 +56,13 @@ class Reader {
       return fail("it is nested deeper than " + std::to_string(limits_.depth));
     }
     skip_space();
+    out.begin = at_;
+    const bool read = read_kind(out, depth);
+    out.end = at_;
+    return read;
+  }
+
+  bool read_kind(JsonValue& out, std::size_t depth) {
     switch (next()) {
       case '{': return read_object(out, depth);
       case '[': return read_array(out, depth);
@@ -83,8 +90,10 @@ class Reader {
       if (out.find(name) != nullptr) return fail("a duplicate field name");
       skip_space();
       if (!take(':')) return fail("expected a colon");
+      const bool raw = depth == 0 && !limits_.raw_field.empty() && name == limits_.raw_field;
       out.fields.emplace_back(std::move(name), JsonValue{});
-      if (!read_value(out.fields.back().second, depth + 1)) return false;
+      JsonValue& value = out.fields.back().second;
+      if (raw ? !skip_raw(value) : !read_value(value, depth + 1)) return false;
       skip_space();
     } while (take(','));
     return take('}') || fail("expected a comma or a closing brace");
@@ -101,6 +110,59 @@ class Reader {
       skip_space();
     } while (take(','));
     return take(']') || fail("expected a comma or a closing bracket");
+  }
+
+  // The value of the raw field: its kind and its range.
+  bool skip_raw(JsonValue& out) {
+    skip_space();
+    out.begin = at_;
+    switch (next()) {
+      case '{': out.kind = JsonValue::Kind::object; break;
+      case '[': out.kind = JsonValue::Kind::array; break;
+      case '"': out.kind = JsonValue::Kind::string; break;
+      case 't':
+      case 'f': out.kind = JsonValue::Kind::boolean; break;
+      case 'n': break;
+      default: out.kind = JsonValue::Kind::number;
+    }
+    const bool read = skip_value(1);
+    out.end = at_;
+    return read;
+  }
+
+  bool skip_value(std::size_t depth) {
+    if (depth > limits_.depth) {
+      return fail("it is nested deeper than " + std::to_string(limits_.depth));
+    }
+    skip_space();
+    const char first = next();
+    if (first == '{' || first == '[') return skip_nested(depth);
+    skipped_.text.clear();
+    if (first == '"') return read_string(skipped_.text);
+    skipped_.boolean = false;
+    return read_kind(skipped_, depth);  // neither an object nor an array
+  }
+
+  bool skip_nested(std::size_t depth) {
+    const bool object = next() == '{';
+    const char closing = object ? '}' : ']';
+    ++at_;
+    skip_space();
+    if (take(closing)) return true;
+    do {
+      skip_space();
+      if (object) {
+        if (next() != '"') return fail("expected a field name");
+        skipped_.text.clear();
+        if (!read_string(skipped_.text)) return false;
+        skip_space();
+        if (!take(':')) return fail("expected a colon");
+      }
+      if (!skip_value(depth + 1)) return false;
+      skip_space();
+    } while (take(','));
+    return take(closing) || fail(object ? "expected a comma or a closing brace"
+                                        : "expected a comma or a closing bracket");
   }
 
   bool read_digits() noexcept {
@@ -201,6 +263,7 @@ class Reader {
   std::size_t at_ = 0;
   std::size_t values_ = 0;
   std::string why_;
+  JsonValue skipped_;  // scratch of skip_value()
 };
 
 }  // namespace
@@ -227,7 +290,7 @@ std::optional<std::int64_t> JsonValue::as_integer() const noexcept {
 std::optional<double> JsonValue::as_number() const noexcept {
   double number = 0;
   if (kind != Kind::number) return std::nullopt;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   return error == std::errc{} ? std::optional(number) : std::nullopt;
 }
 

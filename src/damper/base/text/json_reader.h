@@ -17,6 +17,9 @@ struct JsonLimits {
   std::size_t bytes = std::size_t{64} * 1024;
   std::size_t depth = 16;
   std::size_t values = 1000;  // including nested ones
+  // A field of the outermost object whose value is checked, but not stored: only its range of
+  // bytes is. `values` and the check for duplicate names do not apply inside of it.
+  std::string_view raw_field{};
 };
 
 // A JsonValue is a parsed JSON value.
@@ -32,6 +35,9 @@ struct JsonValue {
   std::string text{};  // string: unescaped UTF-8; number: as written
   std::vector<JsonValue> items{};
   std::vector<std::pair<std::string, JsonValue>> fields{};
+  // Its range in the text that was parsed.
+  std::size_t begin = 0;
+  std::size_t end = 0;
 
   // nullptr when there is no such field or this is not an object.
   [[nodiscard]] const JsonValue* find(std::string_view name) const noexcept;

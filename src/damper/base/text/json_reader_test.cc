@@ -76,5 +76,47 @@ TEST(JsonReader, ANumberIsTheNearestDouble) {
   EXPECT_EQ(number("\"1\""), std::nullopt);
 }
 
+TEST(JsonReader, AValueHasItsRangeOfBytes) {
+  const std::string_view text = R"( { "a" : [1, "x"] , "b":-2.50 } )";
+  const auto value = read_json(text);
+  ASSERT_TRUE(value);
+  const auto of = [&](const JsonValue& part) {
+    return std::string(text.substr(part.begin, part.end - part.begin));
+  };
+  EXPECT_EQ(of(*value), R"({ "a" : [1, "x"] , "b":-2.50 })");
+  EXPECT_EQ(of(*value->find("a")), R"([1, "x"])");
+  EXPECT_EQ(of(value->find("a")->items[1]), R"("x")");
+  EXPECT_EQ(of(*value->find("b")), "-2.50");
+}
+
+TEST(JsonReader, ARawFieldIsCheckedAndItsRangeIsKept) {
+  const JsonLimits limits{.depth = 4, .values = 3, .raw_field = "payload"};
+  const auto range = [&](const std::string& raw) -> std::string {
+    const std::string text = R"({"type":"a","payload": )" + raw + R"( ,"last":1})";
+    const auto value = read_json(text, limits);
+    if (!value) return "error: " + value.error();
+    const JsonValue* const payload = value->find("payload");
+    EXPECT_TRUE(payload->fields.empty() && payload->items.empty() && payload->text.empty());
+    EXPECT_EQ(value->find("last")->as_integer(), 1);
+    return text.substr(payload->begin, payload->end - payload->begin);
+  };
+  for (const char* const raw :
+       {R"({ "id" : 7, "x":[1,2,3,4,5,{"a":null}] })", "[]", "{}", R"("a\"b\u00e9")", "true",
+        "false", "null", "-1.50e3", R"({"payload":{"payload":1}})", R"({"a":1,"a":2})"}) {
+    EXPECT_EQ(range(raw), raw);
+  }
+  for (const char* const bad :
+       {"", "{", "[1,]", R"({"a"})", R"({"a":1,})", "tru", "01", "1.", R"("\x")", "\"\xff\"",
+        "[[[[[1]]]]]", "[1}", "{1:2}", "nulls", "\"a\nb\""}) {
+    EXPECT_EQ(range(bad).substr(0, 6), "error:") << bad;
+  }
+}
+
+TEST(JsonReader, OnlyAFieldOfTheOutermostObjectIsRaw) {
+  const auto value = read_json(R"({"a":{"payload":{"b":1}}})", {.raw_field = "payload"});
+  ASSERT_TRUE(value);
+  EXPECT_EQ(value->find("a")->find("payload")->find("b")->as_integer(), 1);
+}
+
 }  // namespace
 }  // namespace damper::text

@@ -34,6 +34,9 @@ class JsonWriter {
   void field(std::string_view key, bool truth) { write(key, truth ? "true" : "false"); }
   void field(std::string_view key, std::nullptr_t) { write(key, "null"); }
 
+  // A value that is JSON already. REQUIRES: `json` is one valid value.
+  void raw(std::string_view key, std::string_view json) { write(key, json); }
+
   // A value without a key, in an array.
   template <typename Value>
   void element(const Value& value) {

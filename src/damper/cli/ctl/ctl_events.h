@@ -17,8 +17,8 @@ struct EventsOptions {
   Duration interval = std::chrono::milliseconds(500);  // of asking again
 };
 
-// `damper ctl events`: what the proxy has kept, a line each, and what comes, if that is asked for.
-// Returns the exit status.
+// `damper ctl events`: prints the events that the proxy has kept, a line each, and with `follow`
+// new ones. Returns the exit status.
 [[nodiscard]] int run_events(proxy::AdminClient& client, const EventsOptions& options,
                              const text::Stdio& streams);
 

@@ -55,7 +55,7 @@ class Screen {
     if (ioctl(out_, TIOCGWINSZ, &size) != 0 || size.ws_row == 0) return kUsualRows;
     return size.ws_row;
   }
-  // Waits so long, or until somebody wants to leave: by q, by ^C (`interrupted` turns true), or by
+  // Waits for `within`, or until the user quits: by q, by ^C (`interrupted` turns true), or by
   // closing the terminal.
   [[nodiscard]] bool wants_to_leave(Duration within, const std::atomic<bool>& interrupted) const {
     const Instant end = add(run::now(), within);

@@ -213,8 +213,10 @@ void print_forced(std::ostream& out, const std::vector<proxy::ForcedBreaker>& fo
   for (const proxy::ForcedBreaker& one : forced) {
     const bool open = one.status.force == admit::BreakerForce::open;
     out << "  " << paint(Ink::alarm, open ? "FORCED OPEN" : "FORCED CLOSED") << "  breaker of "
-        << breaker_text(one.scope, one.replica) << ", for another " << rough(one.status.remaining)
-        << ": " << text::printable(one.status.reason, 200) << '\n';
+        << breaker_text(one.scope, one.replica);
+    if (one.has_own) out << " (by itself " << name(one.status.own) << ')';
+    out << ", for another " << rough(one.status.remaining) << ": "
+        << text::printable(one.status.reason, 200) << '\n';
   }
 }
 

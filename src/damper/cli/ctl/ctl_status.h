@@ -11,7 +11,7 @@
 
 namespace damper::cli {
 
-// What `damper ctl status` prints: one page for whoever was woken up.
+// What `damper ctl status` prints: one page for the person on duty.
 //
 // Model: first what is wrong, in a line; what is switched off, by its reason; then routes and
 // replicas, the worst first. What is bad is judged by what happened between the two snapshots;

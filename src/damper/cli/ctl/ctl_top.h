@@ -21,11 +21,11 @@ void print_top(std::ostream& out, const proxy::ProxyState& before, const proxy::
 
 struct TopOptions {
   Duration interval = std::chrono::seconds(1);
-  bool once = false;  // one interval, and the end; so it is, too, when nobody looks at a terminal
+  bool once = false;  // print one interval and exit; implied if stdout is not a terminal
 };
 
-// `damper ctl top`: until q or ^C. A proxy that goes away for a while is waited for. Returns the
-// exit status.
+// `damper ctl top`: until q or ^C. While the proxy does not answer, it retries. Returns the exit
+// status.
 [[nodiscard]] int run_top(proxy::AdminClient& client, const TopOptions& options,
                           const text::Stdio& streams);
 

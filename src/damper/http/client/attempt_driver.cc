@@ -4,15 +4,15 @@
 
 #include "damper/base/check.h"
 #include "damper/run/clock.h"
-#include "damper/run/waiting_calls.h"
+#include "damper/run/dependency.h"
 
 namespace damper::http {
 
 // Is called for flips on any thread, and posts WaitingLine::on_flip() to its loop.
-class WaitingLine::Watch final : public run::WaitingCall,
-                                 public std::enable_shared_from_this<Watch> {
+class WaitingLine::FlipObserver final : public run::WaitingCall,
+                                        public std::enable_shared_from_this<FlipObserver> {
  public:
-  explicit Watch(WaitingLine& line) : line_(&line), loop_(line.loop_) {}
+  explicit FlipObserver(WaitingLine& line) : line_(&line), loop_(line.loop_) {}
 
   void stop() {
     run::WaitingCalls::of_process().remove(*this);
@@ -21,8 +21,8 @@ class WaitingLine::Watch final : public run::WaitingCall,
 
  private:
   void on_flip() noexcept override {
-    loop_.post([watch = weak_from_this()] {
-      const std::shared_ptr<Watch> alive = watch.lock();
+    loop_.post([observer = weak_from_this()] {
+      const std::shared_ptr<FlipObserver> alive = observer.lock();
       if (alive != nullptr && alive->line_ != nullptr) alive->line_->on_flip();
     });
   }
@@ -31,13 +31,14 @@ class WaitingLine::Watch final : public run::WaitingCall,
   Loop& loop_;
 };
 
-WaitingLine::WaitingLine(Loop& loop) : loop_(loop), watch_(std::make_shared<Watch>(*this)) {}
+WaitingLine::WaitingLine(Loop& loop)
+    : loop_(loop), observer_(std::make_shared<FlipObserver>(*this)) {}
 
-WaitingLine::~WaitingLine() { watch_->stop(); }
+WaitingLine::~WaitingLine() { observer_->stop(); }
 
 void WaitingLine::add(Waiter& waiter) {
   DAMPER_CHECK(!waiter.is_waiting());
-  if (waiters_.empty()) run::WaitingCalls::of_process().add(*watch_);
+  if (waiters_.empty()) run::WaitingCalls::of_process().add(*observer_);
   waiter.flips_seen_ = flips_;
   waiters_.push_back(waiter);
   waiter.on_flip(loop_.now());  // After it was added: a flip in between is not missed.
@@ -46,7 +47,7 @@ void WaitingLine::add(Waiter& waiter) {
 void WaitingLine::remove(Waiter& waiter) {
   if (!waiter.is_waiting()) return;
   waiters_.erase(Waiters::s_iterator_to(waiter));
-  if (waiters_.empty()) run::WaitingCalls::of_process().remove(*watch_);
+  if (waiters_.empty()) run::WaitingCalls::of_process().remove(*observer_);
 }
 
 // Calls that saw this flip are moved to the end of the line, behind which new ones are added.

@@ -51,7 +51,7 @@ class WaitingLine {
   [[nodiscard]] Loop& loop() const noexcept { return loop_; }
 
  private:
-  class Watch;
+  class FlipObserver;
   using Waiters = boost::intrusive::list<
       Waiter,
       boost::intrusive::member_hook<Waiter, boost::intrusive::list_member_hook<>, &Waiter::hook_>>;
@@ -59,7 +59,7 @@ class WaitingLine {
   void on_flip();
 
   Loop& loop_;
-  std::shared_ptr<Watch> watch_;
+  std::shared_ptr<FlipObserver> observer_;
   Waiters waiters_;
   std::uint32_t flips_ = 0;
 };

@@ -115,7 +115,7 @@ Pool* Client::find_pool(const Endpoint& endpoint) {
   return all.emplace(authority, std::move(pool)).first->second.get();
 }
 
-// Pools that have nothing, and nobody who waits, cost nothing to lose. If there are none, the one
+// Removes the pools without connections and without waiting requests. If there are none, the one
 // whose connections have been idle for longest.
 void Client::make_room() {
   for (Pools& pools : pools_) {

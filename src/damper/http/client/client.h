@@ -60,7 +60,7 @@ class Client {
   void start(Request&& request, Instant deadline,
              std::unique_ptr<Completion<Result<Response>>> completion);
 
-  // A stream to an endpoint, for whoever sends and receives in pieces. Nothing bounds its time but
+  // A stream to an endpoint, to send and receive in pieces. Nothing bounds its time but
   // the connection's limits: the user cancels.
   void open(const Endpoint& endpoint, PoolUser& user);
 

@@ -5,21 +5,19 @@
 namespace damper::http {
 
 std::optional<std::string> find_error(const ClientOptions& options) {
-  if (auto error = find_error(options.pool)) return error;
-  if (auto error = find_error(options.dialer)) return error;
-  if (options.max_response_body > std::size_t{1} << 30) return "max_response_body is 0 to 1 GiB";
-  if (options.max_endpoints < 1 || options.max_endpoints > 100'000) {
-    return "max_endpoints is 1 to 100,000";
-  }
-  if (options.timeout < std::chrono::milliseconds(1) || options.timeout > std::chrono::hours(1)) {
-    return "timeout is 1 ms to 1 h";
-  }
-  return std::nullopt;
+  return BoundsCheck()
+      .part("pool", find_error(options.pool))
+      .part("dialer", find_error(options.dialer))
+      .field("max_response_body", options.max_response_body, options.kMaxResponseBody)
+      .field("max_endpoints", options.max_endpoints, options.kMaxEndpoints)
+      .field("timeout", options.timeout, options.kTimeout)
+      .error();
 }
 
 std::optional<std::string> find_error(const GuardedClientOptions& options) {
   if (options.endpoints.empty() || options.endpoints.size() > kMostReplicas) {
-    return "endpoints are 1 to " + std::to_string(kMostReplicas);
+    return "endpoints has " + std::to_string(options.endpoints.size()) +
+           " items; it must have from 1 to " + std::to_string(kMostReplicas);
   }
   bool tls = false;
   for (const std::string& endpoint : options.endpoints) {
@@ -33,10 +31,12 @@ std::optional<std::string> find_error(const GuardedClientOptions& options) {
     }
   }
   if (!options.authority.empty() && !parse_endpoint("http://" + options.authority)) {
-    return "authority is host or host:port";
+    return "authority is '" + options.authority + "'; it must be host or host:port";
   }
-  if (auto error = find_error(options.replicas)) return error;
-  return find_error(options.client);
+  return BoundsCheck()
+      .part("replicas", find_error(options.replicas))
+      .part("client", find_error(options.client))
+      .error();
 }
 
 }  // namespace damper::http

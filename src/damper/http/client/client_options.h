@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "damper/base/bounds.h"
 #include "damper/http/client/pool.h"
 #include "damper/http/client/replicas.h"
 #include "damper/http/net/dialer.h"
@@ -14,13 +15,17 @@ namespace damper::http {
 
 // How a client connects, and what it keeps of an answer.
 struct ClientOptions {
-  PoolOptions pool{};                                            // of each endpoint
-  DialerOptions dialer{};                                        // connect timeout, happy eyeballs
-  TlsClientOptions tls{};                                        // for https: whom to trust
-  std::size_t max_response_body = std::size_t{8} * 1024 * 1024;  // 0 to 1 GiB
-  // Of a request of an unguarded client that has no deadline. 1 ms to 1 h.
+  static constexpr Range<std::size_t> kMaxResponseBody{0, std::size_t{1} << 30};
+  static constexpr Range<Duration> kTimeout{std::chrono::milliseconds(1), std::chrono::hours(1)};
+  static constexpr Range<std::size_t> kMaxEndpoints{1, 100'000};
+
+  PoolOptions pool{};      // of each endpoint
+  DialerOptions dialer{};  // connect timeout, happy eyeballs
+  TlsClientOptions tls{};  // for https: the trusted certificates
+  std::size_t max_response_body = std::size_t{8} * 1024 * 1024;
+  // Of a request of an unguarded client that has no deadline.
   Duration timeout = std::chrono::seconds(30);
-  std::size_t max_endpoints = 1024;  // 1 to 100,000: those with a pool of their own
+  std::size_t max_endpoints = 1024;  // those with a pool of their own
   Resolver* resolver = nullptr;      // nullptr: the system's; else it outlives the client
 };
 

@@ -20,8 +20,8 @@ class Pool::Link final : public SocketConnection::Owner {
   }
 
   [[nodiscard]] Connection& codec() noexcept { return connection_.codec(); }
-  // Its time was over: a connection that has been silent since then may lead nowhere. Whoever else
-  // is on it stays, nobody new comes.
+  // Its time was over: a connection that has been silent since then may lead nowhere. Its other
+  // streams stay, and it gets no new ones.
   void on_late(const Stream& stream) {
     if (connection_.last_received() <= stream.began()) connection_.drain();
   }
@@ -45,12 +45,12 @@ class Pool::Link final : public SocketConnection::Owner {
 };
 
 std::optional<std::string> find_error(const PoolOptions& options) {
-  if (options.max_connections < 1 || options.max_connections > 10'000) {
-    return "max_connections is 1 to 10,000";
-  }
-  if (options.max_waiting > 1'000'000) return "max_waiting is 0 to 1,000,000";
-  if (options.plain == Protocol::unknown) return "plain is h1 or h2";
-  return find_error(options.limits);
+  return BoundsCheck()
+      .field("max_connections", options.max_connections, options.kMaxConnections)
+      .field("max_waiting", options.max_waiting, options.kMaxWaiting)
+      .require(options.plain != Protocol::unknown, "plain is unknown; it must be h1 or h2")
+      .part("limits", find_error(options.limits))
+      .error();
 }
 
 Pool::Pool(Dialer& dialer, const Endpoint& endpoint, const PoolOptions& options,

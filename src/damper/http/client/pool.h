@@ -66,8 +66,11 @@ class PoolUser : private StreamUser {
 };
 
 struct PoolOptions {
-  std::size_t max_connections = 64;  // 1 to 10,000: those that are being made included
-  std::size_t max_waiting = 1024;    // 0 to 1,000,000: requests that wait for a connection
+  static constexpr Range<std::size_t> kMaxConnections{1, 10'000};
+  static constexpr Range<std::size_t> kMaxWaiting{0, 1'000'000};
+
+  std::size_t max_connections = 64;  // including those that are being made
+  std::size_t max_waiting = 1024;    // requests that wait for a connection
   Protocol plain = Protocol::h1;     // h1, or h2 without TLS, which the server must know
   ConnectionLimits limits{};         // of each connection: sizes, timeouts, idle and age
 
@@ -114,7 +117,6 @@ class Pool {
   [[nodiscard]] Loop& loop() const noexcept { return dialer_.loop(); }
   [[nodiscard]] std::size_t connections() const noexcept { return connections_.size(); }
   [[nodiscard]] std::size_t idle() const noexcept;  // of these, those without a stream
-  [[nodiscard]] std::size_t dialing() const noexcept { return dials_.size(); }
   [[nodiscard]] std::size_t waiting() const noexcept { return queue_.size(); }
   // A ReplicaLease refers to it, or no longer does: see is_unused().
   void on_leased() noexcept { ++leases_; }

@@ -29,23 +29,16 @@ std::size_t index(double draw, std::size_t count) noexcept {
 }  // namespace
 
 std::optional<std::string> find_error(const ReplicaOptions& options) {
-  if (options.latency_half_life < std::chrono::milliseconds(1) ||
-      options.latency_half_life > std::chrono::hours(1)) {
-    return "latency_half_life is 1 ms to 1 h";
+  BoundsCheck check;
+  check.field("latency_half_life", options.latency_half_life, options.kLatencyHalfLife);
+  if (options.latency_factor != 0) {
+    check.field("latency_factor", options.latency_factor, options.kLatencyFactor);
   }
-  const bool in_bounds = options.latency_factor >= 1.5 && options.latency_factor <= 100;
-  if (options.latency_factor != 0 && !in_bounds) return "latency_factor is 1.5 to 100, or 0: off";
-  if (options.latency_floor < std::chrono::milliseconds(1) ||
-      options.latency_floor > std::chrono::minutes(1)) {
-    return "latency_floor is 1 ms to 1 min";
-  }
-  if (options.latency_samples < 1 || options.latency_samples > 10'000) {
-    return "latency_samples is 1 to 10,000";
-  }
-  if (options.max_ejection_percent < Percent(0) || options.max_ejection_percent > Percent(100)) {
-    return "max_ejection_percent is 0 to 100";
-  }
-  return admit::find_error(options.breaker);
+  return check.field("latency_floor", options.latency_floor, options.kLatencyFloor)
+      .field("latency_samples", options.latency_samples, options.kLatencySamples)
+      .field("max_ejection_percent", options.max_ejection_percent, options.kMaxEjectionPercent)
+      .part("breaker", admit::find_error(options.breaker))
+      .error();
 }
 
 Replicas::Replicas(std::size_t count, const ReplicaOptions& options) : options_(options) {
@@ -186,7 +179,7 @@ Replicas::Lease Replicas::pick_but(const ReplicaSet& tried, const ReplicaSet& as
     if (Lease lease = pick_among(set, now, set_draw)) return lease;
     set_draw = another_draw(set_draw);
   }
-  // Some are on their ramp, and nobody takes what that holds back.
+  // Some are on their ramp, and no other replica can take what that holds back.
   for (ReplicaSet set : sets) {
     set &= closed;
     if (set.any()) return lease_anyway(nth(set, index(draw, set.count())), now);
@@ -229,7 +222,7 @@ Replicas::Lease Replicas::try_lease(std::size_t replica, Instant now, double dra
   Lease lease;
   lease.permit_ = replicas_[replica].breaker->try_admit(now, draw);
   if (!lease.permit_.admitted) return {};
-  lease.asked_ = true;
+  lease.has_permit_ = true;
   begin(lease, replica, now);
   return lease;
 }
@@ -260,13 +253,13 @@ void Replicas::settle(Lease& lease, decide::Outcome outcome, Instant now, double
   const Duration took =
       lease.timed_ ? lease.took_ : std::max(Duration{0}, between(lease.sent_, now));
   const bool failed = decide::is_failure(outcome);
-  // How long an answer took is known from its head on, even if nobody waited for all of it.
+  // The latency of a response is known from its head on, even if its body was not awaited.
   const bool answered = !failed && (outcome != decide::Outcome::cancelled || lease.timed_);
   DAMPER_CHECK(replica.outstanding > 0);
   --replica.outstanding;
   if (answered && !lease.timed_) replica.silence.on_answer();
   if (!answered && !lease.timed_) replica.silence.on_end(lease.round_, now);
-  if (lease.asked_) {
+  if (lease.has_permit_) {
     const bool slow_probe =
         replica.slow && lease.permit_.probe != 0 && answered && is_slow(replica, took, now);
     if (failed || slow_probe) {
@@ -278,7 +271,7 @@ void Replicas::settle(Lease& lease, decide::Outcome outcome, Instant now, double
     }
   }
   if (lease.panic_) settle_panic(replica, outcome, now);
-  if (count_ > 1 || lease.asked_) {
+  if (count_ > 1 || lease.has_permit_) {
     on_latency(replica, answered ? decide::Outcome::success : outcome, took, now);
     if (answered && replica.in) {
       on_answer(replica, took, now);
@@ -357,7 +350,7 @@ void Replicas::eject_if_slow(Replica& replica, Instant now, double draw) noexcep
 void Replicas::on_latency(Replica& replica, decide::Outcome outcome, Duration latency,
                           Instant now) noexcept {
   if (outcome == decide::Outcome::cancelled && latency <= replica.latency) {
-    return;  // It took at least so long: news only if that is more.
+    return;  // A lower bound: it counts only if it is above the average.
   }
   latency = std::min(latency, kMostLatency);
   if (decide::is_failure(outcome)) {

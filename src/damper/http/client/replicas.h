@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "damper/admit/circuit_breaker.h"
+#include "damper/base/bounds.h"
 #include "damper/base/instant.h"
 #include "damper/base/percent.h"
 #include "damper/decide/outcome.h"
@@ -17,19 +18,27 @@
 namespace damper::http {
 
 struct ReplicaOptions {
+  static constexpr Range<Duration> kLatencyHalfLife{std::chrono::milliseconds(1),
+                                                    std::chrono::hours(1)};
+  static constexpr Range<double> kLatencyFactor{1.5, 100};
+  static constexpr Range<Duration> kLatencyFloor{std::chrono::milliseconds(1),
+                                                 std::chrono::minutes(1)};
+  static constexpr Range<std::int32_t> kLatencySamples{1, 10'000};
+  static constexpr Range<Percent> kMaxEjectionPercent{Percent(0), Percent(100)};
+
   // When a replica is ejected, and how it comes back. Eager, beside the dependency's own breaker:
   // there are others to go to.
   admit::CircuitBreakerOptions breaker{.consecutive_failures = 5, .minimum_volume = 10};
-  // A latency that nothing renews counts half after so long: a slow replica is tried again.
-  Duration latency_half_life = std::chrono::seconds(5);  // 1 ms to 1 h
+  // Half-life of a latency without new samples, so that a slow replica is tried again.
+  Duration latency_half_life = std::chrono::seconds(5);
   // A replica is slow when its answers take `latency_factor` times as long as those of the others
   // (their median), and `latency_floor` longer, on a moving average over at least `latency_samples`
   // answers each. Its breaker trips then, so it is out for a time and returns by probes.
-  double latency_factor = 5;                               // 1.5 to 100; 0: never
-  Duration latency_floor = std::chrono::milliseconds(10);  // 1 ms to 1 min
-  std::int32_t latency_samples = 20;                       // 1 to 10,000
+  double latency_factor = 5;  // 0: never
+  Duration latency_floor = std::chrono::milliseconds(10);
+  std::int32_t latency_samples = 20;
   // No replica is ejected for being slow when more than this part of them would be out.
-  Percent max_ejection_percent = Percent(50);  // 0 to 100 %
+  Percent max_ejection_percent = Percent(50);
 
   friend bool operator==(const ReplicaOptions&, const ReplicaOptions&) = default;
 };
@@ -39,10 +48,10 @@ struct ReplicaOptions {
 inline constexpr std::size_t kMostReplicas = 256;
 using ReplicaSet = std::bitset<kMostReplicas>;
 
-// Replicas are the endpoints of one service, and who is asked next.
+// Replicas are the endpoints of one service, and select the next one.
 //
-// Why: a random pick overloads whoever is slow, the least loaded of all is a herd's pick when many
-// clients look at the same time. The less loaded of two random ones has neither fault
+// Why: a random pick overloads a slow replica; the least loaded of all is a herd's pick when many
+// clients choose at the same time. The less loaded of two random ones has neither fault
 // (Mitzenmacher, "The power of two choices in randomized load balancing", 2001).
 // Model: two different replicas are drawn among those that may be asked. The one with fewer
 // attempts under way is picked; with as many, the one whose latency is less than half of the
@@ -60,7 +69,7 @@ using ReplicaSet = std::bitset<kMostReplicas>;
 // single late one is no verdict. A single replica has no breaker, since there is nothing better to
 // do with the attempt; and a ramp holds back only what another one takes.
 // Panic: when every replica is ejected, that says nothing of any of them (the network, or what they
-// all need, is down), and whoever refuses then finds out late that they are back. Breakers that are
+// all need, is down), and a client that refuses then notices the recovery late. Breakers that are
 // not closed are ignored: all replicas share the attempts, none is a probe, so open times do not
 // grow; latencies, which failures have raised, are not compared. A replica that answers
 // `breaker.probes` of them in a row is let in at once, without a ramp and as one that is new. Panic
@@ -98,7 +107,7 @@ class Replicas {
    private:
     friend class Replicas;
     std::int32_t replica_ = -1;
-    bool asked_ = false;       // the breaker gave a permit
+    bool has_permit_ = false;  // the breaker gave a permit
     bool panic_ = false;       // it went without one, since all are out
     bool timed_ = false;       // on_head() came
     std::uint32_t round_ = 0;  // of the replica's silence

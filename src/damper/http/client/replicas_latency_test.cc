@@ -179,7 +179,7 @@ TEST(ReplicaLatency, AReloadKeepsBreakersAndLatencies) {
 
 TEST(ReplicaLatency, BadOptionsAreSaid) {
   EXPECT_EQ(find_error(ReplicaOptions{.latency_factor = 1}),
-            "latency_factor is 1.5 to 100, or 0: off");
+            "latency_factor is 1; it must be from 1.5 to 100");
   EXPECT_TRUE(find_error(ReplicaOptions{.latency_floor = Duration{0}}));
   EXPECT_TRUE(find_error(ReplicaOptions{.latency_samples = 0}));
   EXPECT_TRUE(find_error(ReplicaOptions{.max_ejection_percent = Percent(101)}));

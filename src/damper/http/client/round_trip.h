@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <span>
 #include <string_view>
@@ -23,12 +25,20 @@ namespace damper::http {
 // Thread safety: none. Cost: no allocation except for the response.
 class RoundTrip : private PoolRequest {
  public:
+  // What a response with a longer body ends with: CloseReason::body_too_large, and...
+  enum class Excess : std::uint8_t {
+    refuse,  // as soon as that is known: nothing is read if its length was announced
+    cut,     // the first max_body bytes in response()
+  };
+
   // REQUIRES: it is not under way. The pool and the request outlive it. on_done() may be called
   // from within.
-  void start(Pool& pool, const Request& request, std::size_t max_body) {
+  void start(Pool& pool, const Request& request, std::size_t max_body,
+             Excess excess = Excess::refuse) {
     DAMPER_CHECK(!is_under_way());
     request_ = &request;
     max_body_ = max_body;
+    excess_ = excess;
     open(pool);
   }
   using PoolRequest::cancel;
@@ -66,16 +76,18 @@ class RoundTrip : private PoolRequest {
   void on_head(const Head& head, bool end) override {
     on_received(end);
     response_ = Response::from(head);
-    if (!end && head.content_length && *head.content_length > max_body_) {
-      return end_early(CloseReason::body_too_large);
-    }
+    const bool too_large = !end && head.content_length && *head.content_length > max_body_;
+    if (too_large && excess_ == Excess::refuse) return end_early(CloseReason::body_too_large);
     if (!end && head.content_length) {
-      response_.body.reserve(static_cast<std::size_t>(*head.content_length));
+      response_.body.reserve(
+          static_cast<std::size_t>(std::min<std::uint64_t>(*head.content_length, max_body_)));
     }
     if (end && sent_ < request_->body.size()) end_early(CloseReason::finished);
   }
   void on_data(std::string_view bytes) override {
     if (bytes.size() > max_body_ - response_.body.size()) {
+      if (excess_ == Excess::cut)
+        response_.body += bytes.substr(0, max_body_ - response_.body.size());
       return end_early(CloseReason::body_too_large);
     }
     response_.body += bytes;
@@ -104,6 +116,7 @@ class RoundTrip : private PoolRequest {
 
   const Request* request_ = nullptr;
   std::size_t max_body_ = 0;
+  Excess excess_ = Excess::refuse;
   std::size_t sent_ = 0;  // of the request's body
   Response response_;
 };

@@ -1,9 +1,9 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string_view>
 
+#include "damper/base/enum_names.h"
 #include "damper/decide/classify_transport.h"
 
 namespace damper::http {
@@ -24,16 +24,17 @@ enum class CloseReason : std::uint8_t {
   idle_timeout,       // Nothing was asked for in a while.
   too_old,            // The connection had its time.
   draining,           // We are going away.
-  connect_refused,    // No connection came about: nobody listens.
+  connect_refused,    // No connection: nothing listens there.
   connect_timeout,    // No connection came about in time.
   name_not_resolved,  // No address.
   address_refused,    // Our own guard allows no address of it, or not its port or scheme.
   handshake_failed,   // TLS did not come about.
+  proxy_failed,       // Our own egress proxy opened no tunnel, and that is not the target's fault.
   too_many,           // Over the limit of connections, streams or waiting requests.
   cancelled,          // Our own side gave it up.
 };
 
-inline constexpr std::array<std::string_view, 20> kCloseReasonNames = {
+inline constexpr EnumNames<CloseReason::cancelled> kCloseReasonNames = {
     "finished",        "reset",
     "refused",         "malformed",
     "head_too_large",  "body_too_large",
@@ -43,10 +44,11 @@ inline constexpr std::array<std::string_view, 20> kCloseReasonNames = {
     "draining",        "connect_refused",
     "connect_timeout", "name_not_resolved",
     "address_refused", "handshake_failed",
-    "too_many",        "cancelled"};
+    "proxy_failed",    "too_many",
+    "cancelled"};
 
 [[nodiscard]] constexpr std::string_view name(CloseReason reason) noexcept {
-  return kCloseReasonNames[static_cast<std::size_t>(reason)];
+  return kCloseReasonNames[reason];
 }
 
 // What it means for a request of ours that had no whole answer yet. `answered`: its head had come.
@@ -60,6 +62,7 @@ inline constexpr std::array<std::string_view, 20> kCloseReasonNames = {
     case CloseReason::name_not_resolved: return TransportEvent::name_not_resolved;
     case CloseReason::address_refused: return TransportEvent::address_refused;
     case CloseReason::handshake_failed: return TransportEvent::handshake_failed;
+    case CloseReason::proxy_failed: return TransportEvent::proxy_failed;
     case CloseReason::too_many: return TransportEvent::pool_exhausted;
     case CloseReason::malformed:
     case CloseReason::head_too_large:

@@ -119,7 +119,7 @@ class H1Connection : public Connection, protected Stream {
   Instant began_;                   // The stream; set before anybody can ask for it.
   std::uint64_t body_left_ = 0;     // to be read, with H1Framing::length
   std::uint64_t sending_left_ = 0;  // to be written, with H1Framing::length
-  std::uint64_t discarded_ = 0;     // of a body that nobody reads any more
+  std::uint64_t discarded_ = 0;     // of a body without a reader
   StallTimer idle_;
   CloseReason closing_reason_ = CloseReason::draining;
 

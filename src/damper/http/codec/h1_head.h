@@ -77,7 +77,7 @@ class H1Head {
   [[nodiscard]] Result finish_request() noexcept;
   void finish_fields() noexcept;
 
-  union {
+  union {  // Not initialised: BM_HttpHeadScan takes 2.5 times as long if they are.
     // The first field_count_ of them. NOLINTNEXTLINE(readability-identifier-naming): a member too
     std::array<Field, kMostFields> fields_;
   };

@@ -67,7 +67,7 @@ TEST(H1Head, WhatItCallsSoundMayBeSentAsItIs) {
       if (head.scan_request(bytes, {}) != Result::complete) continue;
       for (const Field& field : head.head().fields) {
         ++scanned;
-        EXPECT_TRUE(field.sound);
+        EXPECT_TRUE(field.validated);
         EXPECT_TRUE(valid_field(field.name, field.value) && !is_hop_field(field.name)) << line;
       }
     }

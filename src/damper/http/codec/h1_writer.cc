@@ -50,7 +50,7 @@ std::size_t most_bytes(std::span<const Field> fields) noexcept {
 
 void put_fields(Tail& tail, std::span<const Field> fields) noexcept {
   for (const Field& field : fields) {
-    if (!field.sound && (!valid_field(field.name, field.value) || is_hop_field(field.name))) {
+    if (!field.validated && (!valid_field(field.name, field.value) || is_hop_field(field.name))) {
       continue;
     }
     tail.put(field.name);

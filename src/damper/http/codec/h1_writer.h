@@ -11,7 +11,7 @@
 
 namespace damper::http {
 
-// How the end of an HTTP/1.1 body is told.
+// How the end of an HTTP/1.1 body is marked.
 enum class H1Framing : std::uint8_t {
   none,         // There is no body.
   length,       // Content-Length

@@ -110,7 +110,7 @@ struct H2Session::Callbacks {
     return session.count_idle_frame() ? 0 : NGHTTP2_ERR_CALLBACK_FAILURE;
   }
 
-  // Frames of a type that nobody knows pass here to be counted, and are ignored.
+  // Frames of an unknown type pass here to be counted, and are ignored.
   static int on_unknown_frame(nghttp2_session*, void**, const nghttp2_frame_hd*, void*) {
     return NGHTTP2_ERR_CANCEL;
   }
@@ -215,7 +215,7 @@ void H2Session::configure() {
   }
   DAMPER_CHECK(
       nghttp2_submit_settings(session_, NGHTTP2_FLAG_NONE, settings.data(), settings.size()) == 0);
-  // One stream that nobody reads must not stop the others: the whole has room for several.
+  // A stream that is not read must not stop the others: the connection has room for several.
   const std::uint64_t whole =
       std::uint64_t{window} * std::clamp<std::uint64_t>(limits_.max_streams, 1, 16);
   DAMPER_CHECK(nghttp2_session_set_local_window_size(session_, NGHTTP2_FLAG_NONE, 0,
@@ -362,16 +362,17 @@ void H2Session::on_frame_sent(const nghttp2_frame& frame) {
   H2Stream* const stream = find_stream(frame.hd.stream_id);
   if (stream == nullptr) return;
   stream->end_sent_ = true;
-  // The answer is what counts; a tunnel has two ends, unless nobody is there for the second.
+  // A complete response ends the exchange; a tunnel ends on both sides, unless it has no user.
   if (!stream->peer_ended_ && (stream->tunnel_ ? stream->user_ == nullptr : is_server())) {
     reset_stream(*stream, CloseReason::finished, NGHTTP2_NO_ERROR);
   }
 }
 
 void H2Session::on_stream_closed(H2Stream& stream, std::uint32_t code) {
-  const bool said = stream.end_sent_ || (!is_server() && !stream.tunnel_);
-  const bool heard = (stream.peer_ended_ && stream.head_came_) || (is_server() && !stream.tunnel_);
-  if (said && heard) {
+  const bool sent = stream.end_sent_ || (!is_server() && !stream.tunnel_);
+  const bool received =
+      (stream.peer_ended_ && stream.head_came_) || (is_server() && !stream.tunnel_);
+  if (sent && received) {
     return close_stream(stream, CloseReason::finished);
   }
   if (!is_server() && code == NGHTTP2_REFUSED_STREAM) {
@@ -433,7 +434,7 @@ void H2Session::on_waiting(H2Stream& stream) {
   notify();
 }
 
-// A tunnel that may say something: whoever has not taken what it said is watched by its own.
+// Whether a tunnel's peer may send: a full window is the consumer's fault, and has its own timer.
 bool H2Session::is_silence_due(const H2Stream& stream) const noexcept {
   return stream.tunnel_ && stream.unconsumed_ < limits_.window_bytes;
 }

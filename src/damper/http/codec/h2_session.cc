@@ -118,7 +118,7 @@ void H2Session::notify() {
 
 // ---- Ends ------------------------------------------------------------------------------------
 
-// The connection is over; the peer hears why.
+// Ends the connection with a GOAWAY.
 void H2Session::fail(CloseReason reason, std::uint32_t code) {
   if (over_) return;
   nghttp2_session_terminate_session(session_, code);

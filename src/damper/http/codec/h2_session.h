@@ -22,12 +22,11 @@ namespace damper::http {
 //
 // Why nghttp2: HPACK, flow control and the state of streams are where years of errors went.
 // Model: nghttp2 calls back from within receive() and output(). Users are called from the former,
-// and from settle(), which tells ends and room at the end of every call from outside: so nobody is
-// told of an end in the middle of a call of theirs.
-// Frames without use are counted by the second: pings, settings, priorities, resets, unknown ones,
-// empty data, and window updates that no data of ours has earned. More than the limit is a flood.
-// A CONNECT that was answered with 2xx is a tunnel (RFC 9113, 8.5): data both ways, END_STREAM is
-// the end of one direction.
+// and from settle(), which reports ends and room at the end of every call from outside: so an end
+// is never reported inside a call of its user. Frames without use are counted by the second: pings,
+// settings, priorities, resets, unknown ones, empty data, and window updates that no data of ours
+// has earned. More than the limit is a flood. A CONNECT that was answered with 2xx is a tunnel (RFC
+// 9113, 8.5): data both ways, END_STREAM is the end of one direction.
 // Invariants: those of Connection. What is kept is at most the limits' output, kOwnBytes for each
 // stream beyond that, and one head.
 // Thread safety: none.
@@ -82,9 +81,9 @@ class H2Session final : public Connection {
   // ---- Streams
   H2Stream& add_stream(Instant began);
   [[nodiscard]] H2Stream* find_stream(std::int32_t id) const noexcept;
-  // It is over for its user, who hears it in settle(); nghttp2 forgets it.
+  // Ends it for its user, who is told in settle(); nghttp2 forgets it.
   void close_stream(H2Stream& stream, CloseReason reason);
-  // The same, and the peer hears of it.
+  // The same, and sends RST_STREAM.
   void reset_stream(H2Stream& stream, CloseReason reason, std::uint32_t code);
   void close_all(CloseReason reason);
   void on_waiting(H2Stream& stream);  // It has something to send.

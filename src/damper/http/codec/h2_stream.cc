@@ -168,7 +168,7 @@ void H2Stream::consumed(std::size_t bytes) {
 void H2Stream::cancel() {
   user_ = nullptr;
   if (!live_) return;
-  if (tunnel_ && ended_) {  // It ends when its last byte has gone, with nobody who hears the peer.
+  if (tunnel_ && ended_) {  // It ends once its last byte is sent; the peer's data is discarded.
     if (std::exchange(wants_room_, false)) --session_.wanting_room_;
     if (end_sent_) session_.reset_stream(*this, CloseReason::finished, NGHTTP2_NO_ERROR);
     return;

@@ -15,7 +15,7 @@ struct Field {
   // True if a strict codec has validated this field (valid_field()) and it is not hop-by-hop. Copy
   // the flag when forwarding unchanged; leave it false for fields you build, and the codec
   // validates them.
-  bool sound = false;
+  bool validated = false;
 };
 
 [[nodiscard]] constexpr char lower(char c) noexcept {

@@ -57,7 +57,7 @@ class StallTimer {
  public:
   void begin(Instant now, bool exact = true) noexcept {
     since_ = now;
-    exact_ = exact;
+    is_exact_ = exact;
     running_ = true;
   }
   void begin(const CallClock& clock) noexcept { begin(clock.now(), clock.is_exact()); }
@@ -68,14 +68,14 @@ class StallTimer {
   }
   [[nodiscard]] bool has_expired(Instant now, Duration limit) noexcept {
     if (!running_ || now < due(limit)) return false;
-    if (exact_) return true;
+    if (is_exact_) return true;
     begin(now);
     return false;
   }
 
  private:
   Instant since_{};
-  bool exact_ = true;
+  bool is_exact_ = true;
   bool running_ = false;
 };
 

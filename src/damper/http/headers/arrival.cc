@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "damper/base/bounds.h"
 #include "damper/decide/layering.h"
 #include "damper/run/outgoing_fields.h"
 #include "damper/schedule/deadline_header.h"
@@ -59,12 +60,11 @@ admit::Criticality criticality(std::string_view value, const ArrivalOptions& opt
 }  // namespace
 
 std::optional<std::string> find_error(const ArrivalOptions& options) {
-  const auto within = [](Duration value) {
-    return value >= std::chrono::milliseconds(1) && value <= kLongest;
-  };
-  if (!within(options.default_deadline)) return "default_deadline must be from 1 ms to 30 days";
-  if (!within(options.longest_deadline)) return "longest_deadline must be from 1 ms to 30 days";
-  return std::nullopt;
+  constexpr Range<Duration> kDeadline{std::chrono::milliseconds(1), kLongest};
+  return BoundsCheck()
+      .field("default_deadline", options.default_deadline, kDeadline)
+      .field("longest_deadline", options.longest_deadline, kDeadline)
+      .error();
 }
 
 run::RequestContext read_arrival(std::span<const Field> fields, const ArrivalTime& time,

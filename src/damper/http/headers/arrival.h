@@ -29,8 +29,8 @@ struct ArrivalTime {
   UnixTime wall;    // the same moment: for a deadline that is a date
 };
 
-// What a request says in its headers to whoever works for it: until when its caller waits, who
-// retries it, how much its loss would hurt.
+// The context that a request carries in its headers: its deadline, the owner of its retries, its
+// criticality.
 //
 // Model: the deadline counts from the first byte (trap D1) and is the earliest of
 // x-request-deadline, grpc-timeout and x-envoy-expected-rq-timeout-ms, at most longest_deadline;

@@ -23,9 +23,9 @@ Duration given(const std::vector<Field>& fields, const ArrivalOptions& options =
 TEST(GuardArrival, AFieldOutOfBoundsIsNamed) {
   EXPECT_EQ(find_error(ArrivalOptions{}), std::nullopt);
   EXPECT_EQ(find_error({.default_deadline = Duration{0}}),
-            "default_deadline must be from 1 ms to 30 days");
-  EXPECT_EQ(find_error({.longest_deadline = kForever}),
-            "longest_deadline must be from 1 ms to 30 days");
+            "default_deadline is 0s; it must be from 1ms to 720h");
+  EXPECT_EQ(find_error({.longest_deadline = std::chrono::hours(721)}),
+            "longest_deadline is 721h; it must be from 1ms to 720h");
 }
 
 TEST(GuardArrival, TheDeadlineIsTheEarliestThatAnyHeaderSays) {

@@ -83,7 +83,7 @@ MemoryStore::Entries::iterator MemoryStore::find_owned(std::string_view key, std
   return entries_.end();
 }
 
-// Whether so much more fits, after the oldest answers have gone.
+// Whether `entries` and `bytes` more fit, after evicting the oldest responses.
 bool MemoryStore::make_room(std::size_t entries, std::size_t bytes) {
   while (entries_.size() + entries > options_.most_entries ||
          bytes_ + bytes > options_.most_bytes) {

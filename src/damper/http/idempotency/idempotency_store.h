@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "damper/base/enum_names.h"
 #include "damper/base/instant.h"
 #include "damper/base/unix_time.h"
 #include "damper/http/codec/message.h"
@@ -31,10 +32,10 @@ enum class KeyState : std::uint8_t {
   full,       // no room: all that is kept is under way
   broken,     // the store does not work
 };
-inline constexpr std::array<std::string_view, 6> kKeyStateNames = {
-    "first", "replayed", "under_way", "mismatch", "full", "broken"};
+inline constexpr EnumNames<KeyState::broken> kKeyStateNames = {"first",    "replayed", "under_way",
+                                                               "mismatch", "full",     "broken"};
 [[nodiscard]] constexpr std::string_view name(KeyState state) noexcept {
-  return kKeyStateNames[static_cast<std::size_t>(state)];
+  return kKeyStateNames[state];
 }
 
 // What a store has done, for metrics. Any thread may read it.

@@ -29,8 +29,7 @@ class FirstTime final : public WrappedExchange {
   FirstTime(const FirstTime&) = delete;
   FirstTime& operator=(const FirstTime&) = delete;
   ~FirstTime() override {
-    if (!answered_)
-      finish(Response::plain(500, "The request was begun, and nobody answered it.\n"));
+    if (!answered_) finish(Response::plain(500, "The handler ended without a response.\n"));
   }
 
   void respond(Response response) override {

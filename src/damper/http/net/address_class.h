@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "damper/base/enum_names.h"
 #include "damper/http/net/ip_address.h"
 
 namespace damper::http {
@@ -29,13 +30,13 @@ enum class AddressClass : std::uint8_t {
   reserved,       // 240.0.0.0/4; IPv6 outside of 2000::/3
 };
 
-inline constexpr std::array<std::string_view, 14> kAddressClassNames = {
+inline constexpr EnumNames<AddressClass::reserved> kAddressClassNames = {
     "public_address", "this_network", "loopback", "private_use",   "shared_space",
     "link_local",     "site_local",   "metadata", "documentation", "benchmarking",
     "multicast",      "transition",   "special",  "reserved"};
 
 [[nodiscard]] constexpr std::string_view name(AddressClass address_class) noexcept {
-  return kAddressClassNames[static_cast<std::size_t>(address_class)];
+  return kAddressClassNames[address_class];
 }
 
 struct AddressRange {
@@ -50,7 +51,7 @@ consteval AddressRange range(std::string_view network, AddressClass address_clas
 }
 using enum AddressClass;
 
-// Services of clouds that give credentials, or control of the machine, to whoever asks from inside.
+// Services of clouds that give credentials, or control of the machine, to every local process.
 inline constexpr std::array kMetadata = {
     range("169.254.169.254", metadata),  // AWS, Google, Azure, OpenStack and others
     range("169.254.170.2", metadata),    // AWS ECS

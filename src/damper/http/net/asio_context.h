@@ -97,7 +97,7 @@ class AsioContext::Executor {
     try {
       std::decay_t<Function> called(std::forward<Function>(function));
       std::move(called)();
-    } catch (...) {  // It leaves run(), not whoever dispatched it.
+    } catch (...) {  // It leaves run(), not the dispatching call.
       loop().post([failed = std::current_exception()] { std::rethrow_exception(failed); });
     }
   }

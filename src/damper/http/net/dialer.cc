@@ -54,18 +54,21 @@ class SystemResolver final : public Resolver {
 class Race final : public std::enable_shared_from_this<Race>, private Transport::Waiter {
  public:
   Race(Loop& loop, const DialerOptions& options, std::string host, std::uint16_t port,
-       const TlsSettings* tls, Dialer::Done done)
+       const TlsSettings* tls, TunnelRecord& tunnels, Dialer::Done done)
       : loop_(loop),
         options_(options),
         host_(std::move(host)),
         port_(port),
         tls_(tls),
+        tunnels_(tunnels),
         done_(std::move(done)),
         timeout_(loop, *this, &Race::on_too_late),
         stagger_(loop, *this, &Race::on_stagger) {}
 
-  // `address` is used without a resolver.
-  void start(Resolver* resolver, const std::string& address) {
+  // `address` is used without a resolver. `proxy_resolver`: nullptr if the proxy's host is an
+  // address.
+  void start(Resolver* resolver, const std::string& address, Resolver* proxy_resolver) {
+    proxy_resolver_ = proxy_resolver;
     timeout_.arm(add(loop_.now(), options_.connect_timeout));
     if (options_.guard != nullptr) {
       if (auto refusal = options_.guard->find_refusal(tls_ != nullptr, port_)) {
@@ -123,6 +126,13 @@ class Race final : public std::enable_shared_from_this<Race>, private Transport:
     int fd_ = -1;
   };
 
+  // What it waits for.
+  enum class Stage : std::uint8_t {
+    target,  // the lookup of its name, a direct connection, the TLS handshake
+    proxy,   // a connection to it
+    tunnel,  // the proxy's answer
+  };
+
   void on_resolved(const std::vector<std::string>& addresses) {
     if (over_) return;
     std::optional<std::string> refusal;
@@ -133,6 +143,31 @@ class Race final : public std::enable_shared_from_this<Race>, private Transport:
       loop_.post([self = shared_from_this()] { self->fail(CloseReason::name_not_resolved); });
       return;
     }
+    if (options_.proxy == nullptr) return try_next();
+    targets_ = std::exchange(addresses_, {});
+    stage_ = Stage::proxy;
+    if (proxy_resolver_ == nullptr) return on_proxy_resolved({options_.proxy->host});
+    proxy_resolver_->resolve(options_.proxy->host,
+                             [weak = weak_from_this()](const std::vector<std::string>& found) {
+                               if (const auto self = weak.lock()) self->on_proxy_resolved(found);
+                             });
+  }
+
+  void on_proxy_resolved(const std::vector<std::string>& addresses) {
+    if (over_) return;
+    proxy_addresses_ = interleave(addresses, options_.max_addresses);
+    if (proxy_addresses_.empty()) {
+      loop_.post([self = shared_from_this()] { self->fail(CloseReason::proxy_failed); });
+      return;
+    }
+    connect_to_proxy();
+  }
+  void connect_to_proxy() {
+    stage_ = Stage::proxy;
+    transport_.reset();
+    attempts_.clear();
+    in_flight_ = 0;
+    addresses_ = proxy_addresses_;
     try_next();
   }
 
@@ -162,7 +197,8 @@ class Race final : public std::enable_shared_from_this<Race>, private Transport:
     const asio::ip::address address = asio::ip::make_address(addresses_[attempts_.size()], error);
     Attempt& attempt = *attempts_.emplace_back(std::make_unique<Attempt>(*this));
     ++in_flight_;
-    if (error || !attempt.try_start({address, port_})) {
+    if (error ||
+        !attempt.try_start({address, options_.proxy != nullptr ? options_.proxy->port : port_})) {
       attempt.close();
       return loop_.post([self = shared_from_this()] { self->on_failed(); });
     }
@@ -181,7 +217,8 @@ class Race final : public std::enable_shared_from_this<Race>, private Transport:
     if (over_) return;
     --in_flight_;
     if (attempts_.size() < addresses_.size()) return try_next();
-    if (in_flight_ == 0) fail(CloseReason::connect_refused);
+    if (in_flight_ > 0) return;
+    fail(options_.proxy != nullptr ? CloseReason::proxy_failed : CloseReason::connect_refused);
   }
 
   void on_connected(Attempt& winner) {
@@ -189,6 +226,50 @@ class Race final : public std::enable_shared_from_this<Race>, private Transport:
     const int fd = winner.release();
     for (const auto& attempt : attempts_) attempt->close();
     addresses_.resize(attempts_.size());  // No more of them.
+    if (options_.proxy != nullptr) return open_tunnel(fd);
+    on_path(fd);
+  }
+
+  void open_tunnel(int fd) {
+    stage_ = Stage::tunnel;
+    error_code error;
+    const asio::ip::address target = asio::ip::make_address(targets_[target_], error);
+    tunnel_.emplace(*options_.proxy, ip_address(target).text(), port_);
+    auto transport = std::make_unique<TcpTransport>(loop_, fd);
+    proxy_transport_ = transport.get();
+    transport_ = std::move(transport);
+    step_tunnel();
+  }
+
+  void step_tunnel() {
+    switch (tunnel_->step(*transport_)) {
+      case ConnectTunnel::Status::to_read: return transport_->wait_readable(*this);
+      case ConnectTunnel::Status::to_write: return transport_->wait_writable(*this);
+      case ConnectTunnel::Status::refused: return on_tunnel_refused();
+      case ConnectTunnel::Status::failed: return fail(CloseReason::proxy_failed);
+      case ConnectTunnel::Status::open: break;
+    }
+    tunnels_.on_opened(target());
+    on_path(proxy_transport_->release());
+  }
+
+  void on_tunnel_refused() {
+    transport_->close();
+    if (++target_ == targets_.size()) return fail(reason_of_refusal(CloseReason::connect_refused));
+    // Later: this is called by what it destroys.
+    loop_.post([self = shared_from_this()] {
+      if (!self->over_) self->connect_to_proxy();
+    });
+  }
+  [[nodiscard]] std::string target() const { return host_ + ':' + std::to_string(port_); }
+  // `own`: if it is the target's fault.
+  [[nodiscard]] CloseReason reason_of_refusal(CloseReason own) {
+    return tunnels_.on_refused(target()) ? own : CloseReason::proxy_failed;
+  }
+
+  // `fd` leads to the target.
+  void on_path(int fd) {
+    stage_ = Stage::target;
     if (tls_ != nullptr) {
       transport_ = std::make_unique<TlsTransport>(loop_, fd, *tls_, host_);
     } else {
@@ -207,13 +288,17 @@ class Race final : public std::enable_shared_from_this<Race>, private Transport:
   }
   void on_readable() override {
     const std::shared_ptr<Race> keep = shared_from_this();
-    if (!over_) shake_hands();
+    if (over_) return;
+    stage_ == Stage::tunnel ? step_tunnel() : shake_hands();
   }
   void on_writable() override { on_readable(); }
 
   void on_too_late(Instant /*now*/) {
     const std::shared_ptr<Race> keep = shared_from_this();
-    fail(CloseReason::connect_timeout);
+    // A proxy that does not answer may be waiting for the target.
+    fail(stage_ == Stage::proxy    ? CloseReason::proxy_failed
+         : stage_ == Stage::tunnel ? reason_of_refusal(CloseReason::connect_timeout)
+                                   : CloseReason::connect_timeout);
   }
   void on_stagger(Instant /*now*/) { try_next(); }
   // Later: a dial does not end within dial().
@@ -237,10 +322,18 @@ class Race final : public std::enable_shared_from_this<Race>, private Transport:
   const std::string host_;
   const std::uint16_t port_;
   const TlsSettings* const tls_;
+  TunnelRecord& tunnels_;
   Dialer::Done done_;
   Loop::MemberTimer<Race> timeout_;
   Loop::MemberTimer<Race> stagger_;
-  std::vector<std::string> addresses_;
+  Stage stage_ = Stage::target;
+  Resolver* proxy_resolver_ = nullptr;
+  std::vector<std::string> targets_;  // with a proxy: what it is asked for, in this order
+  std::size_t target_ = 0;
+  std::vector<std::string> proxy_addresses_;
+  std::optional<ConnectTunnel> tunnel_;
+  TcpTransport* proxy_transport_ = nullptr;         // transport_ in Stage::tunnel
+  std::vector<std::string> addresses_;              // to connect to
   std::vector<std::unique_ptr<Attempt>> attempts_;  // one for each address so far
   std::size_t in_flight_ = 0;                       // attempts
   std::unique_ptr<Transport> transport_;            // during its handshake
@@ -259,6 +352,7 @@ std::optional<std::string> find_error(const DialerOptions& options) {
       .field("stagger", options.stagger, DialerOptions::kStagger)
       .field("max_addresses", options.max_addresses, DialerOptions::kMaxAddresses)
       .part("guard", options.guard == nullptr ? std::nullopt : find_error(*options.guard))
+      .part("proxy", options.proxy == nullptr ? std::nullopt : find_error(*options.proxy))
       .error();
 }
 
@@ -290,20 +384,23 @@ Dialer::~Dialer() = default;
 
 Dialer::Dial Dialer::dial(const std::string& host, std::uint16_t port, const TlsSettings* tls,
                           Done done, const std::string& address) {
-  auto race = std::make_shared<Race>(loop_, options_, host, port, tls, std::move(done));
+  auto race = std::make_shared<Race>(loop_, options_, host, port, tls, tunnels_, std::move(done));
   error_code error;
   if (address.empty()) (void)asio::ip::make_address(host, error);
-  Resolver* resolver = nullptr;
-  if (error) {
-    if (resolver_ == nullptr) {
-      own_resolver_ = make_system_resolver(loop_);
-      resolver_ = own_resolver_.get();
-    }
-    resolver = resolver_;
-  }
-  race->start(resolver, address.empty() ? host : address);
+  error_code proxy_error;
+  if (options_.proxy != nullptr) (void)asio::ip::make_address(options_.proxy->host, proxy_error);
+  race->start(error ? &resolver() : nullptr, address.empty() ? host : address,
+              proxy_error ? &resolver() : nullptr);
   Race* const running = race.get();
   return Dial(running, [race = std::move(race)](void*) { race->cancel(); });
+}
+
+Resolver& Dialer::resolver() {
+  if (resolver_ == nullptr) {
+    own_resolver_ = make_system_resolver(loop_);
+    resolver_ = own_resolver_.get();
+  }
+  return *resolver_;
 }
 
 }  // namespace damper::http

@@ -11,6 +11,7 @@
 #include "damper/base/instant.h"
 #include "damper/http/codec/close_reason.h"
 #include "damper/http/net/egress_guard.h"
+#include "damper/http/net/egress_proxy.h"
 #include "damper/http/net/loop.h"
 #include "damper/http/net/tls_settings.h"
 #include "damper/http/net/transport.h"
@@ -44,6 +45,8 @@ struct DialerOptions {
   std::size_t max_addresses = 8;  // the others are not tried
   // What may be connected to; nullptr: everything. For URLs that strangers choose.
   std::shared_ptr<const EgressGuard> guard{};
+  // Through which everything is connected to; nullptr: directly.
+  std::shared_ptr<const EgressProxy> proxy{};
 
   friend bool operator==(const DialerOptions&, const DialerOptions&) = default;
 };
@@ -61,7 +64,11 @@ struct DialerOptions {
 // Model: happy eyeballs (RFC 8305). The addresses are tried in order, the next one when the
 // previous has failed or `stagger` has passed; the first to connect wins and the others are closed.
 // An IP address as `host` is not resolved. With a guard, only the addresses that it allows are
-// tried, and no name is resolved for a port or a scheme that it refuses.
+// tried, and no name is resolved for a port or a scheme that it refuses. With a proxy, the
+// addresses are those of the proxy, which is then asked for a tunnel to each of the target's
+// addresses in order, until it opens one. Names are resolved here and not by the proxy: the guard
+// applies to what the proxy connects to. A failure of the proxy is `proxy_failed`; see TunnelRecord
+// for one that may be the target's.
 // Invariants:
 //   (1) Each dial ends once, with a transport or a reason, by connect_timeout. After its Dial is
 //       destroyed, `done` is not called and no socket is open.
@@ -96,8 +103,11 @@ class Dialer {
   [[nodiscard]] Loop& loop() const noexcept { return loop_; }
 
  private:
+  [[nodiscard]] Resolver& resolver();
+
   Loop& loop_;
   const DialerOptions options_;
+  TunnelRecord tunnels_;
   std::unique_ptr<Resolver> own_resolver_;  // created with the first name
   Resolver* resolver_;
 };

@@ -1,13 +1,14 @@
 #include "damper/http/net/egress_guard.h"
 
 #include <algorithm>
-#include <array>
+
+#include "damper/base/enum_names.h"
 
 namespace damper::http {
 namespace {
 
 // After "ADDRESS is ".
-constexpr std::array<std::string_view, kAddressClassNames.size()> kPhrases = {
+constexpr EnumNames<AddressClass::reserved> kPhrases = {
     "a public address",
     "an address of this network",
     "a loopback address",
@@ -41,7 +42,7 @@ std::optional<std::string> EgressGuard::find_refusal(const IpAddress& address,
   const bool resolved = !host.empty() && IpAddress::find(host) != address;
   if (resolved) sentence.append(host).append(" resolves to ");
   sentence.append(text).append(resolved ? ", " : " is ");
-  return sentence.append(kPhrases[static_cast<std::size_t>(found)])
+  return sentence.append(kPhrases[found])
       .append(", which is not allowed (")
       .append(name(found))
       .append(")");

@@ -77,11 +77,11 @@ void SocketConnection::on_readable() {
   if (state_ == State::lingering) return;
   if (state_ != State::open || (!input_ended_ && !codec_->wants_input())) return;
   const std::span<char> scratch = loop().scratch();
-  const Transport::Moved moved = transport_->recv(scratch);
-  switch (moved.status) {
+  const Transport::IoResult result = transport_->recv(scratch);
+  switch (result.status) {
     case Transport::Status::ok:
       last_received_ = loop().now();
-      codec_->receive({scratch.data(), moved.bytes}, last_received_);
+      codec_->receive({scratch.data(), result.bytes}, last_received_);
       break;
     case Transport::Status::again: break;
     case Transport::Status::end:
@@ -142,10 +142,10 @@ void SocketConnection::flush() {
     const std::string_view output = codec_->output();
     if (output.empty()) return;
     if (sends == kMostSends) return ask_turn_end();  // Not to starve other connections.
-    const Transport::Moved moved = transport_->send(output);
-    switch (moved.status) {
+    const Transport::IoResult result = transport_->send(output);
+    switch (result.status) {
       case Transport::Status::ok:
-        codec_->sent(moved.bytes, loop().now());
+        codec_->sent(result.bytes, loop().now());
         if (state_ != State::open) return;
         break;
       case Transport::Status::again: writing_ = true; return transport_->wait_writable(*this);
@@ -159,9 +159,9 @@ void SocketConnection::on_send_failed() {
   const std::span<char> scratch = loop().scratch();
   for (int reads = 0; side_ == Side::client && reads < kLastReads; ++reads) {
     if (input_ended_ || !codec_->wants_input()) break;
-    const Transport::Moved moved = transport_->recv(scratch);
-    if (moved.status != Transport::Status::ok) break;
-    codec_->receive({scratch.data(), moved.bytes}, loop().now());
+    const Transport::IoResult result = transport_->recv(scratch);
+    if (result.status != Transport::Status::ok) break;
+    codec_->receive({scratch.data(), result.bytes}, loop().now());
   }
   abort(CloseReason::reset);
 }
@@ -176,10 +176,10 @@ bool SocketConnection::should_linger() const noexcept {
 // Reads and discards. False at EOF, after a failure or after kLingerBytes.
 bool SocketConnection::discard() {
   const std::span<char> scratch = loop().scratch();
-  const Transport::Moved moved = transport_->recv(scratch);
-  if (moved.status == Transport::Status::again) return true;
-  lingered_bytes_ += static_cast<std::uint32_t>(moved.bytes);
-  return moved.status == Transport::Status::ok && lingered_bytes_ <= kLingerBytes;
+  const Transport::IoResult result = transport_->recv(scratch);
+  if (result.status == Transport::Status::again) return true;
+  lingered_bytes_ += static_cast<std::uint32_t>(result.bytes);
+  return result.status == Transport::Status::ok && lingered_bytes_ <= kLingerBytes;
 }
 
 void SocketConnection::close(bool reset) {

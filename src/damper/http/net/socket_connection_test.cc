@@ -318,9 +318,9 @@ struct Reader final : Transport::Waiter {
   void on_readable() override {
     ++wakes;
     if (wakes > skips) {
-      const Transport::Moved moved = socket.recv({bytes.data(), most});
-      if (moved.status == Transport::Status::end) return loop.stop();
-      got.append(bytes.data(), moved.bytes);
+      const Transport::IoResult result = socket.recv({bytes.data(), most});
+      if (result.status == Transport::Status::end) return loop.stop();
+      got.append(bytes.data(), result.bytes);
     }
     wait();
   }

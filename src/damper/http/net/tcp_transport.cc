@@ -84,15 +84,19 @@ void TcpTransport::close(bool reset) noexcept {
     const ::linger now{.l_onoff = 1, .l_linger = 0};
     (void)::setsockopt(fd_, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
   }
+  (void)::close(release());
+}
+
+int TcpTransport::release() noexcept {
   for (Waiters& waiters : waiters_) {
     if (std::exchange(waiters, {}).any()) turn_loop().release();
   }
   cancel_turn_end();
   turn_loop().remove(fd_, *this);
-  (void)::close(std::exchange(fd_, -1));
+  return std::exchange(fd_, -1);
 }
 
-Transport::Moved TcpTransport::recv(std::span<char> into) {
+Transport::IoResult TcpTransport::recv(std::span<char> into) {
   for (;;) {
     const ssize_t got = ::recv(fd_, into.data(), into.size(), 0);
     if (got > 0) {
@@ -118,7 +122,7 @@ bool TcpTransport::is_broken() const noexcept {
   return ::getsockopt(fd_, SOL_SOCKET, SO_ERROR, &error, &size) != 0 || error != 0;
 }
 
-Transport::Moved TcpTransport::send(std::string_view bytes) {
+Transport::IoResult TcpTransport::send(std::string_view bytes) {
   for (;;) {
     const ssize_t put = ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (put >= 0) return {Status::ok, static_cast<std::size_t>(put)};
@@ -128,7 +132,7 @@ Transport::Moved TcpTransport::send(std::string_view bytes) {
 }
 
 // The result of a read or write that set errno.
-Transport::Moved TcpTransport::refused(Direction direction) noexcept {
+Transport::IoResult TcpTransport::refused(Direction direction) noexcept {
   if (errno != EAGAIN && errno != EWOULDBLOCK) return {Status::failed, 0};
   ready_[static_cast<std::size_t>(direction)] = false;
   return {Status::again, 0};

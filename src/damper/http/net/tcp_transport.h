@@ -37,8 +37,8 @@ class TcpTransport : public Transport, private Loop::Registration, private Loop:
 
   Status try_handshake() override { return Status::ok; }
   // A read after EOF returns EOF again, or `failed` if a reset has followed.
-  Moved recv(std::span<char> into) override;
-  Moved send(std::string_view bytes) override;
+  IoResult recv(std::span<char> into) override;
+  IoResult send(std::string_view bytes) override;
   void wait_readable(Waiter& waiter) override { wait(Direction::read, Direction::read, waiter); }
   void wait_writable(Waiter& waiter) override { wait(Direction::write, Direction::write, waiter); }
   // TCP_USER_TIMEOUT: the kernel closes the connection if sent data stays unacknowledged, or the
@@ -50,6 +50,8 @@ class TcpTransport : public Transport, private Loop::Registration, private Loop:
   [[nodiscard]] bool is_secure() const noexcept override { return false; }
   [[nodiscard]] std::string peer() const override;
   [[nodiscard]] int fd() const noexcept { return fd_; }  // -1 once closed
+  // Cancels the waits as close() does and gives the socket to the caller.
+  [[nodiscard]] int release() noexcept;
 
  protected:
   enum class Direction : std::uint8_t { read, write };
@@ -71,7 +73,7 @@ class TcpTransport : public Transport, private Loop::Registration, private Loop:
   void on_turn_end() override;
   void call_waiters(const std::array<bool, 2>& directions);
   [[nodiscard]] bool is_broken() const noexcept;
-  [[nodiscard]] Moved refused(Direction direction) noexcept;
+  [[nodiscard]] IoResult refused(Direction direction) noexcept;
 
   int fd_;
   bool is_registered_;

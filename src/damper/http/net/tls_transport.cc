@@ -17,10 +17,10 @@ namespace {
 // OpenSSL's own BIO for sockets raises SIGPIPE: this one is a TcpTransport.
 TcpTransport& socket_of(BIO* bio) { return *static_cast<TcpTransport*>(BIO_get_data(bio)); }
 
-int moved(BIO* bio, const Transport::Moved& moved, int retry, int what) {
+int bio_result(BIO* bio, const Transport::IoResult& result, int retry, int what) {
   BIO_clear_retry_flags(bio);
-  switch (moved.status) {
-    case Transport::Status::ok: return static_cast<int>(moved.bytes);
+  switch (result.status) {
+    case Transport::Status::ok: return static_cast<int>(result.bytes);
     case Transport::Status::again: BIO_set_flags(bio, retry | what); return -1;
     case Transport::Status::end: return 0;
     case Transport::Status::failed: return -1;
@@ -29,13 +29,13 @@ int moved(BIO* bio, const Transport::Moved& moved, int retry, int what) {
 }
 
 int read_bio(BIO* bio, char* into, int size) {
-  return moved(bio, socket_of(bio).TcpTransport::recv({into, static_cast<std::size_t>(size)}),
-               BIO_FLAGS_SHOULD_RETRY, BIO_FLAGS_READ);
+  return bio_result(bio, socket_of(bio).TcpTransport::recv({into, static_cast<std::size_t>(size)}),
+                    BIO_FLAGS_SHOULD_RETRY, BIO_FLAGS_READ);
 }
 
 int write_bio(BIO* bio, const char* from, int size) {
-  return moved(bio, socket_of(bio).TcpTransport::send({from, static_cast<std::size_t>(size)}),
-               BIO_FLAGS_SHOULD_RETRY, BIO_FLAGS_WRITE);
+  return bio_result(bio, socket_of(bio).TcpTransport::send({from, static_cast<std::size_t>(size)}),
+                    BIO_FLAGS_SHOULD_RETRY, BIO_FLAGS_WRITE);
 }
 
 long control_bio(BIO*, int command, long, void*) { return command == BIO_CTRL_FLUSH ? 1 : 0; }
@@ -129,7 +129,7 @@ Transport::Status TlsTransport::try_handshake() {
   return status == Status::again ? status : Status::failed;
 }
 
-Transport::Moved TlsTransport::recv(std::span<char> into) {
+Transport::IoResult TlsTransport::recv(std::span<char> into) {
   if (!usable_) return {Status::failed, 0};
   ERR_clear_error();
   const int got = SSL_read(tls_.get(), into.data(), bounded(into.size()));
@@ -141,7 +141,7 @@ Transport::Moved TlsTransport::recv(std::span<char> into) {
   return {status_of(got, to_read_), 0};
 }
 
-Transport::Moved TlsTransport::send(std::string_view bytes) {
+Transport::IoResult TlsTransport::send(std::string_view bytes) {
   if (!usable_) return {Status::failed, 0};
   if (bytes.empty()) return {Status::ok, 0};
   ERR_clear_error();

@@ -31,8 +31,8 @@ class TlsTransport final : public TcpTransport {
   ~TlsTransport() override;
 
   Status try_handshake() override;
-  Moved recv(std::span<char> into) override;
-  Moved send(std::string_view bytes) override;
+  IoResult recv(std::span<char> into) override;
+  IoResult send(std::string_view bytes) override;
   void wait_readable(Waiter& waiter) override;
   void wait_writable(Waiter& waiter) override;
   void shut_down_send() noexcept override;

@@ -36,20 +36,20 @@ class End final : public Transport::Waiter {
       if (!to_send.empty()) on_writable();
     }
     std::array<char, 1000> buffer;  // Less than a record.
-    const Transport::Moved moved = transport_->recv(buffer);
-    if (moved.status == Status::ok) got.append(buffer.data(), moved.bytes);
-    if (moved.status == Status::ok || moved.status == Status::again) {
+    const Transport::IoResult result = transport_->recv(buffer);
+    if (result.status == Status::ok) got.append(buffer.data(), result.bytes);
+    if (result.status == Status::ok || result.status == Status::again) {
       return transport_->wait_readable(*this);
     }
-    ended = moved.status == Status::end;
+    ended = result.status == Status::end;
     transport_->close(false);
   }
   void on_writable() override {
     while (!to_send.empty()) {
-      const Transport::Moved moved = transport_->send(to_send);
-      if (moved.status == Status::again) return transport_->wait_writable(*this);
-      ASSERT_EQ(moved.status, Status::ok);
-      to_send.erase(0, moved.bytes);
+      const Transport::IoResult result = transport_->send(to_send);
+      if (result.status == Status::again) return transport_->wait_writable(*this);
+      ASSERT_EQ(result.status, Status::ok);
+      to_send.erase(0, result.bytes);
     }
     if (closes) transport_->shut_down_send();
   }

@@ -17,7 +17,7 @@ namespace damper::http {
 class Transport {
  public:
   enum class Status : std::uint8_t { ok, again, end, failed };
-  struct Moved {
+  struct IoResult {
     Status status = Status::ok;
     std::size_t bytes = 0;  // with ok
   };
@@ -36,8 +36,8 @@ class Transport {
   // The next step of the TLS handshake. After `again`: wait_readable(), also if TLS waits for
   // writability, then call it again. Plain TCP has no handshake: ok.
   [[nodiscard]] virtual Status try_handshake() = 0;
-  [[nodiscard]] virtual Moved recv(std::span<char> into) = 0;
-  [[nodiscard]] virtual Moved send(std::string_view bytes) = 0;
+  [[nodiscard]] virtual IoResult recv(std::span<char> into) = 0;
+  [[nodiscard]] virtual IoResult send(std::string_view bytes) = 0;
   virtual void wait_readable(Waiter& waiter) = 0;
   virtual void wait_writable(Waiter& waiter) = 0;
   // How long sent data may stay unacknowledged: see TcpTransport.

@@ -116,7 +116,7 @@ Admission::Answer Admission::offer(Item& item, Instant now, double draw, Refusal
   }
   item.state_ = Item::State::waiting;
   item.since_ = now;
-  item.place_ = pushed.place;
+  item.handle_ = pushed.handle;
   const Instant last = add(item.deadline_, -options_.queue.needed);
   item.timer_ = leaving_.schedule(std::min(last, add(now, options_.longest_wait)),
                                   {.detail = std::bit_cast<std::uintptr_t>(&item)});
@@ -170,7 +170,7 @@ void Admission::on_finished(Item& item, Instant now, bool abandoned) {
 
 bool Admission::try_withdraw(Item& item, Instant now) {
   if (!item.waits()) return false;
-  (void)queue_.withdraw(item.criticality_, item.place_);
+  (void)queue_.withdraw(item.criticality_, item.handle_);
   leave(item);
   tally_.count(Verdict::cancelled, item.criticality_);
   publish(now);
@@ -180,7 +180,7 @@ bool Admission::try_withdraw(Item& item, Instant now) {
 void Admission::expire(Instant now, double draw, Refusals& refusals) {
   while (const auto due = leaving_.pop(now)) {
     Item& item = *std::bit_cast<Item*>(static_cast<std::uintptr_t>(due->event.detail));
-    (void)queue_.withdraw(item.criticality_, item.place_);
+    (void)queue_.withdraw(item.criticality_, item.handle_);
     // At the last instant at which it could have been run, it is late.
     const bool waited_too_long = late(item, add(now, Duration{1})) == Verdict::none;
     if (waited_too_long) {

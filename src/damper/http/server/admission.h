@@ -10,7 +10,7 @@
 
 #include "damper/admit/concurrency_limit.h"
 #include "damper/admit/criticality.h"
-#include "damper/admit/places.h"
+#include "damper/admit/quota.h"
 #include "damper/admit/shed_queue.h"
 #include "damper/base/bounds.h"
 #include "damper/base/histogram.h"
@@ -27,7 +27,7 @@ inline constexpr std::array<Verdict, 6> kAdmissionVerdicts = {
     Verdict::deadline_passed, Verdict::cancelled,
 };
 
-// An AdmissionTally is what an admission has done, for whoever shows it.
+// An AdmissionTally counts the decisions of an admission, for metrics.
 //
 // Thread safety: any thread may read and count. Cost: an atomic add for each request.
 class AdmissionTally {
@@ -48,7 +48,7 @@ class AdmissionTally {
 
   // Work that ended after its deadline.
   std::atomic<std::uint64_t> overruns{0};
-  // What waits now: how many, and since when the one that waits longest; kNever: nobody.
+  // The queue now: its length, and the arrival of its oldest item; kNever: it is empty.
   std::atomic<std::size_t> depth{0};
   std::atomic<Instant> oldest{kNever};
   Histogram waits;  // from the offer to the work
@@ -89,25 +89,25 @@ struct AdmissionOptions {
 class AdmissionLine {
  public:
   // REQUIRES: capacity > 0, here and in reload().
-  explicit AdmissionLine(std::size_t capacity) noexcept : places_(capacity) {}
-  void reload(std::size_t capacity) noexcept { places_.reload(capacity); }
+  explicit AdmissionLine(std::size_t capacity) noexcept : quota_(capacity) {}
+  void reload(std::size_t capacity) noexcept { quota_.reload(capacity); }
 
   [[nodiscard]] bool try_join(Instant now) noexcept {
-    const std::size_t waiting = places_.try_take();
+    const std::size_t waiting = quota_.try_take();
     if (waiting == 1) busy_since_.store(now, std::memory_order_relaxed);
     return waiting > 0;
   }
-  void leave() noexcept { places_.give_back(); }
+  void leave() noexcept { quota_.give_back(); }
 
-  [[nodiscard]] std::size_t depth() const noexcept { return places_.taken(); }
-  [[nodiscard]] std::size_t capacity() const noexcept { return places_.limit(); }
+  [[nodiscard]] std::size_t depth() const noexcept { return quota_.taken(); }
+  [[nodiscard]] std::size_t capacity() const noexcept { return quota_.limit(); }
   // REQUIRES: depth() > 0.
   [[nodiscard]] Instant busy_since() const noexcept {
     return busy_since_.load(std::memory_order_relaxed);
   }
 
  private:
-  admit::Places places_;
+  admit::Quota quota_;
   std::atomic<Instant> busy_since_{Instant::min()};
 };
 
@@ -150,7 +150,7 @@ class Admission {
     enum class State : std::uint8_t { outside, waiting, running };
     admit::Criticality criticality_ = admit::Criticality::critical;
     State state_ = State::outside;
-    std::uint32_t place_ = 0;  // its node in the queue
+    std::uint32_t handle_ = 0;  // its node in the queue
     Instant deadline_ = kNever;
     Instant since_{};  // of waiting, or of running
     timer::EventQueue::Timer timer_{};

@@ -14,23 +14,24 @@
 
 namespace damper::http {
 
-// A Visit is a request at the guard: the exchange that the handler sees, around the server's own.
-class Guard::Visit final : public WrappedExchange,
-                           public Admission::Item,
-                           public std::enable_shared_from_this<Visit> {
+// A GuardedRequest is a request at the guard: the exchange that the handler sees, around the
+// server's own.
+class Guard::GuardedRequest final : public WrappedExchange,
+                                    public Admission::Item,
+                                    public std::enable_shared_from_this<GuardedRequest> {
  public:
-  Visit(Guard& guard, ExchangePtr outer, std::shared_ptr<const Handler> inner,
-        run::RequestContext inherited)
+  GuardedRequest(Guard& guard, ExchangePtr outer, std::shared_ptr<const Handler> inner,
+                 run::RequestContext inherited)
       : WrappedExchange(std::move(outer), std::move(inherited)),
         Item(inherited_.criticality, inherited_.deadline.at()),
         guard_(guard.self_),
         inner_(std::move(inner)) {}
-  Visit(const Visit&) = delete;
-  Visit& operator=(const Visit&) = delete;
-  ~Visit() override { finish(); }  // If nobody has answered, the server will.
+  GuardedRequest(const GuardedRequest&) = delete;
+  GuardedRequest& operator=(const GuardedRequest&) = delete;
+  ~GuardedRequest() override { finish(); }  // Without a response the server sends one.
 
   void respond(Response response) override {
-    const std::shared_ptr<Visit> alive = shared_from_this();
+    const std::shared_ptr<GuardedRequest> alive = shared_from_this();
     const auto unneeded = std::exchange(give_up_, {});  // They may keep this exchange.
     outer_->respond(std::move(response));
     finish();
@@ -41,13 +42,15 @@ class Guard::Visit final : public WrappedExchange,
     if (!is_over()) give_up_.push_back(std::move(give_up));
   }
 
-  // Keeps itself while it waits: nobody else does.
+  // Keeps itself while it waits: it has no other owner.
   void wait() { self_ = shared_from_this(); }
-  [[nodiscard]] std::shared_ptr<Visit> stop_waiting() { return std::exchange(self_, nullptr); }
+  [[nodiscard]] std::shared_ptr<GuardedRequest> stop_waiting() {
+    return std::exchange(self_, nullptr);
+  }
 
   void listen_for_the_caller() {
     outer_->on_cancel([weak = weak_from_this()] {
-      if (const auto visit = weak.lock()) visit->on_gone();
+      if (const auto request = weak.lock()) request->on_gone();
     });
   }
   void call_handler() {
@@ -82,7 +85,7 @@ class Guard::Visit final : public WrappedExchange,
   const std::shared_ptr<Guard* const> guard_;  // nullptr inside: it is gone
   const std::shared_ptr<const Handler> inner_;
   std::vector<std::function<void()>> give_up_;
-  std::shared_ptr<Visit> self_;
+  std::shared_ptr<GuardedRequest> self_;
   bool gone_ = false;
   bool late_ = false;
 };
@@ -115,21 +118,22 @@ void Guard::handle(const ExchangePtr& exchange, std::shared_ptr<const Handler> i
   const Instant arrived = exchange->arrived();
   const UnixTime wall =
       clock_.wall_now() - std::chrono::floor<std::chrono::milliseconds>(between(arrived, now));
-  const std::shared_ptr<Visit> visit(
-      new Visit(*this, exchange, std::move(inner),
-                read_arrival(exchange->request().fields.view(), {arrived, wall}, options_.arrival)),
+  const std::shared_ptr<GuardedRequest> request(
+      new GuardedRequest(
+          *this, exchange, std::move(inner),
+          read_arrival(exchange->request().fields.view(), {arrived, wall}, options_.arrival)),
       EndsOnTheLoop());
-  exchange->inherited() = visit->inherited();
+  exchange->inherited() = request->inherited();
   Admission::Refusals refusals;
-  switch (admission_.offer(*visit, now, clock_.draw(), refusals)) {
+  switch (admission_.offer(*request, now, clock_.draw(), refusals)) {
     case Admission::Answer::runs:
-      visit->listen_for_the_caller();
-      run(visit);
-      if (visit->runs()) set_alarm();
+      request->listen_for_the_caller();
+      run(request);
+      if (request->runs()) set_alarm();
       break;
     case Admission::Answer::waits:
-      visit->wait();
-      visit->listen_for_the_caller();
+      request->wait();
+      request->listen_for_the_caller();
       set_alarm();
       break;
     case Admission::Answer::refused: break;
@@ -140,33 +144,33 @@ void Guard::handle(const ExchangePtr& exchange, std::shared_ptr<const Handler> i
 void Guard::set_alarm() { clock_.set_alarm(std::min(admission_.wake(), ending_.next())); }
 
 // A handler that answers at once costs no timer.
-void Guard::run(const std::shared_ptr<Visit>& visit) {
-  visit->call_handler();
-  if (!visit->runs()) return;
-  visit->ending =
-      ending_.schedule(visit->deadline(), {.detail = std::bit_cast<std::uintptr_t>(visit.get())});
+void Guard::run(const std::shared_ptr<GuardedRequest>& request) {
+  request->call_handler();
+  if (!request->runs()) return;
+  request->ending = ending_.schedule(request->deadline(),
+                                     {.detail = std::bit_cast<std::uintptr_t>(request.get())});
 }
 
-void Guard::on_finished(Visit& visit) {
-  (void)ending_.cancel(visit.ending);
-  admission_.on_finished(visit, clock_.now(), visit.gone());
+void Guard::on_finished(GuardedRequest& request) {
+  (void)ending_.cancel(request.ending);
+  admission_.on_finished(request, clock_.now(), request.gone());
   pump();
 }
 
-void Guard::on_gone(Visit& visit) {
-  if (!admission_.try_withdraw(visit, clock_.now())) return;
-  (void)visit.stop_waiting();
+void Guard::on_gone(GuardedRequest& request) {
+  if (!admission_.try_withdraw(request, clock_.now())) return;
+  (void)request.stop_waiting();
   set_alarm();
 }
 
-// Runs whoever can be run now. A handler that answers at once comes back here: the loop that is
-// under way goes on with the place that it left.
+// Runs every request that has a slot. A handler that responds at once re-enters: the outer loop
+// then uses the slot that it released.
 void Guard::pump() {
   if (pumping_) return;
   pumping_ = true;
   Admission::Refusals refusals;
   while (Admission::Item* item = admission_.try_next(clock_.now(), clock_.draw(), refusals)) {
-    run(static_cast<Visit*>(item)->stop_waiting());
+    run(static_cast<GuardedRequest*>(item)->stop_waiting());
   }
   pumping_ = false;
   tell(refusals);
@@ -175,9 +179,9 @@ void Guard::pump() {
 
 void Guard::on_alarm() {
   while (const auto due = ending_.pop(clock_.now())) {
-    auto* visit = std::bit_cast<Visit*>(static_cast<std::uintptr_t>(due->event.detail));
+    auto* request = std::bit_cast<GuardedRequest*>(static_cast<std::uintptr_t>(due->event.detail));
     // Without one a worker has just let go of it: it is on its way here to end.
-    if (const std::shared_ptr<Visit> alive = visit->weak_from_this().lock()) {
+    if (const std::shared_ptr<GuardedRequest> alive = request->weak_from_this().lock()) {
       alive->on_deadline(
           refusal(Verdict::deadline_passed, Duration{0}, options_.overload_status, clock_.draw()));
     }
@@ -190,10 +194,10 @@ void Guard::on_alarm() {
 
 void Guard::tell(Admission::Refusals& refusals) {
   for (const Admission::Refusal& refused : refusals) {
-    auto* visit = static_cast<Visit*>(refused.item);
-    const std::shared_ptr<Visit> alive = visit->shared_from_this();
-    (void)visit->stop_waiting();
-    visit->respond(
+    auto* request = static_cast<GuardedRequest*>(refused.item);
+    const std::shared_ptr<GuardedRequest> alive = request->shared_from_this();
+    (void)request->stop_waiting();
+    request->respond(
         refusal(refused.verdict, refused.retry_after, options_.overload_status, clock_.draw()));
   }
   refusals.clear();

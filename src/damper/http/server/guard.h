@@ -66,11 +66,11 @@ class Guard {
   [[nodiscard]] const std::string& name() const noexcept { return options_.name; }
 
  private:
-  class Visit;
+  class GuardedRequest;
 
-  void on_finished(Visit& visit);
-  void on_gone(Visit& visit);
-  void run(const std::shared_ptr<Visit>& visit);
+  void on_finished(GuardedRequest& request);
+  void on_gone(GuardedRequest& request);
+  void run(const std::shared_ptr<GuardedRequest>& request);
   void set_alarm();
   void tell(Admission::Refusals& refusals);
   void pump();

@@ -43,7 +43,7 @@ void write_door(const Door& door, Exposition& out) {
 
 void write_queue(const Door& door, Instant now, Exposition& out) {
   const Labels labels{{"server", door.name}};
-  out.gauge("damper_server_queue_depth", "Requests that wait for a place.", labels,
+  out.gauge("damper_server_queue_depth", "Requests in the queue.", labels,
             door.tally.depth.load(std::memory_order_relaxed));
   const Instant oldest = door.tally.oldest.load(std::memory_order_relaxed);
   const Duration age = oldest == kNever ? Duration{0} : std::max(Duration{0}, between(oldest, now));

@@ -21,8 +21,8 @@ namespace damper::http {
 //   inflight_requests, limit              requests that are worked on, and how many may be
 //   overruns_total                        work that ended after its deadline
 //   work_seconds                          a histogram
-//   queue_depth, queue_age_seconds        of a guard: who waits, and the oldest of them for how
-//   long queue_wait_seconds                    a histogram: those that were run, from their arrival
+//   queue_depth, queue_age_seconds        of a guard: its queue, and the age of the oldest
+//   queue_wait_seconds                    a histogram: from arrival to start, of work that ran
 // Invariants:
 //   (1) Every verdict and criticality is shown from the start, at 0: a rate sees the first one.
 //   (2) No counter shrinks.

@@ -86,9 +86,9 @@ class Server::PendingConnection final : public Hook,
     }
     const std::span<char> scratch = loop().scratch();
     std::memcpy(scratch.data(), first_.data(), size_);
-    const Transport::Moved moved = transport_->recv(scratch.subspan(size_));
-    switch (moved.status) {
-      case Transport::Status::ok: return detect({scratch.data(), size_ + moved.bytes});
+    const Transport::IoResult result = transport_->recv(scratch.subspan(size_));
+    switch (result.status) {
+      case Transport::Status::ok: return detect({scratch.data(), size_ + result.bytes});
       case Transport::Status::again: return transport_->wait_readable(*this);
       case Transport::Status::end:
         return end(size_ == 0 ? CloseReason::finished : CloseReason::reset);
@@ -145,9 +145,9 @@ Server::Server(Loop& loop, ServerOptions options, RequestSink& sink, ServerMetri
       options_(std::move(options)),
       sink_(sink),
       metrics_(metrics),
-      shares_places_(options_.places != nullptr),
-      places_(shares_places_ ? options_.places
-                             : std::make_shared<admit::Places>(options_.max_connections)),
+      shares_quota_(options_.quota != nullptr),
+      quota_(shares_quota_ ? options_.quota
+                           : std::make_shared<admit::Quota>(options_.max_connections)),
       wait_(loop, *this, &Server::on_wait_over) {
   DAMPER_CHECK_VALID(find_error(options_));
 }
@@ -215,7 +215,7 @@ void Server::close_listener() noexcept {
 void Server::use(const ServerOptions& options) {
   DAMPER_CHECK_VALID(find_error(options));
   options_.limits = options.limits;
-  if (!shares_places_) places_->reload(options.max_connections);
+  if (!shares_quota_) quota_->reload(options.max_connections);
   options_.tls = options.tls;
 }
 
@@ -241,7 +241,7 @@ void Server::accept_some() {
 
 void Server::accept(int fd) {
   if (metrics_ != nullptr) metrics_->on_accepted();
-  if (places_->try_take() == 0) {
+  if (quota_->try_take() == 0) {
     ::close(fd);
     if (metrics_ != nullptr) metrics_->on_closed(CloseReason::too_many);
     return;
@@ -275,7 +275,7 @@ void Server::serve(std::unique_ptr<Transport> transport, Protocol protocol,
 }
 
 void Server::on_removed(CloseReason reason) noexcept {
-  places_->give_back();
+  quota_->give_back();
   if (metrics_ != nullptr) metrics_->on_closed(reason);
   end_drain();
 }

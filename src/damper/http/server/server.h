@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "damper/admit/places.h"
+#include "damper/admit/quota.h"
 #include "damper/base/bounds.h"
 #include "damper/base/instant.h"
 #include "damper/http/codec/connection.h"
@@ -31,7 +31,7 @@ struct ServerOptions {
   int backlog = 1024;                    // of the accept queue
   std::size_t max_connections = 10'000;  // one more is closed at once
   // Instead of max_connections: a limit that servers of other loops share.
-  std::shared_ptr<admit::Places> places{};
+  std::shared_ptr<admit::Quota> quota{};
   std::optional<TlsSettings> tls{};  // unset: plain TCP
   ConnectionLimits limits{};
 };
@@ -48,7 +48,7 @@ struct ServerOptions {
 // Model: a new connection is pending until its protocol is known, within limits.head_timeout: TLS
 // handshake and ALPN, or the first bytes of plain TCP. Then a SocketConnection serves it.
 // Invariants:
-//   (1) At most max_connections at once, pending ones included; with `places` that is the limit of
+//   (1) At most max_connections at once, pending ones included; with `quota` that is the limit of
 //       all servers that share it.
 //   (2) Every accepted connection is counted, and counted again with a CloseReason when it ends,
 //       also after a failed handshake, an unknown protocol or over the limit.
@@ -67,7 +67,7 @@ class Server final : private Loop::Registration {
   [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
 
   // Sets the limits, max_connections and tls of future connections. The listening socket and
-  // `places` (which its owner reloads) are unchanged. REQUIRES: !find_error(options).
+  // `quota` (which its owner reloads) are unchanged. REQUIRES: !find_error(options).
   void use(const ServerOptions& options);
   [[nodiscard]] std::size_t connections() const noexcept {
     return pending_.size() + served_.size();
@@ -104,9 +104,9 @@ class Server final : private Loop::Registration {
   ServerOptions options_;
   RequestSink& sink_;
   ServerMetrics* const metrics_;
-  const bool shares_places_;
-  const std::shared_ptr<admit::Places> places_;  // of connections
-  int fd_ = -1;                                  // the listening socket
+  const bool shares_quota_;
+  const std::shared_ptr<admit::Quota> quota_;  // of connections
+  int fd_ = -1;                                // the listening socket
   std::uint16_t port_ = 0;
   Connections pending_;
   Connections served_;

@@ -83,9 +83,9 @@ TEST(Server, OneConnectionTooManyIsClosedAtOnceAndCounted) {
 }
 
 TEST(Server, ServersOfSeveralLoopsMayShareTheirPlaces) {
-  const auto places = std::make_shared<admit::Places>(2);
-  TestServer one(hello(), {.places = places});
-  TestServer two(hello(), {.places = places});
+  const auto quota = std::make_shared<admit::Quota>(2);
+  TestServer one(hello(), {.quota = quota});
+  TestServer two(hello(), {.quota = quota});
   RawClient first(one.port);
   RawClient second(one.port);
   first.send(get("/1"));
@@ -94,8 +94,8 @@ TEST(Server, ServersOfSeveralLoopsMayShareTheirPlaces) {
   EXPECT_NE(second.read_to("/2!").find("200"), std::string::npos);
   EXPECT_EQ(RawClient(two.port).read_all(), "");
   EXPECT_TRUE(two.has_closed(CloseReason::too_many));
-  one.run([&] { one.server->use({.max_connections = 1}); });  // Says nothing of places.
-  places->reload(3);
+  one.run([&] { one.server->use({.max_connections = 1}); });  // Does not change the quota.
+  quota->reload(3);
   RawClient third(two.port);
   third.send(get("/3"));
   EXPECT_NE(third.read_to("/3!").find("200"), std::string::npos);
@@ -104,9 +104,9 @@ TEST(Server, ServersOfSeveralLoopsMayShareTheirPlaces) {
   RawClient again(two.port);
   again.send(get("/4"));
   EXPECT_NE(again.read_to("/4!").find("200"), std::string::npos);
-  EXPECT_EQ(places->taken(), 3U);
+  EXPECT_EQ(quota->taken(), 3U);
   two.run([&] { two.server.reset(); });
-  EXPECT_EQ(places->taken(), 1U);
+  EXPECT_EQ(quota->taken(), 1U);
 }
 
 TEST(Server, WithoutFileDescriptorsItWaitsAndGoesOnLater) {

@@ -50,9 +50,11 @@ void add_shed_queue(Scenario& scenario) {
   for (ServiceSpec& service : scenario.services) {
     service.queue = Discipline::shed;
     service.queue_bound = 1000;
-    // Ten times the service time: the defaults are for services that take some milliseconds.
+    // The defaults are for services that take some milliseconds. An interval is ten service times;
+    // a wait shorter than one is no standing queue (RFC 8289, section 4.3: the target is 5 to 10 %
+    // of the interval, and at least the time that one packet takes).
     service.shed.interval = 1s;
-    service.shed.target = 50ms;
+    service.shed.target = 100ms;
   }
 }
 

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "damper/lab/scenario/scenario.h"
+#include "damper/policy/lint/known_limits.h"
 
 namespace damper::lab {
 
@@ -24,17 +25,12 @@ struct Trouble {
   Scenario (*make)();
 };
 
-// Why cells do not hold: the defence does what it is for, or nobody should use it there.
-struct HarmReason {
-  std::string_view rules;  // those that it excuses, by their signs: g goodput, b back, a attempts
-  std::string_view text;
-};
-
-// A cell that cannot hold.
+// A cell that cannot hold: the defence does what it is for, or should not be used there. The
+// linter names the same reasons.
 struct KnownHarm {
   std::string_view defence;
   std::string_view trouble;
-  HarmReason reason;
+  policy::HarmReason reason;
 };
 
 [[nodiscard]] std::span<const Defence> defences();

@@ -36,9 +36,35 @@ double objects_in_order(const ControllersSpec& spec, const ControllersRecord& re
   return good;
 }
 
+// The seconds from the end of the last fault to the instant from which on 99 % of the requests
+// succeed, those until the end of the run taken together. The measure `back_after` asks for 99 % in
+// every second: at 80 requests a second, one refusal a minute later counts, and a shed queue makes
+// such refusals without any trouble, too.
+double back_for_good(const Scenario& scenario, const ClientsRecord& clients, Duration bucket) {
+  Duration over{0};
+  for (const FaultSpec& fault : scenario.faults) over = std::max(over, fault.end());
+  const auto start = static_cast<std::size_t>((over + bucket - Duration{1}) / bucket);
+  std::size_t back = clients.ticks.size();
+  std::int64_t offered = 0;
+  std::int64_t succeeded = 0;
+  for (std::size_t i = clients.ticks.size(); i > start; --i) {
+    offered += clients.ticks[i - 1].requests;
+    succeeded += clients.ticks[i - 1].succeeded;
+    const std::int64_t before = i > 1 ? clients.ticks[i - 2].in_flight : 0;
+    const std::int64_t failed = before + offered - succeeded - clients.ticks.back().in_flight;
+    if (failed * 100 <= before + offered) back = i - 1;
+  }
+  return std::chrono::duration<double>(bucket * static_cast<std::int64_t>(back - start)).count();
+}
+
+double back_of(const Scenario& scenario, const Record& record) {
+  if (scenario.faults.empty()) return std::nan("");
+  if (record.clients.empty()) return find_measure("back_after")->of(scenario, record);
+  return back_for_good(scenario, record.clients.front(), record.bucket);
+}
+
 Score score_of(const Scenario& scenario, const Record& record) {
-  Score score{.back = scenario.faults.empty() ? std::nan("")
-                                              : find_measure("back_after")->of(scenario, record)};
+  Score score{.back = back_of(scenario, record)};
   score.cut_short = record.cut_short;
   if (!record.clients.empty()) {
     score.goodput = static_cast<double>(record.clients.front().succeeded);
@@ -49,8 +75,6 @@ Score score_of(const Scenario& scenario, const Record& record) {
   }
   return score;
 }
-
-bool is_over(const Summary& value, double bound) { return value.interval().low > bound; }
 
 // `with` and `without` have a score for each seed.
 HarmCell judge(const Defence& defence, std::span<const Score> with,
@@ -64,10 +88,9 @@ HarmCell judge(const Defence& defence, std::span<const Score> with,
     cell.back.value.add(with[i].back);
     later.add(with[i].back - std::max(without[i].back, kBackWithin));
   }
-  cell.goodput.broken =
-      cell.goodput.value.n() > 0 && cell.goodput.value.interval().high < kLeastGoodput;
-  cell.attempts.broken = is_over(cell.attempts.value, 1 + defence.more_attempts + kSameAttempts);
-  cell.back.broken = later.n() > 0 && is_over(later, 0);
+  cell.goodput.broken = cell.goodput.value.n() > 0 && cell.goodput.value.mean() < kLeastGoodput;
+  cell.attempts.broken = cell.attempts.value.mean() > 1 + defence.more_attempts + kSameAttempts;
+  cell.back.broken = later.mean() > 0;
   return cell;
 }
 
@@ -123,10 +146,10 @@ std::string_view known_reason(const HarmCell& cell, std::string_view defence,
   };
   for (const KnownHarm& harm : known_harms()) {
     if (harm.defence != defence || harm.trouble != trouble) continue;
-    const std::string_view rules = harm.reason.rules;
-    if (excuses(rules, 'g', cell.goodput) && excuses(rules, 'b', cell.back) &&
-        excuses(rules, 'a', cell.attempts)) {
-      return harm.reason.text;
+    const policy::HarmText& reason = policy::text_of(harm.reason);
+    if (excuses(reason.rules, 'g', cell.goodput) && excuses(reason.rules, 'b', cell.back) &&
+        excuses(reason.rules, 'a', cell.attempts)) {
+      return reason.text;
     }
   }
   return {};
@@ -145,8 +168,8 @@ std::size_t HarmMatrix::unexplained() const {
 
 Expected<HarmMatrix> play_matrix(const MatrixOptions& options) {
   if (options.runs < 1 || options.runs > kMostMatrixRuns) {
-    return unexpected("runs must be 1 to " + std::to_string(kMostMatrixRuns) + ", not " +
-                      std::to_string(options.runs));
+    return unexpected("runs is " + std::to_string(options.runs) + "; it must be from 1 to " +
+                      std::to_string(kMostMatrixRuns));
   }
   auto rows = chosen(troubles(), options.troubles, "trouble");
   if (!rows) return unexpected(rows.error());

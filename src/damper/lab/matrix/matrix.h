@@ -23,10 +23,11 @@ namespace damper::lab {
 // Model: both runs of a comparison have the same seed, and so the same arrivals, service times and
 // faults. Three rules hold in each cell:
 //   goodput    at least 0.98 of the goodput without the defence
-//   back       after the trouble, 99 % of the offered load succeeds again within 10 s, or no later
-//              than without the defence
+//   back       from 10 s after the trouble on, or from the same time as without the defence, 99 %
+//              of the offered load succeeds again, until the end of the run
 //   attempts   no more than without the defence, but for the budget of its retries or hedges
-// A rule is broken if the 95 % interval over the seeds lies beyond the bound as a whole.
+// A rule is broken if the mean over the seeds lies beyond the bound. The 95 % interval is for the
+// reader: if it decided, a cell with few seeds or much noise could not be broken.
 // For controllers, goodput is the share of their objects, over time, whose last run did not fail;
 // attempts are runs.
 struct HarmRule {

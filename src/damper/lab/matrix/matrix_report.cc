@@ -15,7 +15,8 @@ constexpr std::string_view kAbout =
     "Every defence against every trouble, compared with the same run without it. A number is the "
     "goodput by that without the defence. g: goodput is under 0.98 of it. b: 99 % of the load "
     "succeeds again later than 10 s after the trouble, and later than without it. a: more attempts "
-    "than the budget allows. A sign in brackets has a reason, which is below.";
+    "than the budget allows. The mean over the seeds decides; in brackets behind it is its 95 % "
+    "interval. A sign in brackets has a reason, which is below.";
 
 using Rows = std::vector<std::vector<std::string>>;
 

@@ -44,8 +44,28 @@ TEST(Matrix, AKnownHarmNamesADefenceAndATrouble) {
   for (const KnownHarm& harm : known_harms()) {
     EXPECT_TRUE(std::ranges::count(defences(), harm.defence, &Defence::name)) << harm.defence;
     EXPECT_TRUE(std::ranges::count(troubles(), harm.trouble, &Trouble::name)) << harm.trouble;
-    EXPECT_FALSE(harm.reason.text.empty());
-    EXPECT_EQ(harm.reason.rules.find_first_not_of("gba"), std::string_view::npos);
+  }
+}
+
+TEST(Matrix, EveryReasonThatTheLinterNamesIsOfACell) {
+  for (std::size_t i = 0; i < policy::kHarmReasonNames.size(); ++i) {
+    EXPECT_TRUE(
+        std::ranges::count(known_harms(), static_cast<policy::HarmReason>(i), &KnownHarm::reason))
+        << policy::kHarmReasonNames[i];
+  }
+}
+
+TEST(Matrix, TheLinterNamesEveryKnownHarmForAPolicyWithItsDefence) {
+  for (const KnownHarm& harm : known_harms()) {
+    Scenario scenario = std::ranges::find(troubles(), harm.trouble, &Trouble::name)->make();
+    std::ranges::find(defences(), harm.defence, &Defence::name)->add(scenario);
+    if (scenario.clients.empty()) {  // Controllers have no policy file.
+      EXPECT_EQ(harm.reason, policy::HarmReason::jitter);
+      continue;
+    }
+    const auto limits = policy::known_limits(scenario.policy.routes);
+    EXPECT_EQ(std::ranges::count(limits, harm.reason, &policy::KnownLimit::reason), 1)
+        << harm.defence << ", " << harm.trouble << ": " << name(harm.reason);
   }
 }
 
@@ -105,6 +125,18 @@ TEST(Matrix, ABreakerThatFlapsWithTheServiceIsSeenToLoseGoodput) {
   EXPECT_FALSE(matrix.cells[0].attempts.broken);
 }
 
+TEST(Matrix, MoreAttemptsThanWithoutTheDefenceAreSeenAndNeedAReason) {
+  const HarmMatrix matrix = matrix_of({"requeue"}, {"keys-broken"});
+  ASSERT_EQ(matrix.cells.size(), 1u);
+  HarmCell cell = matrix.cells[0];
+  EXPECT_GT(cell.attempts.value.mean(), 1.005);
+  EXPECT_TRUE(cell.attempts.broken);
+  EXPECT_FALSE(cell.holds());
+  EXPECT_FALSE(cell.is_unexplained());
+  cell.reason = {};
+  EXPECT_TRUE(cell.is_unexplained());
+}
+
 TEST(Matrix, AnUnknownNameAndRunsOutOfBoundsAreOneSentence) {
   const auto unknown = play_matrix({.defences = {"braker"}});
   ASSERT_FALSE(unknown);
@@ -112,7 +144,7 @@ TEST(Matrix, AnUnknownNameAndRunsOutOfBoundsAreOneSentence) {
       << unknown.error();
   EXPECT_NE(unknown.error().find("breaker"), std::string::npos);
   EXPECT_FALSE(play_matrix({.troubles = {"rain"}}));
-  EXPECT_EQ(play_matrix({.runs = 0}).error(), "runs must be 1 to 1000, not 0");
+  EXPECT_EQ(play_matrix({.runs = 0}).error(), "runs is 0; it must be from 1 to 1000");
 }
 
 TEST(Matrix, EveryReportHasEachCell) {
@@ -126,13 +158,22 @@ TEST(Matrix, EveryReportHasEachCell) {
   print_matrix_csv(csv, matrix);
   std::ostringstream page;
   print_matrix_markdown(page, matrix);
-  for (const std::string& report : {text.str(), html.str(), csv.str(), page.str()}) {
+  std::ostringstream json;
+  print_matrix_json(json, matrix);
+  for (const std::string& report : {text.str(), html.str(), csv.str(), page.str(), json.str()}) {
     for (const char* name : {"breaker-row", "retries", "flapping", "errors-5"}) {
       EXPECT_NE(report.find(name), std::string::npos) << report;
     }
   }
   EXPECT_EQ(text.str().substr(0, 9), "4 cells: ");
   EXPECT_EQ(std::ranges::count(csv.str(), '\n'), 5);
+  for (const HarmCell& cell : matrix.cells) {
+    std::string found = R"({"trouble":")";
+    found.append(matrix.troubles[cell.trouble].name).append(R"(","defence":")");
+    found.append(matrix.defences[cell.defence].name).append(R"(","holds":)");
+    found.append(cell.holds() ? "true" : "false");
+    EXPECT_NE(json.str().find(found), std::string::npos) << found << '\n' << json.str();
+  }
 }
 
 }  // namespace

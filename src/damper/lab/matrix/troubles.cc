@@ -8,6 +8,7 @@ namespace damper::lab {
 namespace {
 
 using namespace std::chrono_literals;
+using policy::HarmReason;
 
 // The system of every trouble: 8 replicas of 2 workers that take 100 ms, so a capacity of 160/s, at
 // half load from two processes. An attempt has a second.
@@ -49,7 +50,7 @@ Scenario with_fault(FaultSpec fault, double rate = kLoad) {
 
 Scenario down() { return with_fault({.kind = FaultKind::down, .length = 3min}); }
 
-// What is lost is answered by nobody: the attempt times out.
+// A lost request gets no response: the attempt times out.
 Scenario dead_replica() {
   return with_fault({.kind = FaultKind::lost, .length = 5min, .replicas = {3}});
 }
@@ -109,22 +110,22 @@ Scenario slow_few() {
   return scenario;
 }
 
-// A second group of the same processes: a tenth of the load.
-Scenario with_tenant(const ClientsSpec& tenant) {
-  Scenario scenario = system(kStart + 5min);
+// A second group of the same processes, with `share` of the load.
+Scenario with_tenant(const ClientsSpec& tenant, double share) {
+  Scenario scenario = system(kStart + 5min, kLoad * (1 - share));
   ClientsSpec added = tenant;
   added.name = "tenant";
   added.calls = "api";
   added.count = added.processes = 2;
-  added.rate = kLoad / 10;
+  added.rate = kLoad * share;
   added.shares = "web";
   scenario.clients.push_back(added);
   return scenario;
 }
 
-Scenario short_deadlines() { return with_tenant({.deadline = 10ms}); }
+Scenario short_deadlines() { return with_tenant({.deadline = 10ms}, 0.6); }
 
-Scenario failing_route() { return with_tenant({.answer = decide::Outcome::transient}); }
+Scenario failing_route() { return with_tenant({.answer = decide::Outcome::transient}, 0.1); }
 
 template <int percent>
 Scenario overload() {
@@ -194,7 +195,7 @@ constexpr std::array kTroubles = {
     Trouble{"cold-failure", "the first request of a process fails, and no other", cold_failure},
     Trouble{"quiet", "a client with one request a minute, of which 20 % fail", quiet},
     Trouble{"slow-few", "one request in 2,000 needs 150 times as long as the others", slow_few},
-    Trouble{"short-deadlines", "a tenant of the same process has deadlines under the latency",
+    Trouble{"short-deadlines", "60 % of the requests have deadlines under the latency",
             short_deadlines},
     Trouble{"failing-route", "one route in ten of the same process always fails", failing_route},
     Trouble{"load-90", "the load is 0.9 of the capacity for 2 min", overload<90>},
@@ -208,80 +209,38 @@ constexpr std::array kTroubles = {
     Trouble{"keys-errors", "controllers of whose runs 20 % fail for 10 min", controllers_errors},
 };
 
-constexpr HarmReason kOpenTime = {
-    "gb",
-    "After a long outage the breaker stays open for 15 to 30 s (the default open_cap, jittered) "
-    "before its next probe. It halves the attempts on a dead service, and refuses calls for the "
-    "first seconds after the outage. A lower open_cap shortens that time, and sends more probes."};
-constexpr HarmReason kFlaps = {
-    "gb",
-    "Each trip lasts for 0.5 to 1 s at least, and each further one for longer: a service that is "
-    "up for 5 s of every 10 s is refused for a part of its good time. A breaker is for outages "
-    "that last longer than its open time."};
-constexpr HarmReason kNoRoom = {
-    "gb",
-    "Near the capacity, an attempt that timed out in a queue is sent again, and the queue grows: "
-    "there is no room even for the retry budget. Combine retries with a concurrency limit or a "
-    "shed queue, or keep the load well under the capacity."};
-constexpr HarmReason kBrownOut = {
-    "gb",
-    "Three times slower, the service has two thirds of the capacity that the load needs. It is "
-    "overloaded, and retries and hedges of attempts that time out in its queue add load. Combine "
-    "them with a concurrency limit or a shed queue."};
-constexpr HarmReason kReserve = {
-    "a",
-    "At one request a minute, a budget of 10 % pays for less than one retry in ten minutes. The "
-    "reserve of the budget pays for the others, as intended: at most one retry in 10 s."};
-constexpr HarmReason kSlowIsQueue = {
-    "g",
-    "A latency that rises 60-fold looks like a queue until two lower limits have had no effect on "
-    "it. With a round trip of 6 s that takes about a minute."};
-constexpr HarmReason kSlowIsFailure = {
-    "gb",
-    "The option asks for it: calls over 1 s count as failures, even if they succeed after 6 s."};
-constexpr HarmReason kTwoShedders = {
-    "gb",
-    "Two defences shed the same load: rejections by the shed queue in a burst lower the client's "
-    "limit, which then refuses requests as well, a few of them after the load is over. Without the "
-    "limit the cell holds."};
-constexpr HarmReason kJitterHalves = {
-    "a",
-    "With full jitter the mean wait is half of that without jitter, so a broken key runs about "
-    "twice as often at the same cap: 1 % of all runs."};
-
 constexpr std::array kKnownHarms = {
-    KnownHarm{"breaker", "down", kOpenTime},
-    KnownHarm{"breaker", "hang", kOpenTime},
-    KnownHarm{"breaker", "slow-start", kOpenTime},
-    KnownHarm{"breaker-slow", "down", kOpenTime},
-    KnownHarm{"breaker-slow", "hang", kOpenTime},
-    KnownHarm{"breaker-slow", "slow-start", kOpenTime},
-    KnownHarm{"breaker-row", "down", kOpenTime},
-    KnownHarm{"breaker-row", "hang", kOpenTime},
-    KnownHarm{"breaker-row", "slow-start", kOpenTime},
-    KnownHarm{"all", "down", kOpenTime},
-    KnownHarm{"all", "hang", kOpenTime},
-    KnownHarm{"all", "slow-start", kOpenTime},
-    KnownHarm{"breaker", "flapping", kFlaps},
-    KnownHarm{"breaker-row", "flapping", kFlaps},
-    KnownHarm{"all", "flapping", kFlaps},
-    KnownHarm{"retries", "brown-out", kBrownOut},
-    KnownHarm{"retries", "load-90", kNoRoom},
-    KnownHarm{"retries", "load-100", kNoRoom},
-    KnownHarm{"retries", "load-150", kNoRoom},
-    KnownHarm{"hedging", "brown-out", kBrownOut},
-    KnownHarm{"hedging", "load-90", kNoRoom},
-    KnownHarm{"hedging", "load-100", kNoRoom},
-    KnownHarm{"hedging", "load-150", kNoRoom},
-    KnownHarm{"retries", "quiet", kReserve},
-    KnownHarm{"hedging", "quiet", kReserve},
-    KnownHarm{"all", "quiet", kReserve},
-    KnownHarm{"limit-gradient", "six-seconds", kSlowIsQueue},
-    KnownHarm{"all", "six-seconds", kSlowIsQueue},
-    KnownHarm{"breaker-slow", "six-seconds", kSlowIsFailure},
-    KnownHarm{"all", "load-90", kTwoShedders},
-    KnownHarm{"all", "load-100", kTwoShedders},
-    KnownHarm{"requeue", "keys-broken", kJitterHalves},
+    KnownHarm{"breaker", "down", HarmReason::open_time},
+    KnownHarm{"breaker", "hang", HarmReason::open_time},
+    KnownHarm{"breaker", "slow-start", HarmReason::open_time},
+    KnownHarm{"breaker-slow", "down", HarmReason::open_time},
+    KnownHarm{"breaker-slow", "hang", HarmReason::open_time},
+    KnownHarm{"breaker-slow", "slow-start", HarmReason::open_time},
+    KnownHarm{"breaker-row", "down", HarmReason::open_time},
+    KnownHarm{"breaker-row", "hang", HarmReason::open_time},
+    KnownHarm{"breaker-row", "slow-start", HarmReason::open_time},
+    KnownHarm{"all", "down", HarmReason::open_time},
+    KnownHarm{"all", "hang", HarmReason::open_time},
+    KnownHarm{"all", "slow-start", HarmReason::open_time},
+    KnownHarm{"breaker", "flapping", HarmReason::flapping},
+    KnownHarm{"breaker-row", "flapping", HarmReason::flapping},
+    KnownHarm{"all", "flapping", HarmReason::flapping},
+    KnownHarm{"retries", "brown-out", HarmReason::brown_out},
+    KnownHarm{"retries", "load-90", HarmReason::no_room},
+    KnownHarm{"retries", "load-100", HarmReason::no_room},
+    KnownHarm{"retries", "load-150", HarmReason::no_room},
+    KnownHarm{"hedging", "brown-out", HarmReason::brown_out},
+    KnownHarm{"hedging", "load-90", HarmReason::no_room},
+    KnownHarm{"hedging", "load-100", HarmReason::no_room},
+    KnownHarm{"hedging", "load-150", HarmReason::no_room},
+    KnownHarm{"retries", "quiet", HarmReason::reserve},
+    KnownHarm{"hedging", "quiet", HarmReason::reserve},
+    KnownHarm{"all", "quiet", HarmReason::reserve},
+    KnownHarm{"limit-gradient", "six-seconds", HarmReason::slow_is_queue},
+    KnownHarm{"all", "six-seconds", HarmReason::slow_is_queue},
+    KnownHarm{"breaker-slow", "six-seconds", HarmReason::slow_is_failure},
+    KnownHarm{"all", "load-90", HarmReason::two_shedders},
+    KnownHarm{"requeue", "keys-broken", HarmReason::jitter},
 };
 
 }  // namespace

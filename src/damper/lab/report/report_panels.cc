@@ -231,7 +231,7 @@ std::vector<std::string> charted_services(const Report& report) {
   return names;
 }
 
-// The bucket of a run that is so long that its rates are drawn as means.
+// The bucket of a run whose length makes its rates means.
 std::optional<Duration> long_bucket(const Report& report) {
   for (const RunSet& set : report.sets) {
     if (set.records.empty()) continue;

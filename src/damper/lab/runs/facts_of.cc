@@ -72,7 +72,7 @@ class Survey {
  private:
   struct Demand {
     std::optional<double> load = 0;
-    std::int64_t clients = 0;  // 0: nobody calls it
+    std::int64_t clients = 0;  // 0: it has no callers
   };
 
   // Adds a stream of requests to the service, and to all that it calls for them.
@@ -136,8 +136,8 @@ class Survey {
     route.place = service.place;
     if (demand_[at].clients == 0) {  // Controllers alone call it: a run is one attempt.
       route.settings.policy.call.max_attempts = 1;
-    } else if (const Route* said = scenario_.route_for(service.name)) {
-      route = *said;
+    } else if (const Route* found = scenario_.route_for(service.name)) {
+      route = *found;
     }
     route.name = service.name;
     Facts facts;

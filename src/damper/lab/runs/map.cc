@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "damper/base/bounds.h"
 #include "damper/base/text/plain_text.h"
 #include "damper/lab/runs/facts_of.h"
 #include "damper/lab/runs/measure.h"
@@ -217,11 +218,13 @@ std::optional<config::Error> find_map_error(const Scenario& scenario) {
   }
   for (const double load : scenario.map.loads) {
     if (load >= 0.001 && load <= 1e7) continue;  // Not a number is neither.
-    return error({}, "a load of a map must be from 0.001 to 10000000 requests a second");
+    return error({}, "a load of a map is " + bound_text(load) +
+                         "; it must be from 0.001 to 10000000 requests a second");
   }
   for (const double trigger : scenario.map.triggers) {
     if (trigger >= 0 && trigger <= 86'400) continue;
-    return error({}, "a trigger of a map must be from 0 to 86400");
+    return error({},
+                 "a trigger of a map is " + bound_text(trigger) + "; it must be from 0 to 86400");
   }
   for (const double load : scenario.map.loads) {
     if (auto wrong = find_error(at_point(scenario, load, scenario.map.triggers.front()))) {

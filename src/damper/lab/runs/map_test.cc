@@ -219,12 +219,14 @@ TEST(Map, WhatNoScenarioMayBeIsRefused) {
   Scenario wild = fragile();
   wild.map.loads = {1e18};
   EXPECT_EQ(error_of(wild),
-            "fragile.yaml: a load of a map must be from 0.001 to 10000000 requests a second");
+            "fragile.yaml: a load of a map is 1000000000000000000; it must be from 0.001 to "
+            "10000000 requests a second");
   wild.map.loads = {std::nan("")};
   EXPECT_NE(error_of(wild), "");
   wild = fragile();
   wild.map.triggers = {1e9};
-  EXPECT_EQ(error_of(wild), "fragile.yaml: a trigger of a map must be from 0 to 86400");
+  EXPECT_EQ(error_of(wild),
+            "fragile.yaml: a trigger of a map is 1000000000; it must be from 0 to 86400");
   wild.map.triggers = {std::nan("")};
   EXPECT_NE(error_of(wild), "");
   wild = fragile();

@@ -40,7 +40,7 @@ struct Measure {
 //   tallest_retries                most retries that reached the service in 100 ms
 //   tallest_attempts               the same of all attempts
 //   arrivals_at_end                attempts a second at the service, in the last tenth of the run
-//   wasted                         % of what the service served that nobody wanted any more
+//   wasted                         % of served requests whose caller had given up
 //   refused                        % of attempts that queue or limit of the service turned away
 //   deepest_queue                  most requests that waited at the service at the end of a bucket
 //   hedges                         % of the service's first tries that had a hedge

@@ -23,7 +23,8 @@ double bytes_of_a_run(const Scenario& scenario) {
 std::optional<std::string> find_error(const std::vector<Scenario>& scenarios,
                                       const RunsOptions& options) {
   if (options.runs < 1 || options.runs > kMostRuns) {
-    return "runs must be from 1 to " + std::to_string(kMostRuns);
+    return "runs is " + std::to_string(options.runs) + "; it must be from 1 to " +
+           std::to_string(kMostRuns);
   }
   double bytes = 0;
   for (const Scenario& scenario : scenarios) bytes += bytes_of_a_run(scenario) * options.runs;

@@ -76,7 +76,7 @@ TEST(Runs, MoreSeriesThanMemoryIsRefusedInOneSentence) {
   EXPECT_EQ(*error,
             "10000 runs would keep more than 4 GiB of series; reduce --runs, or make the "
             "scenario's bucket longer");
-  EXPECT_EQ(find_error({wide}, {.runs = 0}), "runs must be from 1 to 100000");
+  EXPECT_EQ(find_error({wide}, {.runs = 0}), "runs is 0; it must be from 1 to 100000");
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <span>
 
+#include "damper/base/bounds.h"
 #include "damper/base/check.h"
 #include "damper/base/duration_text.h"
 #include "damper/base/portable_math.h"
@@ -66,8 +67,9 @@ Duration folded_quantile(double mean, double deviation, double q) {
   return Duration{high};
 }
 
-std::string out_of_bounds(const char* what, Duration value, const char* bounds) {
-  return std::string(what) + " must be " + bounds + ", not " + format_duration(value);
+template <class T>
+std::string out_of_bounds(const char* what, const T& value, const char* bounds) {
+  return std::string(what) + " is " + bound_text(value) + "; it must be " + bounds;
 }
 
 using Kind = Distribution::Kind;
@@ -248,15 +250,17 @@ std::optional<std::string> find_error(const Distribution& distribution) {
     case Kind::lognormal:
       if (first == Duration{0}) return out_of_bounds("MEDIAN", first, "more than 0s");
       if (shape >= kLeastSigma && shape <= kMostSigma) return std::nullopt;
-      return "SIGMA must be from 0.001 to 10";
+      return out_of_bounds("SIGMA", shape, "from 0.001 to 10");
     case Kind::pareto:
       if (first == Duration{0}) return out_of_bounds("SCALE", first, "more than 0s");
-      if (!(shape >= kLeastAlpha) || shape > kMostAlpha) return "ALPHA must be from 0.1 to 100";
+      if (!(shape >= kLeastAlpha) || shape > kMostAlpha) {
+        return out_of_bounds("ALPHA", shape, "from 0.1 to 100");
+      }
       if (first <= second) return std::nullopt;
       return out_of_bounds("SCALE", first, "at most CAP");
     case Kind::mix:
       if (distribution.share_ < Percent(0) || distribution.share_ > Percent(100)) {
-        return "SHARE must be from 0% to 100%";
+        return out_of_bounds("SHARE", distribution.share_, "from 0% to 100%");
       }
       if (first <= second) return std::nullopt;
       return out_of_bounds("FAST", first, "at most SLOW");

@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "damper/base/bounds.h"
 #include "damper/base/random.h"
 #include "damper/base/trace_hash.h"
 
@@ -176,23 +177,26 @@ TEST(Distribution, TheShareOfSamplesUpToAQuantileIsIt) {
 TEST(Distribution, AnErrorNamesTheValueAndItsBound) {
   const auto error = [](const Distribution& d) { return find_error(d).value_or("none"); };
   EXPECT_EQ(error(Distribution::constant(-1ns)),
-            "a duration must be from 0s to 720h (30 days), not -1ns");
+            "a duration is -1ns; it must be from 0s to 720h (30 days)");
   EXPECT_EQ(error(Distribution::normal(1ms, kLongest + 1ns)),
-            "a duration must be from 0s to 720h (30 days), not 2592000000000.001us");
-  EXPECT_EQ(error(Distribution::uniform(2ms, 1ms)), "LOW must be at most HIGH, not 2ms");
-  EXPECT_EQ(error(Distribution::exponential(0ms)), "MEAN must be more than 0s, not 0s");
-  EXPECT_EQ(error(Distribution::lognormal(0ms, 1)), "MEDIAN must be more than 0s, not 0s");
-  EXPECT_EQ(error(Distribution::pareto(0ms, 1)), "SCALE must be more than 0s, not 0s");
-  EXPECT_EQ(error(Distribution::pareto(2ms, 1, 1ms)), "SCALE must be at most CAP, not 2ms");
-  EXPECT_EQ(error(Distribution::mix(2ms, 1ms, Percent(1))), "FAST must be at most SLOW, not 2ms");
-  EXPECT_EQ(error(Distribution::mix(1ms, 2ms, Percent(101))), "SHARE must be from 0% to 100%");
-  EXPECT_EQ(error(Distribution::mix(1ms, 2ms, Percent(-1))), "SHARE must be from 0% to 100%");
+            "a duration is 2592000000000.001us; it must be from 0s to 720h (30 days)");
+  EXPECT_EQ(error(Distribution::uniform(2ms, 1ms)), "LOW is 2ms; it must be at most HIGH");
+  EXPECT_EQ(error(Distribution::exponential(0ms)), "MEAN is 0s; it must be more than 0s");
+  EXPECT_EQ(error(Distribution::lognormal(0ms, 1)), "MEDIAN is 0s; it must be more than 0s");
+  EXPECT_EQ(error(Distribution::pareto(0ms, 1)), "SCALE is 0s; it must be more than 0s");
+  EXPECT_EQ(error(Distribution::pareto(2ms, 1, 1ms)), "SCALE is 2ms; it must be at most CAP");
+  EXPECT_EQ(error(Distribution::mix(2ms, 1ms, Percent(1))), "FAST is 2ms; it must be at most SLOW");
+  EXPECT_EQ(error(Distribution::mix(1ms, 2ms, Percent(101))),
+            "SHARE is 101%; it must be from 0% to 100%");
+  EXPECT_EQ(error(Distribution::mix(1ms, 2ms, Percent(-1))),
+            "SHARE is -1%; it must be from 0% to 100%");
   for (const double sigma : {0.0, 0.00099, 10.01, -1.0, std::nan(""), HUGE_VAL}) {
-    EXPECT_EQ(error(Distribution::lognormal(1ms, sigma)), "SIGMA must be from 0.001 to 10")
-        << sigma;
+    EXPECT_EQ(error(Distribution::lognormal(1ms, sigma)),
+              "SIGMA is " + bound_text(sigma) + "; it must be from 0.001 to 10");
   }
   for (const double alpha : {0.0, 0.099, 100.1, -1.0, std::nan(""), HUGE_VAL}) {
-    EXPECT_EQ(error(Distribution::pareto(1ms, alpha)), "ALPHA must be from 0.1 to 100") << alpha;
+    EXPECT_EQ(error(Distribution::pareto(1ms, alpha)),
+              "ALPHA is " + bound_text(alpha) + "; it must be from 0.1 to 100");
   }
 }
 
@@ -296,11 +300,12 @@ TEST(DistributionText, AWrongValueIsToldItsForm) {
   EXPECT_EQ(error_of("exponential()"),
             "exponential: duration is empty; write one such as 250ms, 2s or 1.5m; write "
             "exponential(MEAN)");
-  EXPECT_EQ(error_of("uniform(3ms, 1ms)"), "uniform(LOW, HIGH): LOW must be at most HIGH, not 3ms");
+  EXPECT_EQ(error_of("uniform(3ms, 1ms)"),
+            "uniform(LOW, HIGH): LOW is 3ms; it must be at most HIGH");
   EXPECT_EQ(error_of("lognormal(1ms, 11)"),
-            "lognormal(MEDIAN, SIGMA): SIGMA must be from 0.001 to 10");
+            "lognormal(MEDIAN, SIGMA): SIGMA is 11; it must be from 0.001 to 10");
   EXPECT_EQ(error_of("mix(1ms, 2ms, 100.01%)"),
-            "mix(FAST, SLOW, SHARE): SHARE must be from 0% to 100%");
+            "mix(FAST, SLOW, SHARE): SHARE is 100.01%; it must be from 0% to 100%");
 }
 
 TEST(DistributionText, ANumberIsDigitsAndAPoint) {

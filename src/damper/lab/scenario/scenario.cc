@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "damper/base/bounds.h"
 #include "damper/base/duration_text.h"
 #include "damper/base/text/words.h"
 #include "damper/lab/runs/measure.h"
@@ -288,7 +289,9 @@ class Checker {
       return error(controllers.place, called + ": " + sentence);
     };
     if (controllers.retries.backoff.base > controllers.retries.backoff.cap) {
-      return wrong("base_interval must be at most max_interval");
+      return wrong("base_interval is " + format_duration(controllers.retries.backoff.base) +
+                   "; it must be at most max_interval, which is " +
+                   format_duration(controllers.retries.backoff.cap));
     }
     if (auto sentence = engine::find_error(controllers.requeue_policy())) return wrong(*sentence);
     const auto check_most = [&](std::string_view what, std::int32_t some) -> Wrong {
@@ -323,10 +326,11 @@ class Checker {
     }
     const FaultTraits& traits = fault.traits();
     if (traits.size == FaultTraits::Size::share && fault.amount > 1) {
-      return wrong("amount must be a share from 0 to 1");
+      return wrong("amount is " + bound_text(fault.amount) + "; it must be a share from 0 to 1");
     }
     if (traits.size == FaultTraits::Size::factor && fault.amount < 0.001) {
-      return wrong("amount must be a factor from 0.001 to 1000");
+      return wrong("amount is " + bound_text(fault.amount) +
+                   "; it must be a factor from 0.001 to 1000");
     }
     return traits.on_clients ? check_spike(fault, called) : check_place(fault, called);
   }

@@ -25,8 +25,8 @@ namespace damper::lab {
 //
 // Model: a request travels from its client to a replica of a service and back, over a network that
 // delays and loses. A replica has workers and a queue before them; a worker serves a request for
-// its service time, then makes the calls that the service makes, and then answers. Whoever calls,
-// client or service, calls through the engine, with the policy of the route that has the called
+// its service time, then makes the calls that the service makes, and then answers. Client and
+// service call through the engine, with the policy of the route that has the called
 // service's name. A controller has a work queue: each run of a key is one request, of one attempt,
 // and it is the queue that retries. Every time counts from the start of the run.
 

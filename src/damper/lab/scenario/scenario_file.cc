@@ -15,7 +15,7 @@ using config::Error;
 using config::SourceLocation;
 using config::Tree;
 using text::in_quotes;
-using Words = std::vector<std::string_view>;
+using Names = std::vector<std::string_view>;
 
 // The position of the key's pair; nothing when the map has none, or is no map.
 std::optional<std::size_t> find_pair(const Tree& map, std::string_view key) {
@@ -33,16 +33,16 @@ Tree without(Tree map, std::string_view key) {
   return map;
 }
 
-Words words_of(const Tree* map) {
-  Words words;
+Names keys_of(const Tree* map) {
+  Names words;
   for (std::size_t i = 0; map != nullptr && map->is_map() && i < map->pairs(); ++i) {
     words.push_back(map->key(i).text);
   }
   return words;
 }
 
-Words words_of_variant() {
-  Words words = schema<Scenario>().words();
+Names variant_keys() {
+  Names words = schema<Scenario>().words();
   std::erase(words, "scenario");
   std::erase(words, "variants");
   return words;
@@ -50,7 +50,7 @@ Words words_of_variant() {
 
 // "unknown X "dbb" in Y; did you mean db? (accepted: api, db)", when the words lack it.
 std::optional<std::string> find_unknown(std::string_view what, std::string_view word,
-                                        std::string_view where, const Words& words) {
+                                        std::string_view where, const Names& words) {
   if (std::find(words.begin(), words.end(), word) != words.end()) return std::nullopt;
   return "unknown " + std::string(what) + ' ' + in_quotes(word) + " in " + std::string(where) +
          text::suggestion(word, words) + " (accepted: " + text::joined(words) + ")";
@@ -102,7 +102,7 @@ class Loader {
       return error(name.place, wrong.error().sentence);
     }
     const std::string called = "variant " + name.text;
-    const Words words = words_of_variant();
+    const Names words = variant_keys();
     if (over.kind == Tree::Kind::null) return std::nullopt;
     if (!over.is_map()) {
       return error(name.place,
@@ -124,7 +124,7 @@ class Loader {
   [[nodiscard]] std::optional<Error> check_names(std::string_view part, const Tree& over,
                                                  const std::string& called) const {
     const std::string_view what = part == "services" ? "service" : part;
-    const Words known = words_of(base_.find(part));
+    const Names known = keys_of(base_.find(part));
     for (std::size_t i = 0; over.is_map() && i < over.pairs(); ++i) {
       if (auto wrong = find_unknown(what, over.key(i).text, called, known)) {
         return error(over.key(i).place, *std::move(wrong));
@@ -147,7 +147,7 @@ class Loader {
 
   // That each route of the scenario's own policy is a service's.
   [[nodiscard]] std::optional<Error> check_routes(const Scenario& scenario) const {
-    Words services;
+    Names services;
     for (const ServiceSpec& service : scenario.services) services.emplace_back(service.name);
     for (const policy::Route& route : scenario.policy.routes) {
       if (route.name.empty()) continue;
@@ -160,7 +160,7 @@ class Loader {
 
   // That a promise which compares names a variant.
   [[nodiscard]] std::optional<Error> check_promises(const Scenario& scenario) const {
-    const Words variants = words_of(variants_);
+    const Names variants = keys_of(variants_);
     for (const Expectation& promise : scenario.expect) {
       if (promise.of.empty()) continue;
       if (auto wrong = find_unknown("variant", promise.of, "a promise", variants)) {

@@ -172,7 +172,8 @@ TEST(Scenario, ControllersAreHeldToWhatTheyNeed) {
   EXPECT_EQ(error_with([](ControllersSpec& c) { c.hot_share = 0.5; }),
             "shop.yaml:9:1: controllers pods: hot_share needs the key hot_keys");
   EXPECT_EQ(error_with([](ControllersSpec& c) { c.retries.backoff.cap = 1ms; }),
-            "shop.yaml:9:1: controllers pods: base_interval must be at most max_interval");
+            "shop.yaml:9:1: controllers pods: base_interval is 5ms; it must be at most "
+            "max_interval, which is 1ms");
   EXPECT_EQ(
       error_with([](ControllersSpec& c) { c.workers = 0; }),
       "shop.yaml:9:1: controllers pods: workers must be a whole number from 1 to 1000, not 0");
@@ -292,11 +293,15 @@ TEST(Scenario, TheAmountOfAFaultIsOfItsKind) {
     return fault_error(kind, kind == FaultKind::spike ? "app" : "db",
                        [&](FaultSpec& f) { f.amount = value; });
   };
-  EXPECT_EQ(amount(FaultKind::errors, 1.5), "fault errors: amount must be a share from 0 to 1");
-  EXPECT_EQ(amount(FaultKind::capacity, 1.5), "fault capacity: amount must be a share from 0 to 1");
+  EXPECT_EQ(amount(FaultKind::errors, 1.5),
+            "fault errors: amount is 1.5; it must be a share from 0 to 1");
+  EXPECT_EQ(amount(FaultKind::capacity, 1.5),
+            "fault capacity: amount is 1.5; it must be a share from 0 to 1");
   EXPECT_EQ(amount(FaultKind::capacity, 0), "ok");
-  EXPECT_EQ(amount(FaultKind::slow, 0), "fault slow: amount must be a factor from 0.001 to 1000");
-  EXPECT_EQ(amount(FaultKind::spike, 0), "fault spike: amount must be a factor from 0.001 to 1000");
+  EXPECT_EQ(amount(FaultKind::slow, 0),
+            "fault slow: amount is 0; it must be a factor from 0.001 to 1000");
+  EXPECT_EQ(amount(FaultKind::spike, 0),
+            "fault spike: amount is 0; it must be a factor from 0.001 to 1000");
   EXPECT_EQ(amount(FaultKind::slow, 1000), "ok");
 }
 

@@ -1,7 +1,8 @@
 #include "damper/policy/file/schema.h"
 
 #include <algorithm>
-#include <array>
+
+#include "damper/base/enum_names.h"
 
 namespace damper::policy {
 namespace {
@@ -9,33 +10,25 @@ namespace {
 using config::kTick;
 using config::Schema;
 using config::Value;
-using config::form::choice;
-using config::form::duration;
-using config::form::integer;
-using config::form::kBoolean;
-using config::form::kChance;
-using config::form::of;
-using config::form::parsed_list;
-using config::form::percent;
-using config::form::tokens;
 using namespace std::chrono_literals;
+namespace form = config::form;
 using Adaptive = schedule::AdaptiveTimeoutOptions;
 using Breaker = admit::CircuitBreakerOptions;
 using Budget = admit::RetryBudgetOptions;
 using Hedge = schedule::HedgeOptions;
 
-constexpr std::array<std::string_view, 2> kDepositOnNames = {"request", "success"};
+constexpr EnumNames<admit::DepositOn::success> kDepositOnNames = {"request", "success"};
 constexpr double kMostRate = 1e9;
 
 void add_call(Schema<Settings>& s) {
-  s.key<DAMPER_FIELD(policy.call.timeout)>("timeout", duration(engine::CallPolicy::kTimeout),
+  s.key<DAMPER_FIELD(policy.call.timeout)>("timeout", form::duration(engine::CallPolicy::kTimeout),
                                            "Total time of a call, including attempts and waits.")
       .not_under = "attempt_needs";
   s.key<DAMPER_FIELD(policy.call.needed)>(
-      "attempt_needs", duration(0s),
+      "attempt_needs", form::duration(0s),
       "An attempt is not started with less time than this before the deadline.");
   s.key<DAMPER_FIELD(policy.call.reserve)>(
-      "deadline_reserve", duration(0s),
+      "deadline_reserve", form::duration(0s),
       "Time subtracted from the deadline for this hop's own cost; the rest is forwarded.");
 }
 
@@ -58,46 +51,47 @@ void add_retries(Schema<Settings>& s) {
   s.key<[](const Settings& t) { return std::int64_t{t.retry_on.tokens()}; },
         [](Settings& t, const Value& value) {
           t.retry_on.set_tokens(static_cast<std::uint32_t>(std::get<std::int64_t>(value)));
-        }>("retry_policy.retry_on", tokens(RetryOn::kNames),
+        }>("retry_policy.retry_on", form::tokens(RetryOn::kNames),
            "Conditions that are retried, with Envoy's names. Empty: nothing is retried.");
   s.key<DAMPER_FIELD(policy.call.max_attempts)>("retry_policy.num_retries",
-                                                integer(0, 99).with_offset(1),
+                                                form::integer(0, 99).with_offset(1),
                                                 "Attempts after the first, including hedges.");
   s.key<DAMPER_FIELD(policy.call.per_try_timeout)>(
-      "retry_policy.per_try_timeout", duration(engine::CallPolicy::kPerTryTimeout).with_off(0),
+      "retry_policy.per_try_timeout",
+      form::duration(engine::CallPolicy::kPerTryTimeout).with_off(0),
       "Timeout of one attempt. off: the remaining time of the call.");
   s.key<statuses_of, set_statuses>(
       "retry_policy.retriable_status_codes",
       {.kind = config::Kind::wholes, .low = 400, .high = 599, .accepted = "HTTP statuses"},
       "HTTP statuses that retriable-status-codes in retry_on selects.");
   s.key<DAMPER_FIELD(policy.call.backoff.jitter)>(
-      "retry_policy.retry_back_off.jitter", choice(schedule::kJitterNames),
+      "retry_policy.retry_back_off.jitter", form::choice(schedule::kJitterNames),
       "Distribution of the wait before a retry over its interval.");
   s.key<DAMPER_FIELD(policy.call.backoff.base)>(
-      "retry_policy.retry_back_off.base_interval", duration(schedule::BackoffOptions::kBase),
+      "retry_policy.retry_back_off.base_interval", form::duration(schedule::BackoffOptions::kBase),
       "Interval before the first retry; doubled for each further retry.");
   s.key<DAMPER_FIELD(policy.call.backoff.cap)>("retry_policy.retry_back_off.max_interval",
-                                               duration(kTick),
+                                               form::duration(kTick),
                                                "Longest interval. Default: 10 times base_interval.")
       .not_under = "retry_policy.retry_back_off.base_interval";
 }
 
 void add_budget(Schema<Settings>& s) {
   s.key<DAMPER_FIELD(policy.budget.percent)>("retry_budget.budget_percent",
-                                             percent(Budget::kPercent),
+                                             form::percent(Budget::kPercent),
                                              "Retries as a percentage of requests.");
-  s.key<DAMPER_FIELD(policy.budget.window)>("retry_budget.window", duration(Budget::kWindow),
+  s.key<DAMPER_FIELD(policy.budget.window)>("retry_budget.window", form::duration(Budget::kWindow),
                                             "Period over which the percentage is computed.");
   s.key<DAMPER_FIELD(policy.budget.reserve)>(
-      "retry_budget.reserve", integer(Budget::kReserve),
+      "retry_budget.reserve", form::integer(Budget::kReserve),
       "Retries for a client with few requests; only successes refill it, one for one.");
   s.key<DAMPER_FIELD(policy.budget.min_per_second)>(
-      "retry_budget.min_retries_per_second", integer(Budget::kMinPerSecond),
+      "retry_budget.min_retries_per_second", form::integer(Budget::kMinPerSecond),
       "Retries that are always allowed. Every client process has this allowance.");
-  s.key<DAMPER_FIELD(policy.budget.deposit_on)>("retry_budget.deposit_on", choice(kDepositOnNames),
-                                                "What adds to the budget.");
+  s.key<DAMPER_FIELD(policy.budget.deposit_on)>(
+      "retry_budget.deposit_on", form::choice(kDepositOnNames), "What adds to the budget.");
   s.key<DAMPER_FIELD(policy.budget.min_retry_concurrency)>(
-      "retry_budget.min_retry_concurrency", integer(0, 1'000'000).with_off(-1),
+      "retry_budget.min_retry_concurrency", form::integer(0, 1'000'000).with_off(-1),
       "Envoy's additional bound: retries in flight are at most this number or the percentage of "
       "the requests in flight, whichever is larger.");
 }
@@ -112,137 +106,143 @@ void set_hedge_chance(Settings& settings, Value&& value) {
   if (std::get<std::int64_t>(value) == 0) {
     hedge.max_hedges = 0;
   } else {
-    config::from_value(kChance, std::move(value), hedge.ratio);
+    config::from_value(form::kChance, std::move(value), hedge.ratio);
   }
 }
 
 void add_hedging(Schema<Settings>& s) {
-  s.constant("hedge_policy.initial_requests", integer(1, 1),
+  s.constant("hedge_policy.initial_requests", form::integer(1, 1),
              "Requests sent at once. More than one would multiply the load of every call.");
   s.key<DAMPER_FIELD(policy.call.hedge.max_hedges)>(
-      "hedge_policy.max_hedges", integer(Hedge::kMaxHedges),
+      "hedge_policy.max_hedges", form::integer(Hedge::kMaxHedges),
       "Additional attempts in flight beside the first. 0 disables hedging.");
-  s.key<hedge_chance, set_hedge_chance>("hedge_policy.additional_request_chance", kChance,
+  s.key<hedge_chance, set_hedge_chance>("hedge_policy.additional_request_chance", form::kChance,
                                         "Hedges as a percentage of requests. 0 disables hedging.");
-  s.constant("hedge_policy.hedge_on_per_try_timeout", of(config::Kind::boolean, 0, 0),
+  s.constant("hedge_policy.hedge_on_per_try_timeout", form::of(config::Kind::boolean, 0, 0),
              "Envoy hedges at a timeout; here a hedge is sent at the quantile.");
   s.key<DAMPER_FIELD(policy.call.hedge.quantile)>(
-      "hedge_policy.quantile", percent(Hedge::kQuantile),
+      "hedge_policy.quantile", form::percent(Hedge::kQuantile),
       "A hedge is sent when a response takes longer than this quantile of the latencies.");
-  s.key<DAMPER_FIELD(policy.call.hedge.floor)>("hedge_policy.floor", duration(Hedge::kFloor),
+  s.key<DAMPER_FIELD(policy.call.hedge.floor)>("hedge_policy.floor", form::duration(Hedge::kFloor),
                                                "Minimum delay before a hedge.");
   s.key<DAMPER_FIELD(policy.call.hedge.min_samples)>(
-      "hedge_policy.min_samples", integer(Hedge::kMinSamples),
+      "hedge_policy.min_samples", form::integer(Hedge::kMinSamples),
       "Latency samples needed before the first hedge.");
 
   s.key<DAMPER_FIELD(policy.call.adaptive_timeout.quantile)>("adaptive_timeout.quantile",
-                                                             percent(Adaptive::kQuantile),
+                                                             form::percent(Adaptive::kQuantile),
                                                              "Quantile of the observed latencies.");
   s.key<DAMPER_FIELD(policy.call.adaptive_timeout.margin)>(
-      "adaptive_timeout.margin", percent(Adaptive::kMargin),
+      "adaptive_timeout.margin", form::percent(Adaptive::kMargin),
       "Timeout of an attempt as a percentage of the quantile.");
   s.key<DAMPER_FIELD(policy.call.adaptive_timeout.lower)>(
-      "adaptive_timeout.lower", duration(Adaptive::kLower), "Lower bound of the timeout.");
-  s.key<DAMPER_FIELD(policy.call.adaptive_timeout.upper)>("adaptive_timeout.upper", duration(kTick),
-                                                          "Upper bound of the timeout.")
+      "adaptive_timeout.lower", form::duration(Adaptive::kLower), "Lower bound of the timeout.");
+  s.key<DAMPER_FIELD(policy.call.adaptive_timeout.upper)>(
+       "adaptive_timeout.upper", form::duration(kTick), "Upper bound of the timeout.")
       .not_under = "adaptive_timeout.lower";
   s.key<DAMPER_FIELD(policy.call.adaptive_timeout.min_samples)>(
-      "adaptive_timeout.min_samples", integer(Adaptive::kMinSamples),
+      "adaptive_timeout.min_samples", form::integer(Adaptive::kMinSamples),
       "Latency samples needed; until then per_try_timeout applies.");
 }
 
 void add_breaker(Schema<Settings>& s) {
   s.key<DAMPER_FIELD(policy.breaker->failure_rate)>(
-      "circuit_breaker.failure_rate", percent(Breaker::kRate),
+      "circuit_breaker.failure_rate", form::percent(Breaker::kRate),
       "The breaker opens at this percentage of failed calls in the window.");
   s.key<DAMPER_FIELD(policy.breaker->slow_call_rate)>(
-      "circuit_breaker.slow_call_rate", percent(Breaker::kRate),
+      "circuit_breaker.slow_call_rate", form::percent(Breaker::kRate),
       "The breaker opens at this percentage of calls over slow_call_duration.");
   s.key<DAMPER_FIELD(policy.breaker->slow_call_duration)>(
-      "circuit_breaker.slow_call_duration", duration(Breaker::kSlowCallDuration).with_off(0),
+      "circuit_breaker.slow_call_duration", form::duration(Breaker::kSlowCallDuration).with_off(0),
       "A call that takes longer counts as slow. off: no call is slow.");
   s.key<DAMPER_FIELD(policy.breaker->consecutive_failures)>(
-      "circuit_breaker.consecutive_failures", integer(Breaker::kConsecutiveFailures).with_off(0),
+      "circuit_breaker.consecutive_failures",
+      form::integer(Breaker::kConsecutiveFailures).with_off(0),
       "The breaker opens after this number of consecutive failures.");
-  s.key<DAMPER_FIELD(policy.breaker->window)>("circuit_breaker.window", duration(Breaker::kWindow),
+  s.key<DAMPER_FIELD(policy.breaker->window)>("circuit_breaker.window",
+                                              form::duration(Breaker::kWindow),
                                               "Period over which the rates are computed.");
   s.key<DAMPER_FIELD(policy.breaker->minimum_volume)>(
-      "circuit_breaker.minimum_volume", integer(Breaker::kMinimumVolume),
+      "circuit_breaker.minimum_volume", form::integer(Breaker::kMinimumVolume),
       "Calls in the window before the rates are evaluated.");
   s.key<DAMPER_FIELD(policy.breaker->open_base)>(
-      "circuit_breaker.open_base", duration(Breaker::kOpenBase),
+      "circuit_breaker.open_base", form::duration(Breaker::kOpenBase),
       "First open period; doubled with each consecutive opening, with jitter.");
-  s.key<DAMPER_FIELD(policy.breaker->open_cap)>("circuit_breaker.open_cap", duration(kTick),
+  s.key<DAMPER_FIELD(policy.breaker->open_cap)>("circuit_breaker.open_cap", form::duration(kTick),
                                                 "Longest open period.")
       .not_under = "circuit_breaker.open_base";
   s.key<DAMPER_FIELD(policy.breaker->probes)>(
-      "circuit_breaker.probes", integer(Breaker::kProbes),
+      "circuit_breaker.probes", form::integer(Breaker::kProbes),
       "Concurrent calls while half-open, and successes needed to close.");
   s.key<DAMPER_FIELD(policy.breaker->probe_lease)>(
-      "circuit_breaker.probe_lease", duration(Breaker::kProbeLease).with_off(0, "auto"),
+      "circuit_breaker.probe_lease", form::duration(Breaker::kProbeLease).with_off(0, "auto"),
       "A probe without a result after this time counts as failed and releases its slot. auto: 1.5 "
       "times the timeout of an attempt.");
   s.key<DAMPER_FIELD(policy.breaker->ramp)>(
-      "circuit_breaker.ramp", duration(Breaker::kRamp).with_off(0),
+      "circuit_breaker.ramp", form::duration(Breaker::kRamp).with_off(0),
       "Traffic grows to 100 % over this period after closing. off: at once.");
 }
 
 void add_limits(Schema<Settings>& s) {
-  s.key<DAMPER_FIELD(policy.limit->kind)>("concurrency_limit.kind", choice(admit::kLimitKindNames),
+  s.key<DAMPER_FIELD(policy.limit->kind)>("concurrency_limit.kind",
+                                          form::choice(admit::kLimitKindNames),
                                           "Algorithm that adapts the limit to the latencies.");
   s.key<DAMPER_FIELD(policy.limit->min)>("concurrency_limit.min",
-                                         integer(admit::ConcurrencyLimitOptions::kLimit),
+                                         form::integer(admit::ConcurrencyLimitOptions::kLimit),
                                          "Lower bound of the limit.");
   s.key<DAMPER_FIELD(policy.limit->initial)>(
-       "concurrency_limit.initial", integer(admit::ConcurrencyLimitOptions::kLimit),
+       "concurrency_limit.initial", form::integer(admit::ConcurrencyLimitOptions::kLimit),
        "Initial limit of calls in flight; the limit itself if the kind is fixed.")
       .not_under = "concurrency_limit.min";
   s.key<DAMPER_FIELD(policy.limit->max)>("concurrency_limit.max",
-                                         integer(admit::ConcurrencyLimitOptions::kLimit),
+                                         form::integer(admit::ConcurrencyLimitOptions::kLimit),
                                          "Upper bound of the limit.")
       .not_under = "concurrency_limit.initial";
   s.key<DAMPER_FIELD(policy.attempt_rate->bucket.rate_per_second)>(
-      "attempt_rate_limit.attempts_per_second", config::form::rate(1, 1e11),
+      "attempt_rate_limit.attempts_per_second",
+      config::form::rate(admit::TokenBucketOptions::kRatePerSecond),
       "Attempts sent per second: first ones, retries and hedges together.");
   s.key<DAMPER_FIELD(policy.attempt_rate->bucket.burst)>(
-      "attempt_rate_limit.burst", integer(admit::TokenBucketOptions::kBurst),
+      "attempt_rate_limit.burst", form::integer(admit::TokenBucketOptions::kBurst),
       "Attempts sent at once after a quiet time.");
   s.key<DAMPER_FIELD(policy.attempt_rate->max_wait)>(
-      "attempt_rate_limit.max_wait", duration(admit::AttemptRateOptions::kMaxWait).with_off(0),
+      "attempt_rate_limit.max_wait",
+      form::duration(admit::AttemptRateOptions::kMaxWait).with_off(0),
       "Longest wait of an attempt for its turn, within the deadline. off: it is refused at once.");
   s.key<DAMPER_FIELD(policy.throttle->multiplier)>(
-      "client_throttle.multiplier", percent(admit::ClientThrottleOptions::kMultiplier),
+      "client_throttle.multiplier", form::percent(admit::ClientThrottleOptions::kMultiplier),
       "Requests as a percentage of accepted ones; above it the client rejects some itself.");
-  s.key<DAMPER_FIELD(policy.throttle->window)>("client_throttle.window",
-                                               duration(admit::ClientThrottleOptions::kWindow),
-                                               "Period over which both are counted.");
+  s.key<DAMPER_FIELD(policy.throttle->window)>(
+      "client_throttle.window", form::duration(admit::ClientThrottleOptions::kWindow),
+      "Period over which both are counted.");
   s.key<DAMPER_FIELD(policy.throttle->minimum_volume)>(
-      "client_throttle.minimum_volume", integer(admit::ClientThrottleOptions::kMinimumVolume),
+      "client_throttle.minimum_volume", form::integer(admit::ClientThrottleOptions::kMinimumVolume),
       "Requests in the window before any is rejected.");
   s.key<DAMPER_FIELD(policy.throttle->max_rejected)>(
-      "client_throttle.max_rejected", percent(admit::ClientThrottleOptions::kMaxRejected),
+      "client_throttle.max_rejected", form::percent(admit::ClientThrottleOptions::kMaxRejected),
       "At most this percentage is rejected; the rest finds out that the dependency has recovered.");
 }
 
 void add_facts(Schema<Settings>& s) {
-  constexpr config::Form kRate = integer(1, kMostRate).with_off(0, "unknown");
-  constexpr config::Form kLatency = duration(kTick).with_off(0, "unknown");
+  constexpr config::Form kRate = form::integer(1, kMostRate).with_off(0, "unknown");
+  constexpr config::Form kLatency = form::duration(kTick).with_off(0, "unknown");
   s.key<DAMPER_FIELD(facts->capacity)>("facts.capacity", kRate,
                                        "Requests per second that the dependency can serve.");
   s.key<DAMPER_FIELD(facts->load)>("facts.load", kRate,
                                    "Requests per second from all clients, without retries.");
-  s.key<DAMPER_FIELD(facts->clients)>("facts.clients", integer(1, 1e9),
+  s.key<DAMPER_FIELD(facts->clients)>("facts.clients", form::integer(1, 1e9),
                                       "Client processes, each with a retry budget.");
-  s.key<DAMPER_FIELD(facts->methods)>("facts.methods", tokens(kMethodNames),
+  s.key<DAMPER_FIELD(facts->methods)>("facts.methods", form::tokens(kMethodNames),
                                       "Methods of the requests. Empty: unknown.");
   s.key<DAMPER_FIELD(facts->assume_idempotent)>(
-      "facts.assume_idempotent", kBoolean,
+      "facts.assume_idempotent", form::kBoolean,
       "Callers declare every request idempotent: all methods are retried.");
   s.key<DAMPER_FIELD(facts->calls)>(
-      "facts.calls", parsed_list(parse_name, "the name of a route of this file", 0, kMostCalls),
+      "facts.calls",
+      form::parsed_list(parse_name, "the name of a route of this file", 0, kMostCalls),
       "Routes of this file that the service behind this route calls.");
   s.key<DAMPER_FIELD(facts->ownership)>(
-      "facts.ownership", kBoolean,
+      "facts.ownership", form::kBoolean,
       "Calls carry damper-retry-owner, and the service honours that header.");
   s.key<DAMPER_FIELD(facts->latency.p50)>("facts.latency.p50", kLatency, "Median.");
   s.key<DAMPER_FIELD(facts->latency.p99)>("facts.latency.p99", kLatency, "99th percentile.")

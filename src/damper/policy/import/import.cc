@@ -95,8 +95,8 @@ Expected<From, config::Error> guess(std::string_view text, std::string_view file
   }
   return unexpected(config::Error{std::string(file),
                                   {},
-                                  "is of no system that can be told by its shape: " +
-                                      std::string(kShapes) + "; say which with --from"});
+                                  "does not have the shape of a known system: " +
+                                      std::string(kShapes) + "; name it with --from"});
 }
 
 std::string print_import(const Imported& imported, From from) {

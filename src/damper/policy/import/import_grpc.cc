@@ -60,9 +60,9 @@ class Importer {
     budget.set("retry_budget.deposit_on", 1);  // success
     notes_.note(tree.place,
                 "tokens become a budget: tokenRatio of the successes in 10s, and half of maxTokens "
-                "in reserve, which successes refill one for one. It is another rule than gRPC's, "
-                "whose tokens any failure takes: gRPC stops all retries when more than about "
-                "tokenRatio of the calls fail, this budget goes on with tokenRatio of them");
+                "in reserve, which successes refill one for one. It differs from gRPC's rule, "
+                "where every failure takes a token: gRPC stops all retries when more than about "
+                "tokenRatio of the calls fail, this budget still grants tokenRatio of them");
   }
 
   void read_method(const config::Tree& tree, const Draft& budget) {
@@ -145,8 +145,8 @@ class Importer {
     set_grpc_codes(draft, fields.list("non_fatal_status_codes"), codes_place, notes_);
     fields.leave_rest();
     notes_.note(place,
-                "a hedge goes after hedgingDelay, or after half of the answers are in when that is "
-                "later, and only for idempotent requests");
+                "a hedge is sent after hedgingDelay or the median latency, whichever is later, and "
+                "only for idempotent requests");
   }
 
   Drafts& drafts_;

@@ -36,8 +36,8 @@ TEST(ImportGrpc, ThrottlingIsABudgetOfSuccessesWithAReserve) {
             "budget_percent 10@30, reserve 5@30, deposit_on success");
   EXPECT_EQ(notes_with(imported,
                        "tokens become a budget: tokenRatio of the successes in 10s, and half of "
-                       "maxTokens in reserve, which successes refill one for one. It is another "
-                       "rule than gRPC's"),
+                       "maxTokens in reserve, which successes refill one for one. It differs "
+                       "from gRPC's rule"),
             1);
   EXPECT_EQ(notes_with(imported, "gRPC without retryThrottling"), 0);
 }

@@ -26,10 +26,10 @@ constexpr std::array<std::string_view, 17> kGrpcCodes = {
 
 std::uint32_t bit(RetryOn::Token token) { return 1U << static_cast<unsigned>(token); }
 
-// What a policy's retry_on is made of, word by word.
-class Words {
+// The conditions of a policy's retry_on, added one at a time.
+class RetryConditions {
  public:
-  explicit Words(ImportNotes& notes) : notes_(notes) {}
+  explicit RetryConditions(ImportNotes& notes) : notes_(notes) {}
 
   void add_token(RetryOn::Token token, std::string_view as, config::SourceLocation place) {
     tokens_ |= bit(token);
@@ -81,7 +81,7 @@ void set_envoy_backoff(Draft& draft) {
 
 void set_retry_on(Draft& draft, std::string_view words, config::SourceLocation place,
                   std::span<const config::Tree> codes, ImportNotes& notes) {
-  Words found(notes);
+  RetryConditions found(notes);
   for (const std::string_view word : text::split(words)) {
     if (!word.empty()) found.add_word(word, place);
   }
@@ -97,7 +97,7 @@ void set_retry_on(Draft& draft, std::string_view words, config::SourceLocation p
 void set_grpc_codes(Draft& draft, std::span<const config::Tree> codes, config::SourceLocation place,
                     ImportNotes& notes) {
   using Token = RetryOn::Token;
-  Words found(notes);
+  RetryConditions found(notes);
   for (const config::Tree& code : codes) {
     auto number = text::find_number<int>(code.text);
     for (std::size_t i = 0; i < kGrpcCodes.size(); ++i) {
@@ -153,7 +153,7 @@ void set_max_retries(Draft& draft, const Placed<std::int64_t>& most, config::Sou
   draft.set("retry_budget.min_retry_concurrency", most);
   notes.note_once("max_retries", where,
                   "max_retries, " + std::to_string(most.value) +
-                      (most.place.line > 0 ? "" : " when it is not said") +
+                      (most.place.line > 0 ? "" : " by default") +
                       ", bounds retries under way and not their rate: fast failures get hundreds "
                       "a second through it; it becomes min_retry_concurrency beside a budget that "
                       "refuses nothing");

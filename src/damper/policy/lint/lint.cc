@@ -10,8 +10,8 @@ namespace {
 
 // In the order of the enumeration: the worst first.
 constexpr std::array<RuleText, kRuleNames.size()> kTexts = {{
-    {Severity::error, "The file is no policy file.",
-     "It is not put in force; the policy before it, or the default, goes on."},
+    {Severity::error, "The file is not a policy file.",
+     "It is not applied; the policy before it, or the default, stays in force."},
     {Severity::error, "The load is not under the capacity.",
      "The queue grows whatever the policy does."},
     {Severity::error, "The load is not under the hidden capacity, capacity / worst amplification.",
@@ -31,16 +31,16 @@ constexpr std::array<RuleText, kRuleNames.size()> kTexts = {{
     {Severity::warning, "Layers above each other retry, each on its own.",
      "Attempts multiply: three layers of three attempts are 27."},
     {Severity::warning, "A layer works on for longer than the one above waits.",
-     "Its caller has gone, and the answer is for nobody."},
+     "Its caller has timed out, and the response is discarded."},
     {Severity::warning, "Retries wait without jitter.",
-     "Those who failed together come back together."},
+     "Calls that failed together are retried together."},
     {Severity::warning,
      "Requests are retried whatever their method, and the methods are not known.",
      "A POST among them is done twice."},
     {Severity::warning, "Attempts are promised that can never be started before the deadline.",
      "The policy does not do what it says: the call ends with deadline_too_close."},
     {Severity::warning, "The timeout is an hour or more.",
-     "Nobody waits so long; a call that hangs holds its thread and its connection for ever."},
+     "No caller waits for an hour; a call that hangs holds its thread and its connection."},
     {Severity::warning, "An attempt is given up before 99 % of the healthy ones have answered.",
      "A healthy dependency fails every hundredth attempt, and is asked again."},
     {Severity::warning, "An attempt may take far longer than healthy ones do.",
@@ -57,8 +57,12 @@ constexpr std::array<RuleText, kRuleNames.size()> kTexts = {{
     {Severity::warning, "The client throttle may reject nearly every call.",
      "Too few calls are left to find out that the dependency has recovered: the outage lasts on at "
      "the client."},
-    {Severity::note, "What is stable of the capacity is less than the capacity.",
-     "Above it the system is vulnerable: it can run for months, and not come back after a "
+    {Severity::warning, "The rate limit of the attempts is under the load.",
+     "Calls are refused although the dependency is healthy: the limit is the outage."},
+    {Severity::warning, "An attempt may wait longer for its token than its call lasts.",
+     "The policy does not do what it says: the deadline ends the wait earlier."},
+    {Severity::note, "The stable capacity is below the capacity.",
+     "Above it the system is metastable: it can run for months, and stay overloaded after a "
      "trigger."},
     {Severity::note, "Attempts fit before the deadline only when those before them fail early.",
      "When the dependency hangs, fewer attempts are made than the policy says."},
@@ -67,11 +71,11 @@ constexpr std::array<RuleText, kRuleNames.size()> kTexts = {{
     {Severity::note, "Hedges may spend all of the retry budget.",
      "They pay from it too, and leave nothing for the retries of failures."},
     {Severity::note, "The file asks for retries of an overload.",
-     "An overloaded dependency is asked again only when it says when."},
+     "An overloaded dependency is retried only at the time that it names (Retry-After)."},
     {Severity::note, "A defence is known to do harm in a certain trouble.",
      "`damper lab matrix` measures it; docs/guide/harm.md has the reasons."},
     {Severity::note, "The file asks for something that Damper does otherwise, or not at all.",
-     "It loads, and does something else than its author may expect."},
+     "It loads, but behaves differently from what its author may expect."},
 }};
 
 void sort_by_place(Findings& found) {

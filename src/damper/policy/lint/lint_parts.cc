@@ -1,4 +1,4 @@
-// The rules about the parts that refuse calls: breaker, throttle.
+// The rules about the parts that refuse calls: breaker, throttle, rate.
 #include "damper/base/duration_text.h"
 #include "damper/policy/lint/lint_rules.h"
 
@@ -10,9 +10,38 @@ constexpr Percent kMostRejected = Percent(95);
 constexpr Duration kUsualOpenCap = admit::CircuitBreakerOptions{}.open_cap;
 constexpr double kNoRoom = 0.9;  // of the capacity; above it, retries displace first attempts
 
+// The rate is of one process, the load of all.
+void find_rate(const Lens& lens) {
+  const auto& limit = lens.policy().attempt_rate;
+  if (!limit) return;
+  const Facts& facts = lens.facts();
+  const auto clients = static_cast<double>(facts.clients);
+  const double all = limit->bucket.rate_per_second * clients;
+  if (facts.load > all) {
+    lens.add(Rule::rate_under_load, "attempt_rate_limit.attempts_per_second",
+             "the load is " + rate_text(facts.load) + ", but " +
+                 (facts.clients == 1 ? "only " + rate_text(all) + " may be sent"
+                                     : std::to_string(facts.clients) + " clients may send only " +
+                                           rate_text(all) + " together") +
+                 ": the other calls end with rate_limited",
+             "attempts_per_second: " +
+                 decimal(facts.load * worst_attempts(lens.settings()) / clients, 1) +
+                 "   # the load and its retries");
+  }
+  const Duration timeout = lens.policy().call.timeout;
+  if (limit->max_wait >= timeout) {
+    lens.add(Rule::wait_over_timeout, "attempt_rate_limit.max_wait",
+             "an attempt may wait " + lens.value("attempt_rate_limit.max_wait") +
+                 " for its token, but the call lasts " + lens.value("timeout") +
+                 " at most: it is refused as soon as the wait would pass the deadline",
+             "max_wait: " + format_duration(timeout / 2) + "   # or a longer timeout");
+  }
+}
+
 }  // namespace
 
 void find_parts(const Lens& lens) {
+  find_rate(lens);
   const auto& breaker = lens.policy().breaker;
   const Duration attempt = engine::longest_attempt(lens.policy().call);
   if (breaker && breaker->probe_lease > Duration{0} && breaker->probe_lease <= attempt) {

@@ -30,6 +30,40 @@ TEST(LintParts, AThrottleWithoutABoundIsNamed) {
   EXPECT_EQ(rules_of("route: {client_throttle: on}"), "");
 }
 
+TEST(LintParts, ARateUnderTheLoadIsNamed) {
+  EXPECT_EQ(said_by(Rule::rate_under_load,
+                    "route: {attempt_rate_limit: {attempts_per_second: 100}, facts: {load: 250}}"),
+            "1:51 : the load is 250/s, but only 100/s may be sent: the other calls end with "
+            "rate_limited | attempts_per_second: 275   # the load and its retries");
+  const auto fleet = [](const char* rate) {
+    return said_by(Rule::rate_under_load,
+                   std::string("route: {attempt_rate_limit: {attempts_per_second: ") + rate +
+                       "}, facts: {load: 250, clients: 10}}");
+  };
+  EXPECT_EQ(fleet("24.9"),
+            "1:51 : the load is 250/s, but 10 clients may send only 249/s together: the other "
+            "calls end with rate_limited | attempts_per_second: 27.5   # the load and its retries");
+  EXPECT_EQ(fleet("25"), "");
+  EXPECT_EQ(rules_of("route: {attempt_rate_limit: {attempts_per_second: 1}}"), "");
+}
+
+TEST(LintParts, AWaitForATokenThatOutlastsTheCallIsNamed) {
+  EXPECT_EQ(said_by(Rule::wait_over_timeout,
+                    "route: {timeout: 2s, attempt_rate_limit: {attempts_per_second: 9, max_wait: "
+                    "3s}}"),
+            "1:77 : an attempt may wait 3s for its token, but the call lasts 2s at most: it is "
+            "refused as soon as the wait would pass the deadline | max_wait: 1s   # or a longer "
+            "timeout");
+  const auto rules = [](const char* wait) {
+    return rules_of(std::string("route: {timeout: 2s, attempt_rate_limit: {attempts_per_second: 9, "
+                                "max_wait: ") +
+                    wait + "}}");
+  };
+  EXPECT_EQ(rules("2s"), "wait-over-timeout");
+  EXPECT_EQ(rules("1999ms"), "");
+  EXPECT_EQ(rules("off"), "");
+}
+
 TEST(LintParts, AKnownHarmIsNamedWhereItApplies) {
   EXPECT_EQ(said_by(Rule::known_harm, "route: {circuit_breaker: {open_cap: 1m}}"),
             "1:37 : after a long outage the breaker sends a probe only every 30s to 1m: the "

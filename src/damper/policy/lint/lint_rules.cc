@@ -76,7 +76,7 @@ void find_unsafe(const Lens& lens) {
              "send an Idempotency-Key, if the server knows it, to have these retried too");
   } else if (facts.methods == 0) {
     lens.add(Rule::any_method_retried, "facts.assume_idempotent",
-             "every request is retried, and nobody says that none is a POST",
+             "every request is retried, and facts.methods does not exclude POST",
              "facts: { methods: [GET] }   # what is really sent");
   } else if (!methods.empty()) {
     lens.add(Rule::unsafe_retries, "facts.assume_idempotent",

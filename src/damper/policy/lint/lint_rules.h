@@ -46,7 +46,7 @@ void find_timing(const Lens& lens);           // deadline, jitter
 void find_attempt_timeout(const Lens& lens);  // against the latencies
 void find_unsafe(const Lens& lens);           // methods
 void find_hedges(const Lens& lens);
-void find_parts(const Lens& lens);        // breaker, throttle
+void find_parts(const Lens& lens);        // breaker, throttle, rate
 void find_known_harms(const Lens& lens);  // as docs/guide/harm.md has them
 
 // "1.1", "27", "272.7": rounded to `decimals`, without trailing zeros.

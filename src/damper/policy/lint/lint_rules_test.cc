@@ -37,7 +37,7 @@ TEST(LintSafety, AnUnsafeMethodThatIsRetriedIsAnError) {
 
 TEST(LintSafety, MethodsThatNobodyKnowsAreAWarning) {
   EXPECT_EQ(said_by(Rule::any_method_retried, "route: {facts: {assume_idempotent: true}}"),
-            "1:36 : every request is retried, and nobody says that none is a POST | facts: { "
+            "1:36 : every request is retried, and facts.methods does not exclude POST | facts: { "
             "methods: [GET] }   # what is really sent");
 }
 

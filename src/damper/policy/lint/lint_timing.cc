@@ -30,7 +30,7 @@ void find_fit(const Lens& lens) {
              "num_retries: " + std::to_string(fit.best - 1) + ", or a shorter base_interval");
     return;
   }
-  // An adaptive timeout is as long as the latencies ask for; nobody knows that here.
+  // An adaptive timeout follows measured latencies, which are not known here.
   if (call.per_try_timeout == Duration{0} || call.adaptive_timeout.on ||
       fit.worst == call.max_attempts) {
     return;

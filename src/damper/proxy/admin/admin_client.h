@@ -1,27 +1,25 @@
 #pragma once
 
-#include <memory>
 #include <string>
+#include <utility>
 
 #include "damper/base/expected.h"
 #include "damper/base/text/stdio.h"
-#include "damper/http/client/blocking_client.h"
-#include "damper/http/client/url.h"
+#include "damper/http/client/command_client.h"
 
 namespace damper::proxy {
 
 // The exit status of a command that the proxy refused.
 inline constexpr int kRefused = 1;
 
-// Why there is no answer that says yes.
+// The reason of a request without a 200.
 struct AdminClientError {
   std::string sentence;
-  int status = 0;  // the exit status: kTrouble, or kRefused when the proxy said no
+  int status = 0;  // the exit status: kTrouble, or kRefused if the proxy refused
 };
 
-// An AdminClient asks a proxy's admin pages.
-//
-// Model: one attempt, kPatience long. Every error is a sentence that says what to do next.
+// An AdminClient sends requests to a proxy's admin pages: one attempt each. Every error is a
+// sentence with the next step.
 // Thread safety: none.
 class AdminClient {
  public:
@@ -29,7 +27,7 @@ class AdminClient {
   [[nodiscard]] static Expected<AdminClient, AdminClientError> open(const std::string& admin,
                                                                     const std::string& token_file);
 
-  // The body of a 200. `last_event` is of GET /events: the number that was seen last.
+  // The body of a 200. `last_event`, for GET /events: the number of the last event received.
   [[nodiscard]] Expected<std::string, AdminClientError> get(const std::string& target,
                                                             const std::string& last_event = {});
   [[nodiscard]] Expected<std::string, AdminClientError> put(const std::string& target,
@@ -37,17 +35,14 @@ class AdminClient {
   [[nodiscard]] Expected<std::string, AdminClientError> post(const std::string& target);
 
   // "127.0.0.1:9901"
-  [[nodiscard]] const std::string& where() const noexcept { return where_; }
+  [[nodiscard]] const std::string& where() const noexcept { return client_.where(); }
 
  private:
-  AdminClient(const http::Endpoint& endpoint, std::string token);
-  [[nodiscard]] Expected<std::string, AdminClientError> ask(http::Request request);
+  explicit AdminClient(http::CommandClient client) : client_(std::move(client)) {}
+  [[nodiscard]] Expected<std::string, AdminClientError> send(http::Request request);
   [[nodiscard]] AdminClientError refused(const http::Response& answer) const;
 
-  std::string where_;
-  std::string token_;
-  std::unique_ptr<Dependency> dependency_;  // outlives the client
-  std::unique_ptr<http::BlockingClient> client_;
+  http::CommandClient client_;
 };
 
 }  // namespace damper::proxy

@@ -71,14 +71,14 @@ TEST(AdminClient, WhatIsNoAddressIsSaid) {
 
 TEST(AdminClient, AStrangerOnThePortIsCalledOne) {
   const Stranger ssh("SSH-2.0-OpenSSH_9.2\r\n");
-  EXPECT_EQ(error_of(ssh.where), "what listens on " + ssh.where +
-                                     " does not speak HTTP; --admin says where the proxy does");
+  EXPECT_EQ(error_of(ssh.where),
+            "the server on " + ssh.where + " does not speak HTTP: check --admin");
   const Stranger web(
       "HTTP/1.1 404 Not Found\r\nContent-Type: text/html\r\nContent-Length: 2\r\n\r\nno");
-  EXPECT_EQ(error_of(web.where), "what answers on " + web.where +
-                                     " is no damper proxy (status 404); --admin says where it is");
+  EXPECT_EQ(error_of(web.where),
+            "the server on " + web.where + " is not a damper proxy (status 404): check --admin");
   const Stranger gone("");
-  EXPECT_EQ(error_of(gone.where).find(gone.where + " gave no whole answer ("), 0U);
+  EXPECT_EQ(error_of(gone.where).find(gone.where + " sent no complete response ("), 0U);
 }
 
 }  // namespace

@@ -7,9 +7,8 @@
 
 #include "damper/base/text/words.h"
 #include "damper/observe/exposition.h"
-#include "damper/proxy/admin/breaker_order.h"
+#include "damper/proxy/admin/orders.h"
 #include "damper/proxy/admin/state_json.h"
-#include "damper/proxy/admin/switch_order.h"
 
 namespace damper::proxy {
 namespace {
@@ -128,12 +127,12 @@ Response plain_answer(int status, std::string_view sentence) {
   return response;
 }
 
-AdminPages::AdminPages(AdminTarget& target, const AccessOptions& access, Clock now)
+AdminPages::AdminPages(AdminTarget& target, const http::AccessOptions& access, Clock now)
     : target_(target), access_(access), now_(std::move(now)) {
   for (std::size_t i = 0; i < refused_.size(); ++i) {
-    refused_[i] = &target.registry().counter("damper_admin_refused_total",
-                                             "Requests to the admin server that were turned away.",
-                                             {{"reason", std::string(kAccessReasonNames[i])}});
+    refused_[i] = &target.registry().counter(
+        "damper_admin_refused_total", "Requests to the admin server that were turned away.",
+        {{"reason", std::string(http::kAccessReasonNames[i])}});
   }
 }
 
@@ -158,7 +157,7 @@ Response AdminPages::answer(const Request& request) {
   }
 }
 
-Response AdminPages::refused(const AccessRefusal& refusal) {
+Response AdminPages::refused(const http::AccessRefusal& refusal) {
   refused_[static_cast<std::size_t>(refusal.reason)]->add();
   Response response = plain_answer(refusal.status, refusal.sentence);
   if (refusal.status == 401) response.fields.add("www-authenticate", "Bearer");

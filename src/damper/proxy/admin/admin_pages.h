@@ -14,8 +14,8 @@
 #include "damper/base/expected.h"
 #include "damper/base/instant.h"
 #include "damper/http/codec/message.h"
+#include "damper/http/server/local_access.h"
 #include "damper/observe/registry.h"
-#include "damper/proxy/admin/admin_access.h"
 #include "damper/proxy/config/route_matcher.h"
 #include "damper/proxy/data/proxy_state.h"
 
@@ -74,15 +74,15 @@ inline constexpr std::size_t kAdminThreads = 4;
 //   GET  /metrics    Prometheus text format
 //   GET  /policy     the policy in force with all defaults, as YAML
 //   GET  /state      budgets, breakers, limits, pools, as JSON (state_json.h)
-//   GET  /switches   every scope's switches; PUT flips one (switch_order.h) and answers the same
+//   GET  /switches   every scope's switches; PUT flips one (orders.h) and answers the same
 //   GET  /breakers   the breakers that are held by hand; PUT forces or resets one
-//                    (breaker_order.h) and answers the same
+//                    (orders.h) and answers the same
 //   POST /reload     reloads the configuration: {"version":8}, or 400 with the reason
 // GET implies HEAD. An unknown path is 404 with the list of paths, a wrong method 405 with Allow, a
 // refusal one sentence in plain text.
 //
 // Invariants:
-//   (1) A request that AdminAccess refuses changes nothing.
+//   (1) A request that LocalAccess refuses changes nothing.
 //   (2) No response can be framed, cached, sniffed for another type, or read by another origin.
 // Thread safety: all methods may be called concurrently.
 class AdminPages {
@@ -90,7 +90,7 @@ class AdminPages {
   using Clock = std::function<Instant()>;
 
   // The target outlives it.
-  AdminPages(AdminTarget& target, const AccessOptions& access, Clock now);
+  AdminPages(AdminTarget& target, const http::AccessOptions& access, Clock now);
 
   // The thread on which answer() has to be called.
   [[nodiscard]] static AdminThread thread_of(const http::Request& request) noexcept;
@@ -105,15 +105,15 @@ class AdminPages {
 
  private:
   [[nodiscard]] http::Response answer_known(const http::Request& request);
-  [[nodiscard]] http::Response refused(const AccessRefusal& refusal);
+  [[nodiscard]] http::Response refused(const http::AccessRefusal& refusal);
   [[nodiscard]] http::Response flip(const http::Request& request);
   [[nodiscard]] http::Response force(const http::Request& request);
   [[nodiscard]] http::Response reload();
 
   AdminTarget& target_;
-  AdminAccess access_;
+  http::LocalAccess access_;
   const Clock now_;
-  std::array<observe::Counter*, kAccessReasonNames.size()> refused_{};
+  std::array<observe::Counter*, http::kAccessReasonNames.size()> refused_{};
 };
 
 // A response with one sentence in plain text.

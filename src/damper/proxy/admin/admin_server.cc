@@ -3,7 +3,8 @@
 #include <system_error>
 #include <utility>
 
-#include "damper/proxy/config/listen_address.h"
+#include "damper/base/bounds.h"
+#include "damper/http/server/local_access.h"
 #include "damper/run/clock.h"
 
 namespace damper::proxy {
@@ -19,15 +20,15 @@ http::ServerOptions server_options(const AdminOptions& options) {
   return server;
 }
 
-AccessOptions access_options(const AdminOptions& options) {
-  return {.loopback = is_loopback(options.address),
+http::AccessOptions access_options(const AdminOptions& options) {
+  return {.loopback = http::is_loopback(options.address),
           .token_file = options.token_file,
           .names = options.names};
 }
 
 std::optional<std::string> find_token_error(const std::string& file) {
   if (file.empty()) return std::nullopt;
-  const auto token = read_token(file);
+  const auto token = http::read_token(file);
   return token ? std::nullopt : std::optional(token.error());
 }
 
@@ -35,12 +36,12 @@ std::optional<std::string> find_token_error(const std::string& file) {
 
 std::optional<std::string> find_error(const AdminOptions& options) {
   if (auto error = http::find_error(server_options(options))) return error;
-  if (options.heartbeat < std::chrono::milliseconds(1) ||
-      options.heartbeat > std::chrono::hours(1)) {
-    return "heartbeat must be 1ms to 1h";
-  }
-  if (options.most_subscribers < 1 || options.most_subscribers > 1000) {
-    return "most_subscribers must be 1 to 1000, not " + std::to_string(options.most_subscribers);
+  if (auto error = BoundsCheck()
+                       .field("heartbeat", options.heartbeat,
+                              {std::chrono::milliseconds(1), std::chrono::hours(1)})
+                       .field("most_subscribers", options.most_subscribers, {1, 1000})
+                       .error()) {
+    return error;
   }
   return find_token_error(options.token_file);
 }
@@ -129,7 +130,7 @@ void AdminServer::answer(const http::ExchangePtr& exchange) {
   });
   if (taken) return;
   busy_.add();
-  http::Response response = plain_answer(503, "too many ask at once");
+  http::Response response = plain_answer(503, "too many requests at once; retry after a second");
   response.fields.add("retry-after", "1");
   exchange->respond(std::move(response));
 }

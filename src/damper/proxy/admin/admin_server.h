@@ -25,7 +25,7 @@ struct AdminOptions {
   std::string address = "127.0.0.1";              // an IP address
   std::uint16_t port = 9901;                      // 0: any; see AdminServer::port()
   int adopt_fd = -1;                              // a listening socket to take over instead
-  std::string token_file{};                       // see AdminAccess
+  std::string token_file{};                       // see http::LocalAccess
   std::vector<std::string> names{};               // by which clients may call it, beside localhost
   Duration heartbeat = std::chrono::seconds(15);  // of GET /events; 1 ms to 1 h
   std::size_t most_subscribers = 64;              // of GET /events; 1 to 1000
@@ -49,7 +49,7 @@ struct AdminOptions {
 //   (1) Whatever comes: a body of 64 KiB at most, kMostConnections connections, kMostWaiting
 //       requests for each executor; more are refused, and counted.
 //   (2) When the destructor returns, what is target and the feed are used no more.
-// Thread safety: port() and set_token_file() may be called concurrently; whoever made it destroys
+// Thread safety: port() and set_token_file() may be called concurrently; its creator destroys
 // it.
 class AdminServer final : private http::RequestSink {
  public:

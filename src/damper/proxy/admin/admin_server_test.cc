@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "damper/http/server/server_testing.h"
+#include "damper/http/server/token_testing.h"
 #include "damper/observe/promtool_testing.h"
 #include "damper/proxy/admin/admin_server_testing.h"
-#include "damper/proxy/admin/token_testing.h"
 
 namespace damper::proxy {
 namespace {
@@ -65,7 +65,7 @@ TEST(AdminServer, ASwitchIsFlippedOverTheWire) {
 }
 
 TEST(AdminServer, ATokenIsNeededWhereThereIsOne) {
-  const TokenFile file("0123456789abcdef");
+  const http::TokenFile file("0123456789abcdef");
   AdminFixture admin({.token_file = file.path()});
   EXPECT_EQ(status(ask(admin.port(), "POST /reload")), 401);
   EXPECT_EQ(status(ask(admin.port(), "POST /reload", "Authorization: Bearer 0123456789abcdeX\r\n")),
@@ -78,8 +78,8 @@ TEST(AdminServer, ATokenIsNeededWhereThereIsOne) {
 }
 
 TEST(AdminServer, AnotherTokenFileCountsFromTheNextRequestOn) {
-  const TokenFile file("0123456789abcdef");
-  const TokenFile next("fedcba9876543210");
+  const http::TokenFile file("0123456789abcdef");
+  const http::TokenFile next("fedcba9876543210");
   AdminFixture admin({.token_file = file.path()});
   const auto reload = [&](const std::string& token) {
     return status(ask(admin.port(), "POST /reload", "Authorization: Bearer " + token + "\r\n"));

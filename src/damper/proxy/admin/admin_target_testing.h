@@ -123,10 +123,13 @@ class FakeAdminTarget final : public AdminTarget {
       return one.scope == scope && one.replica == replica;
     });
     if (setting.force == admit::BreakerForce::none) return std::nullopt;
-    shown.forced.push_back(
-        {.scope = scope,
-         .replica = replica,
-         .status = {setting.force, setting.length, std::string(setting.reason)}});
+    shown.forced.push_back({.scope = scope,
+                            .replica = replica,
+                            .status = {.force = setting.force,
+                                       .remaining = setting.length,
+                                       .reason = std::string(setting.reason),
+                                       .own = admit::BreakerState::half_open},
+                            .has_own = replica.empty()});
     return std::nullopt;
   }
   std::vector<ForcedBreaker> forced() override {

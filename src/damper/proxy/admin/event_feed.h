@@ -17,7 +17,7 @@
 
 namespace damper::proxy {
 
-// An EventFeed keeps the last transitions, numbered, for whoever asks what happened, and passes
+// An EventFeed keeps the last transitions, numbered, for readers of GET /events, and passes
 // each on to the next sink.
 //   EventFeed feed(&log);
 //   Proxy::start(config, {.events = &feed});

@@ -36,8 +36,8 @@ class EventStreams::Subscriber final : public http::StreamUser {
   Subscriber(EventStreams& all, http::Stream& stream, std::function<void()> on_cut)
       : all_(all), stream_(stream), on_cut_(std::move(on_cut)) {}
 
-  void start(const http::Head& request, Place place) {
-    place_ = place;
+  void start(const http::Head& request, Entry entry) {
+    entry_ = entry;
     seen_ = last_seen(request, all_.feed_.next());
     follows_ = request.target.find("?follow=false") == std::string_view::npos;
     stream_.send_head({.status = 200, .fields = kFields}, false);
@@ -95,14 +95,14 @@ class EventStreams::Subscriber final : public http::StreamUser {
   }
   void leave() {
     EventStreams& all = all_;
-    all.subscribers_.erase(place_);  // Ends this.
+    all.subscribers_.erase(entry_);  // Ends this.
     all.count_.set(static_cast<double>(all.subscribers_.size()));
   }
 
   EventStreams& all_;
   http::Stream& stream_;
   std::function<void()> on_cut_;
-  Place place_{};
+  Entry entry_{};
   std::uint64_t seen_ = 0;  // the last that is sent or in rest_
   bool follows_ = true;
   bool ended_ = false;

@@ -56,7 +56,7 @@ class EventStreams final : private http::Loop::Timer, private EventFeed::Listene
 
  private:
   class Subscriber;
-  using Place = std::list<std::unique_ptr<Subscriber>>::iterator;
+  using Entry = std::list<std::unique_ptr<Subscriber>>::iterator;
 
   void on_feed() noexcept override;     // on any thread
   void on_timer(Instant now) override;  // the heartbeat

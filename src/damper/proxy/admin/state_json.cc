@@ -122,6 +122,7 @@ void visit_fields(PartOf<ForcedBreaker> auto& forced, auto& visit) {
   visit("force", forced.status.force);
   visit("reason", forced.status.reason);
   visit("remaining_seconds", forced.status.remaining);
+  visit("own_state", Maybe{forced.has_own, forced.status.own});
 }
 
 void visit_fields(PartOf<ProxyState> auto& state, auto& visit) {

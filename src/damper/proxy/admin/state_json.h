@@ -21,11 +21,12 @@ namespace damper::proxy {
 [[nodiscard]] std::string state_json(const ProxyState& state);
 // {"switches":[{"scope":"","retries":{"off":true,"reason":"..","remaining_seconds":1800},..},..]}
 [[nodiscard]] std::string switches_json(const std::vector<ScopeState>& scopes);
-// {"forced_breakers":[{"scope":"route/a","force":"open","reason":"..","remaining_seconds":600},..]}
+// {"forced_breakers":[{"scope":"route/a","force":"open","reason":"..","remaining_seconds":600,
+// "own_state":"closed"},..]}
 [[nodiscard]] std::string forced_json(const std::vector<ForcedBreaker>& forced);
 
 // Or one sentence: this is no state of a proxy. Whatever the text is, its depth is bounded; its
-// length is for whoever received it to bound.
+// length must be bounded by the receiver.
 [[nodiscard]] Expected<ProxyState, std::string> parse_state(std::string_view text);
 // The same of what GET and PUT /switches answer.
 [[nodiscard]] Expected<std::vector<ScopeState>, std::string> parse_switches(std::string_view text);

@@ -6,14 +6,15 @@
 #include <utility>
 
 #include "damper/base/text/words.h"
-#include "damper/proxy/config/listen_address.h"
+#include "damper/http/server/listen_address.h"
+#include "damper/http/server/local_access.h"
 #include "damper/proxy/config/proxy_schema.h"
 #include "damper/proxy/config/route_matcher.h"
 
 namespace damper::proxy {
 namespace {
 
-std::string refusal(const std::string& who, const ListenAddress& address,
+std::string refusal(const std::string& who, const http::ListenAddress& address,
                     const std::string& whose) {
   return std::string(who)
       .append(" cannot listen on ")
@@ -70,8 +71,8 @@ class Checker {
   }
 
   // That no other socket listens there.
-  [[nodiscard]] std::optional<Error> claim(const ListenAddress& address, const std::string& who,
-                                           SourceLocation place) {
+  [[nodiscard]] std::optional<Error> claim(const http::ListenAddress& address,
+                                           const std::string& who, SourceLocation place) {
     if (address.port == 0) return std::nullopt;
     for (const auto& [first, whose] : taken_) {
       if (first == address) {
@@ -88,38 +89,39 @@ class Checker {
     return std::nullopt;
   }
 
-  [[nodiscard]] std::optional<Error> check(const ListenerConfig& listener, const Reading& said) {
+  [[nodiscard]] std::optional<Error> check(const ListenerConfig& listener, const Reading& reading) {
     const std::string who = "listener " + listener.name;
     if (const auto& tls = listener.tls) {
-      const SourceLocation place = listener_schema().place_of(said, "tls.certificate_file");
+      const SourceLocation place = listener_schema().place_of(reading, "tls.certificate_file");
       if (tls->identity.certificate_file.empty() || tls->identity.key_file.empty()) {
         return error(place, who + " has tls but not both of certificate_file and key_file");
       }
       if (tls->require_client_certificate && tls->client_ca_file.empty()) {
-        return error(listener_schema().place_of(said, "tls.require_client_certificate"),
+        return error(listener_schema().place_of(reading, "tls.require_client_certificate"),
                      who + " has require_client_certificate but no client_ca_file to check one");
       }
     }
-    if (auto wrong = made(said.place, who, find_error(listener.limits))) return wrong;
+    if (auto wrong = made(reading.place, who, find_error(listener.limits))) return wrong;
     return claim({listener.address, listener.port}, who,
-                 listener_schema().place_of(said, "address"));
+                 listener_schema().place_of(reading, "address"));
   }
 
   [[nodiscard]] std::optional<Error> check_admin() {
     if (!config_.admin) return std::nullopt;
     const AdminConfig& admin = *config_.admin;
     const SourceLocation place = proxy_schema().place_of(places_.proxy, "admin.address");
-    if (!is_loopback(admin.address) && admin.token_file.empty()) {
-      return error(place, "admin listens on " + ListenAddress{admin.address, admin.port}.text() +
+    if (!http::is_loopback(admin.address) && admin.token_file.empty()) {
+      return error(place, "admin listens on " +
+                              http::ListenAddress{admin.address, admin.port}.text() +
                               ", which is not loopback, and so needs a token_file");
     }
     return claim({admin.address, admin.port}, "admin", place);
   }
 
-  [[nodiscard]] std::optional<Error> check(const ClusterConfig& cluster, const Reading& said) {
+  [[nodiscard]] std::optional<Error> check(const ClusterConfig& cluster, const Reading& reading) {
     const std::string who = "cluster " + cluster.name;
-    const SourceLocation place = cluster_schema().place_of(said, "endpoints");
-    if (cluster.endpoints.empty()) return error(said.place, who + " has no endpoints");
+    const SourceLocation place = cluster_schema().place_of(reading, "endpoints");
+    if (cluster.endpoints.empty()) return error(reading.place, who + " has no endpoints");
     std::set<std::string_view> seen;
     const bool tls = cluster.endpoints.front().starts_with("https:");
     for (const std::string& endpoint : cluster.endpoints) {
@@ -132,59 +134,61 @@ class Checker {
     }
     const http::TlsIdentity& identity = cluster.tls.identity;
     if (identity.certificate_file.empty() != identity.key_file.empty()) {
-      return error(cluster_schema().place_of(
-                       said, identity.key_file.empty() ? "tls.certificate_file" : "tls.key_file"),
-                   who + " has one of certificate_file and key_file: both are needed");
+      return error(
+          cluster_schema().place_of(
+              reading, identity.key_file.empty() ? "tls.certificate_file" : "tls.key_file"),
+          who + " has one of certificate_file and key_file: both are needed");
     }
-    if (auto wrong = made(said.place, who, http::find_error(cluster.pool))) return wrong;
-    if (auto wrong = made(said.place, who, http::find_error(cluster.dialer))) return wrong;
-    if (auto wrong = made(cluster_schema().place_of(said, "outlier_detection.base_ejection_time"),
-                          who + ": outlier_detection", http::find_error(cluster.replicas))) {
+    if (auto wrong = made(reading.place, who, http::find_error(cluster.pool))) return wrong;
+    if (auto wrong = made(reading.place, who, http::find_error(cluster.dialer))) return wrong;
+    if (auto wrong =
+            made(cluster_schema().place_of(reading, "outlier_detection.base_ejection_time"),
+                 who + ": outlier_detection", http::find_error(cluster.replicas))) {
       return wrong;
     }
     if (!cluster.retry_budget) return std::nullopt;
-    return made(said.place, who + ": retry_budget", admit::find_error(*cluster.retry_budget));
+    return made(reading.place, who + ": retry_budget", admit::find_error(*cluster.retry_budget));
   }
 
-  [[nodiscard]] std::optional<Error> check(const RouteConfig& route, const Reading& said) {
+  [[nodiscard]] std::optional<Error> check(const RouteConfig& route, const Reading& reading) {
     const std::string who = "route " + route.name;
     if (!route.match.path.empty() && !route.match.prefix.empty()) {
-      return error(place_of(said, "match.prefix"), who + " has both path and prefix");
+      return error(place_of(reading, "match.prefix"), who + " has both path and prefix");
     }
     if (!route.prefix_rewrite.empty() && route.match.prefix.empty()) {
-      return error(place_of(said, "prefix_rewrite"),
+      return error(place_of(reading, "prefix_rewrite"),
                    who + " has prefix_rewrite but no match.prefix whose place it could take");
     }
-    if (auto wrong = check_cluster_of(route, said)) return wrong;
+    if (auto wrong = check_cluster_of(route, reading)) return wrong;
     if (route.rate_limit) {
-      if (auto wrong = made(place_of(said, "rate_limit.requests_per_second"), who + ": rate_limit",
-                            admit::find_error(*route.rate_limit))) {
+      if (auto wrong = made(place_of(reading, "rate_limit.requests_per_second"),
+                            who + ": rate_limit", admit::find_error(*route.rate_limit))) {
         return wrong;
       }
     }
     if (!route.admission) return std::nullopt;
-    return made(place_of(said, "admission_control.kind"), who + ": admission_control",
+    return made(place_of(reading, "admission_control.kind"), who + ": admission_control",
                 http::find_error(*route.admission));
   }
 
   [[nodiscard]] std::optional<Error> check_cluster_of(const RouteConfig& route,
-                                                      const Reading& said) const {
+                                                      const Reading& reading) const {
     std::vector<std::string_view> names;
     names.reserve(config_.clusters.size());
     for (const ClusterConfig& cluster : config_.clusters) names.push_back(cluster.name);
     if (std::find(names.begin(), names.end(), route.cluster) != names.end()) return std::nullopt;
     if (route.cluster.empty()) {
-      return error(said.place, "route " + route.name + " needs a cluster, since there are " +
-                                   std::to_string(names.size()));
+      return error(reading.place, "route " + route.name + " needs a cluster, since there are " +
+                                      std::to_string(names.size()));
     }
-    return error(place_of(said, "cluster"),
+    return error(place_of(reading, "cluster"),
                  "route " + route.name + " goes to the cluster " + text::in_quotes(route.cluster) +
                      ", which there is not" + text::suggestion(route.cluster, names));
   }
 
   const ProxyConfig& config_;
   const ProxyPlaces& places_;
-  std::vector<std::pair<ListenAddress, std::string>> taken_;  // where, and by whom
+  std::vector<std::pair<http::ListenAddress, std::string>> taken_;  // where, and by whom
 };
 
 bool covers_host(const std::string& wide, const std::string& narrow) {
@@ -249,14 +253,14 @@ std::vector<config::Note> notes_of(const ProxyConfig& config, const ProxyPlaces&
   }
   for (std::size_t i = 0; i < config.clusters.size(); ++i) {
     const ClusterConfig& cluster = config.clusters[i];
-    const Reading& said = places.clusters[i];
+    const Reading& reading = places.clusters[i];
     if (!used.contains(cluster.name)) {
-      note(said.place, "cluster " + cluster.name + " is not used: no route goes to it");
+      note(reading.place, "cluster " + cluster.name + " is not used: no route goes to it");
     }
     const bool has_tls = !cluster.tls.ca_file.empty() || !cluster.tls.identity.empty();
     if (has_tls && !cluster.endpoints.front().starts_with("https:")) {
       note(cluster_schema().place_of(
-               said, cluster.tls.ca_file.empty() ? "tls.certificate_file" : "tls.ca_file"),
+               reading, cluster.tls.ca_file.empty() ? "tls.certificate_file" : "tls.ca_file"),
            "tls of cluster " + cluster.name + " is not used: its endpoints are of http");
     }
   }

@@ -6,8 +6,8 @@
 
 #include "damper/base/text/words.h"
 #include "damper/config/yaml_tree.h"
+#include "damper/http/server/listen_address.h"
 #include "damper/policy/file/schema.h"
-#include "damper/proxy/config/listen_address.h"
 #include "damper/proxy/config/proxy_check.h"
 #include "damper/proxy/config/proxy_schema.h"
 #include "damper/proxy/config/proxy_texts.h"
@@ -145,8 +145,8 @@ class Loader {
   }
 
   void add_listen(const std::string& text) {
-    const auto address = parse_listen_address(text);
-    if (!address) return refuse("--listen", kListenAddressForms, text, address.error());
+    const auto address = http::parse_listen_address(text);
+    if (!address) return refuse("--listen", http::kListenAddressForms, text, address.error());
     if (config_.listeners.size() == kMostListeners) {
       return fail_flag("--listen",
                        "is given more than " + std::to_string(kMostListeners) + " times");
@@ -175,8 +175,9 @@ class Loader {
   }
 
   void add_admin() {
-    const auto address = parse_listen_address(flags_.admin);
-    if (!address) return refuse("--admin", kListenAddressForms, flags_.admin, address.error());
+    const auto address = http::parse_listen_address(flags_.admin);
+    if (!address)
+      return refuse("--admin", http::kListenAddressForms, flags_.admin, address.error());
     if (!config_.admin) config_.admin.emplace();
     config_.admin->address = address->host;
     config_.admin->port = address->port;

@@ -3,8 +3,9 @@
 #include <array>
 #include <utility>
 
+#include "damper/base/enum_names.h"
+#include "damper/http/server/listen_address.h"
 #include "damper/policy/file/schema.h"
-#include "damper/proxy/config/listen_address.h"
 #include "damper/proxy/config/proxy_texts.h"
 
 namespace damper::proxy {
@@ -14,22 +15,14 @@ using config::Key;
 using config::kTick;
 using config::Schema;
 using config::Value;
-using config::form::bytes;
-using config::form::choice;
-using config::form::duration;
-using config::form::integer;
-using config::form::kBoolean;
-using config::form::parsed;
-using config::form::parsed_list;
-using config::form::percent;
-using config::form::rate;
 using namespace std::chrono_literals;
+namespace form = config::form;
 
-constexpr std::array<std::string_view, 3> kProtocolNames = {"auto", "http1", "http2"};
+constexpr EnumNames<http::Protocol::h2> kProtocolNames = {"auto", "http1", "http2"};
 constexpr double kKiB = 1024;
 constexpr double kMiB = 1024 * kKiB;
-constexpr config::Form kFile = parsed(read_file_name, kFileForms);
-constexpr config::Form kPath = parsed(read_path, kPathForms);
+constexpr config::Form kFile = form::parsed(read_file_name, kFileForms);
+constexpr config::Form kPath = form::parsed(read_path, kPathForms);
 
 // Form and documentation of a key of the policy's block, under another path or in another struct.
 template <auto Field, class T>
@@ -42,21 +35,21 @@ void like(Schema<T>& s, std::string_view path, std::string_view policy_path,
 // The address and the port of a struct that has both.
 template <class T>
 Value address_of(const T& listens) {
-  return ListenAddress{listens.address, listens.port}.text();
+  return http::ListenAddress{listens.address, listens.port}.text();
 }
 template <class T>
 void set_address(T& listens, const Value& value) {
-  auto address = parse_listen_address(std::get<std::string>(value));
+  auto address = http::parse_listen_address(std::get<std::string>(value));
   listens.address = address->host;
   listens.port = address->port;
 }
-constexpr config::Form kAddress = parsed(
+constexpr config::Form kAddress = form::parsed(
     [](std::string_view text) -> Expected<std::string> {
-      const auto address = parse_listen_address(text);
+      const auto address = http::parse_listen_address(text);
       if (!address) return unexpected(address.error());
       return address->text();
     },
-    kListenAddressForms);
+    http::kListenAddressForms);
 
 // The names that differ between requests and responses.
 struct LimitNames {
@@ -70,37 +63,41 @@ void add_limits(Schema<T>& s, const LimitNames& names) {
   // NOLINTNEXTLINE(bugprone-macro-parentheses)
 #define DAMPER_LIMIT(member) [](auto& t) -> auto& { return Limits(t).member; }
   s.template key<DAMPER_LIMIT(idle_timeout)>(
-      "idle_timeout", duration(kTick), "A connection without a request is closed after this time.");
-  s.template key<DAMPER_LIMIT(head_timeout)>(names.head_timeout, duration(kTick),
+      "idle_timeout", form::duration(kTick),
+      "A connection without a request is closed after this time.");
+  s.template key<DAMPER_LIMIT(head_timeout)>(names.head_timeout, form::duration(kTick),
                                              "Limit from the first to the last byte of a head.");
   s.template key<DAMPER_LIMIT(body_timeout)>(
-      "stream_idle_timeout", duration(kTick),
+      "stream_idle_timeout", form::duration(kTick),
       "A body or a tunnel that receives no data for this time is aborted.");
   s.template key<DAMPER_LIMIT(write_timeout)>(
-      "write_timeout", duration(kTick),
+      "write_timeout", form::duration(kTick),
       "A connection whose peer reads no pending output for this time is closed.");
-  s.template key<DAMPER_LIMIT(message_timeout)>("message_timeout", duration(0s).with_off(0),
+  s.template key<DAMPER_LIMIT(message_timeout)>("message_timeout", form::duration(0s).with_off(0),
                                                 "Limit for a complete body, extended by 1 s per "
                                                 "KiB transferred. off: no limit, for streams.");
-  s.template key<DAMPER_LIMIT(max_age)>("max_connection_duration", duration(0s).with_off(0),
+  s.template key<DAMPER_LIMIT(max_age)>("max_connection_duration", form::duration(0s).with_off(0),
                                         "A connection accepts no new requests after this time.");
-  s.template key<DAMPER_LIMIT(max_head_bytes)>(names.max_head, bytes(kKiB, kMiB),
+  s.template key<DAMPER_LIMIT(max_head_bytes)>(names.max_head,
+                                               form::bytes(http::ConnectionLimits::kMaxHeadBytes),
                                                "Size of the start line and fields of a message.");
-  s.template key<DAMPER_LIMIT(max_fields)>("max_headers_count", integer(1, 1000),
+  s.template key<DAMPER_LIMIT(max_fields)>("max_headers_count",
+                                           form::integer(http::ConnectionLimits::kMaxFields),
                                            "Number of fields of a message.");
   s.template key<DAMPER_LIMIT(max_body_bytes)>(
-      names.max_body, bytes(0, 1024 * 1024 * kMiB).with_off(0),
+      names.max_body, form::bytes(0, 1024 * 1024 * kMiB).with_off(0),
       "Size of a body. off: no limit; bodies are streamed.");
   s.template key<DAMPER_LIMIT(window_bytes)>(
-      "initial_stream_window_size", bytes(16 * kKiB, 16 * kMiB),
+      "initial_stream_window_size", form::bytes(http::ConnectionLimits::kWindowBytes),
       "Bytes of a body that are buffered while the other side is slow.");
-  s.template key<DAMPER_LIMIT(max_output_bytes)>("per_connection_buffer_limit_bytes",
-                                                 bytes(16 * kKiB, 64 * kMiB),
-                                                 "Pending output of a connection.");
-  s.template key<DAMPER_LIMIT(max_streams)>("max_concurrent_streams", integer(1, 10'000),
+  s.template key<DAMPER_LIMIT(max_output_bytes)>(
+      "per_connection_buffer_limit_bytes", form::bytes(http::ConnectionLimits::kMaxOutputBytes),
+      "Pending output of a connection.");
+  s.template key<DAMPER_LIMIT(max_streams)>("max_concurrent_streams",
+                                            form::integer(http::ConnectionLimits::kMaxStreams),
                                             "Concurrent HTTP/2 streams of a connection.");
   s.template key<DAMPER_LIMIT(max_idle_frames_per_second)>(
-      "max_idle_frames_per_second", integer(10, 1'000'000),
+      "max_idle_frames_per_second", form::integer(10, 1'000'000),
       "HTTP/2 frames without content; a connection that sends more is closed as a flood.");
 #undef DAMPER_LIMIT
 }
@@ -155,21 +152,23 @@ void add_outliers(Schema<ClusterConfig>& s) {
       "Traffic grows to its full share over this period after an ejection. off: at once.");
 #undef DAMPER_OUTLIER
   s.key<DAMPER_FIELD(replicas.latency_factor)>(
-      "outlier_detection.latency_factor", rate(1500, 100'000).with_off(0),
+      "outlier_detection.latency_factor",
+      form::rate(http::ReplicaOptions::kLatencyFactor).with_off(0),
       "A replica is ejected as slow if its latency exceeds this multiple of the median of the "
       "others. off: latency ejects no replica.");
   s.key<DAMPER_FIELD(replicas.latency_floor)>(
-      "outlier_detection.latency_floor", duration(1ms, 1min),
+      "outlier_detection.latency_floor", form::duration(http::ReplicaOptions::kLatencyFloor),
       "Minimum absolute difference: a replica is only ejected as slow if it is also at least this "
       "much slower than the median of the others.");
   s.key<DAMPER_FIELD(replicas.latency_samples)>(
-      "outlier_detection.latency_samples", integer(1, 10'000),
+      "outlier_detection.latency_samples", form::integer(http::ReplicaOptions::kLatencySamples),
       "Responses of each replica before latencies are compared.");
   s.key<DAMPER_FIELD(replicas.max_ejection_percent)>(
-      "outlier_detection.max_ejection_percent", percent(0, 10'000),
+      "outlier_detection.max_ejection_percent",
+      form::percent(http::ReplicaOptions::kMaxEjectionPercent),
       "Upper bound on the share of replicas ejected at the same time because of latency.");
   s.key<DAMPER_FIELD(replicas.latency_half_life)>(
-      "outlier_detection.latency_half_life", duration(1ms, 1h),
+      "outlier_detection.latency_half_life", form::duration(http::ReplicaOptions::kLatencyHalfLife),
       "Half-life of a latency without new samples: a slow replica is eventually tried again.");
 }
 
@@ -204,7 +203,7 @@ void set_headers(RouteConfig& route, const Value& value) {
 
 void add_match(Schema<RouteConfig>& s) {
   s.key<DAMPER_FIELD(match.hosts)>(
-      "match.hosts", parsed_list(read_host, kHostForms, 1, kMostTexts),
+      "match.hosts", form::parsed_list(read_host, kHostForms, 1, kMostTexts),
       "Host of the request, without port and case-insensitive; *.x matches every subdomain of x.");
   s.key<DAMPER_FIELD(match.path)>("match.path", kPath,
                                   "The whole path, compared as written: nothing is unescaped.");
@@ -212,7 +211,7 @@ void add_match(Schema<RouteConfig>& s) {
       "match.prefix", kPath,
       "Leading segments of the path: /api matches /api and /api/x, but not /apis.");
   s.key<DAMPER_FIELD(match.methods)>("match.methods",
-                                     parsed_list(read_method, kMethodForms, 1, kMostTexts),
+                                     form::parsed_list(read_method, kMethodForms, 1, kMostTexts),
                                      "Method of the request.");
   s.key<headers_of, set_headers>("match.headers",
                                  {.kind = config::Kind::custom,
@@ -224,9 +223,10 @@ void add_match(Schema<RouteConfig>& s) {
 
 void add_admission(Schema<RouteConfig>& s) {
   s.key<DAMPER_FIELD(rate_limit->rate_per_second)>(
-      "rate_limit.requests_per_second", rate(1, 1e11),
+      "rate_limit.requests_per_second", form::rate(admit::TokenBucketOptions::kRatePerSecond),
       "Requests per second, of all loops together; more are refused with 429.");
-  s.key<DAMPER_FIELD(rate_limit->burst)>("rate_limit.burst", integer(1, 1'000'000),
+  s.key<DAMPER_FIELD(rate_limit->burst)>("rate_limit.burst",
+                                         form::integer(admit::TokenBucketOptions::kBurst),
                                          "Requests at once after an idle period.");
   like<DAMPER_FIELD(admission->limit.kind)>(s, "admission_control.kind", "concurrency_limit.kind");
   like<DAMPER_FIELD(admission->limit.min)>(s, "admission_control.min", "concurrency_limit.min");
@@ -236,30 +236,32 @@ void add_admission(Schema<RouteConfig>& s) {
       "fixed.");
   like<DAMPER_FIELD(admission->limit.max)>(s, "admission_control.max", "concurrency_limit.max");
   s.key<DAMPER_FIELD(admission->queue.capacity)>(
-      "admission_control.queue_capacity", integer(1, 1'000'000),
+      "admission_control.queue_capacity", form::integer(admit::ShedQueueOptions::kCapacity),
       "Queued requests, of all loops together; at the bound the least critical request of the "
       "loop is shed.");
   s.key<DAMPER_FIELD(admission->queue.interval)>(
-      "admission_control.queue_interval", duration(1ms, 1h),
+      "admission_control.queue_interval", form::duration(admit::ShedQueueOptions::kInterval),
       "A queue that is not empty for this long is under pressure, and serves the newest first.");
   s.key<DAMPER_FIELD(admission->queue.target)>(
-      "admission_control.queue_target", duration(kTick, 1h),
+      "admission_control.queue_target",
+      form::duration(kTick, admit::ShedQueueOptions::kInterval.high),
       "Longest wait under pressure; at most queue_interval.");
-  s.key<DAMPER_FIELD(admission->longest_wait)>("admission_control.max_wait", duration(1ms, 1h),
+  s.key<DAMPER_FIELD(admission->longest_wait)>("admission_control.max_wait",
+                                               form::duration(1ms, 1h),
                                                "Longest wait; then the request is shed.");
 }
 
 Schema<ProxyConfig> make_proxy() {
   Schema<ProxyConfig> s("proxy");
   s.key<DAMPER_FIELD(access_log)>(
-      "access_log", choice(kAccessLogNames),
+      "access_log", form::choice(kAccessLogNames),
       "Requests that are logged, one line of JSON each. failures: those without a response of the "
       "service, or with a 5xx.");
   s.key<DAMPER_FIELD(access_log_file)>("access_log_file", kFile,
                                        "File of the access log. Default: standard output.");
-  s.key<DAMPER_FIELD(drain_time)>("drain_time", duration(0s, 1h),
+  s.key<DAMPER_FIELD(drain_time)>("drain_time", form::duration(0s, 1h),
                                   "Time for requests in flight to finish when the proxy stops.");
-  s.key<DAMPER_FIELD(threads)>("threads", integer(1, 256).with_off(0, "auto"),
+  s.key<DAMPER_FIELD(threads)>("threads", form::integer(1, 256).with_off(0, "auto"),
                                "Event loops. auto: one per core.");
   s.key<[](const ProxyConfig& proxy) { return address_of(*proxy.admin); },
         [](ProxyConfig& proxy, const Value& value) { set_address(*proxy.admin, value); }>(
@@ -283,7 +285,7 @@ Schema<ListenerConfig> make_listener() {
                                                                  "Address and port to listen on.")
       .required = true;
   s.key<DAMPER_FIELD(max_connections)>(
-      "max_connections", integer(1, 1'000'000),
+      "max_connections", form::integer(1, 1'000'000),
       "Connections at once, of all loops together; a further one is closed.");
   add_limits<DAMPER_FIELD(limits)>(
       s, {"request_headers_timeout", "max_request_headers", "max_request_bytes"});
@@ -295,7 +297,7 @@ Schema<ListenerConfig> make_listener() {
       "tls.client_ca_file", kFile,
       "CA of client certificates, in PEM; a certificate of another CA is refused.");
   s.key<DAMPER_FIELD(tls->require_client_certificate)>(
-      "tls.require_client_certificate", kBoolean,
+      "tls.require_client_certificate", form::kBoolean,
       "Only clients with a certificate are accepted (mTLS).");
   s.optional_section<DAMPER_FIELD(tls)>("tls", "TLS 1.2 and 1.3.");
   s.alias("tls.certificate_chain", "tls.certificate_file");
@@ -307,22 +309,22 @@ Schema<ListenerConfig> make_listener() {
 Schema<ClusterConfig> make_cluster() {
   Schema<ClusterConfig> s("cluster");
   s.key<DAMPER_FIELD(endpoints)>("endpoints",
-                                 parsed_list(read_endpoint, kEndpointForms, 1, kMostTexts),
+                                 form::parsed_list(read_endpoint, kEndpointForms, 1, kMostTexts),
                                  "Upstream URLs, all http or all https. A DNS name expands to one "
                                  "replica per address.")
       .required = true;
-  s.key<DAMPER_FIELD(protocol)>("protocol", choice(kProtocolNames),
+  s.key<DAMPER_FIELD(protocol)>("protocol", form::choice(kProtocolNames),
                                 "Protocol of the upstream. auto: HTTP/1.1, or by ALPN over TLS.");
-  s.key<DAMPER_FIELD(dns_refresh)>("dns_refresh_rate", duration(100ms, 1h),
+  s.key<DAMPER_FIELD(dns_refresh)>("dns_refresh_rate", form::duration(100ms, 1h),
                                    "Interval at which DNS names are resolved again.");
   s.key<DAMPER_FIELD(dialer.connect_timeout)>(
-      "connect_timeout", duration(1ms, 5min),
+      "connect_timeout", form::duration(http::DialerOptions::kConnectTimeout),
       "Limit for name resolution, connection and TLS handshake together.");
   s.key<DAMPER_FIELD(pool.max_connections)>(
-      "max_connections", integer(1, 10'000),
+      "max_connections", form::integer(http::PoolOptions::kMaxConnections),
       "Connections to each replica; each loop has an equal share of them, rounded up.");
   s.key<DAMPER_FIELD(pool.max_waiting)>(
-      "max_pending_requests", integer(0, 1'000'000),
+      "max_pending_requests", form::integer(http::PoolOptions::kMaxWaiting),
       "Requests that wait for a connection to a replica; shared between loops as max_connections.");
   add_limits<DAMPER_FIELD(pool.limits)>(
       s, {"response_headers_timeout", "max_response_headers", "max_response_bytes"});
@@ -353,21 +355,21 @@ Schema<RouteConfig> make_route() {
   s.key<DAMPER_FIELD(cluster)>("cluster", policy::kName,
                                "Cluster that serves the requests. Default: the only cluster.");
   s.key<DAMPER_FIELD(assume_idempotent)>(
-      "assume_idempotent", kBoolean,
+      "assume_idempotent", form::kBoolean,
       "Declares every request idempotent, whatever its method: gRPC calls are POSTs.");
   s.key<DAMPER_FIELD(assume_safe)>(
-      "assume_safe", kBoolean,
+      "assume_safe", form::kBoolean,
       "Declares every request a read, whatever its method: it is retried, and hedged if "
       "hedge_policy is set.");
   s.key<DAMPER_FIELD(request_buffer)>(
-      "request_buffer", bytes(0, 16 * kMiB),
+      "request_buffer", form::bytes(0, 16 * kMiB),
       "Bytes of a request body that are kept for a retry. A longer body is only retried if no byte "
       "of it was sent.");
   s.key<DAMPER_FIELD(response_buffer)>(
-      "response_buffer", bytes(0, 16 * kMiB),
+      "response_buffer", form::bytes(0, 16 * kMiB),
       "A response up to this size is buffered until it is complete, so that a broken one can be "
       "retried. 0: responses are streamed.");
-  s.key<DAMPER_FIELD(host_rewrite)>("host_rewrite", parsed(read_authority, kAuthorityForms),
+  s.key<DAMPER_FIELD(host_rewrite)>("host_rewrite", form::parsed(read_authority, kAuthorityForms),
                                     "Host sent upstream. Default: the client's.");
   s.key<DAMPER_FIELD(prefix_rewrite)>("prefix_rewrite", kPath, "Replaces match.prefix.");
   add_match(s);

@@ -39,7 +39,7 @@ class RouteMatcher {
   std::vector<RouteMatch> matches_;
 };
 
-// Whether one route takes the request, whoever stands before it.
+// Whether a route matches the request, regardless of the routes before it.
 [[nodiscard]] bool matches(const RouteMatch& match, const http::Head& request) noexcept;
 
 // An authority's host: without the port, and the dot at its end; an IPv6 address in brackets.

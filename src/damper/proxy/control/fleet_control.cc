@@ -109,7 +109,7 @@ class FleetControl::Inside final : private OwnLoop,
       http::PoolUser::cancel();
       stream_ = nullptr;
       whole_ = false;
-      ++asked_;
+      ++request_number_;
     }
     const bool again = step.read && was_refused(step);
     for (const FleetStep::Change& change : step.changes) hand_on(change);
@@ -121,7 +121,7 @@ class FleetControl::Inside final : private OwnLoop,
     watch_wake_ = step.wake;
     if (step.send) {
       request_ = std::move(step.send);
-      ask_turn_end();  // Not from within what the last request told us.
+      ask_turn_end();  // Not from the last request's callback.
     }
     arm_timer(step.wake);
     if (first_until_ != kNever && watch_->is_connected()) loop_.stop();
@@ -188,8 +188,8 @@ class FleetControl::Inside final : private OwnLoop,
   // since.
   template <class Input>
   void defer(Input input) {
-    loop_.post([this, input = std::move(input), of = asked_] {
-      if (of == asked_) do_step(input());
+    loop_.post([this, input = std::move(input), of = request_number_] {
+      if (of == request_number_) do_step(input());
     });
   }
 
@@ -227,7 +227,7 @@ class FleetControl::Inside final : private OwnLoop,
   }
   void say_lost(std::string why) {
     if (events_ == nullptr) {
-      lost_ = std::move(why);  // Said when there is somebody to hear it.
+      lost_ = std::move(why);  // Reported once there is an event sink.
       return;
     }
     lost_at_ = run::now();
@@ -243,21 +243,21 @@ class FleetControl::Inside final : private OwnLoop,
     connected_.store(watch_->is_connected(), std::memory_order_relaxed);
     revision_.store(watch_->fleet().revision, std::memory_order_relaxed);
     errors_.store(watch_->errors(), std::memory_order_relaxed);
-    if (const auto heard = watch_->last_heard()) {
-      heard_.store(heard->time_since_epoch().count(), std::memory_order_relaxed);
+    if (const auto at = watch_->last_response()) {
+      last_response_.store(at->time_since_epoch().count(), std::memory_order_relaxed);
     }
   }
   void write(observe::Exposition& out) const {
-    out.gauge("damper_control_connected", "Whether etcd is heard: 1, or 0.", {},
+    out.gauge("damper_control_connected", "1 while etcd answers, otherwise 0.", {},
               connected_.load(std::memory_order_relaxed) ? 1 : 0);
-    out.gauge("damper_control_last_revision", "Of etcd's store, when it was last heard.", {},
+    out.gauge("damper_control_last_revision", "Revision of etcd's store in its last response.", {},
               static_cast<double>(revision_.load(std::memory_order_relaxed)));
     out.counter("damper_control_errors_total", "Requests to etcd that failed.", {},
                 errors_.load(std::memory_order_relaxed));
-    const Duration heard{heard_.load(std::memory_order_relaxed)};
-    const Duration age = heard == Duration{0} ? Duration{0} : between(Instant{heard}, run::now());
-    out.gauge("damper_control_age_seconds", "Since etcd was last heard; 0 before the first time.",
-              {}, std::chrono::duration<double>(age).count());
+    const Duration last{last_response_.load(std::memory_order_relaxed)};
+    const Duration age = last == Duration{0} ? Duration{0} : between(Instant{last}, run::now());
+    out.gauge("damper_control_age_seconds", "Age of etcd's last response; 0 before the first.", {},
+              std::chrono::duration<double>(age).count());
   }
 
   http::Loop& loop_;
@@ -270,7 +270,7 @@ class FleetControl::Inside final : private OwnLoop,
   http::Stream* stream_ = nullptr;
   std::size_t sent_ = 0;  // of the request's body
   bool whole_ = false;    // all of the answer is there
-  std::uint64_t asked_ = 0;
+  std::uint64_t request_number_ = 0;
   std::uint64_t seen_errors_ = 0;  // of the watch's, when the client was made
   Instant first_until_ = kNever;
   Instant watch_wake_ = kNever;
@@ -286,7 +286,7 @@ class FleetControl::Inside final : private OwnLoop,
   std::atomic<bool> connected_ = false;
   std::atomic<std::int64_t> revision_ = 0;
   std::atomic<std::uint64_t> errors_ = 0;
-  std::atomic<std::int64_t> heard_ = 0;
+  std::atomic<std::int64_t> last_response_ = 0;
   std::thread thread_;
 };
 

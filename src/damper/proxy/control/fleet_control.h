@@ -49,7 +49,7 @@ class FleetControl {
 
   // Reads the copy, if there is one. One sentence: it cannot be read.
   [[nodiscard]] std::optional<std::string> load();
-  // Asks etcd, for so long at most. Nothing: it answered; else why not.
+  // Reads from etcd, for at most `within`. Nothing: it answered; otherwise the reason.
   [[nodiscard]] std::optional<std::string> read_first(Duration within);
   [[nodiscard]] const Fleet& fleet() const;
   // The policy of the copy on disk; nothing: there is none.

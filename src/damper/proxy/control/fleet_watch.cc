@@ -89,7 +89,7 @@ FleetStep FleetWatch::on_read(Instant now, double draw) {
   }
   for (const auto& gone : before) take({switches + gone.first, "", 0, true}, changes);
   fleet_.revision = answer->revision;
-  heard_ = now;
+  last_response_ = now;
 
   phase_ = Phase::watching;
   bytes_.clear();
@@ -114,7 +114,7 @@ FleetStep FleetWatch::on_lines(Instant now, double draw) {
     if (end == std::string::npos) break;
     const auto answer = parse_etcd_watch(std::string_view(bytes_).substr(from, end - from));
     from = end + 1;
-    // What came before it in these bytes counts all the same; it will not be told again.
+    // Messages before it in these bytes count: etcd does not send them again.
     std::string why;
     if (!answer) why = answer.error();
     if (answer && answer->canceled) why = "etcd canceled the watch";
@@ -123,7 +123,7 @@ FleetStep FleetWatch::on_lines(Instant now, double draw) {
       step.changes = std::move(changes);
       return step;
     }
-    heard_ = now;
+    last_response_ = now;
     if (answer->created) failures_ = 0;
     for (const EtcdEntry& entry : answer->entries) take(entry, changes);
     if (answer->revision > fleet_.revision) fleet_.revision = answer->revision;

@@ -28,8 +28,8 @@ struct FleetWatchOptions {
   std::string prefix;         // "/damper/prod"
   std::size_t endpoints = 1;  // how many members of etcd there are to ask
   Duration read_timeout = std::chrono::seconds(5);
-  // A watch is ended after so long, and all is read again: a path that swallows everything is
-  // found, and so is whatever a watch has missed.
+  // A watch is ended after this time, and all keys are read again. This detects a black-holed
+  // connection, and every change that the watch missed.
   Duration watch_for = std::chrono::minutes(1);
   schedule::BackoffOptions backoff{.jitter = schedule::Jitter::equal,
                                    .base = std::chrono::milliseconds(500),
@@ -53,8 +53,8 @@ struct FleetStep {
   std::vector<Change> changes{};
   Instant wake = kNever;
   bool read = false;      // all keys were read
-  bool restored = false;  // it is heard again
-  std::string lost{};     // why it is not, when it was until now, or was never
+  bool restored = false;  // etcd answers again
+  std::string lost{};     // the reason, when it stops to answer or never did
 };
 
 // A FleetWatch decides what to ask of etcd next, and what its answers change: bytes and time in,
@@ -88,7 +88,7 @@ class FleetWatch {
   [[nodiscard]] const Fleet& fleet() const noexcept { return fleet_; }
   [[nodiscard]] bool is_connected() const noexcept { return connected_; }
   [[nodiscard]] std::uint64_t errors() const noexcept { return errors_; }
-  [[nodiscard]] std::optional<Instant> last_heard() const noexcept { return heard_; }
+  [[nodiscard]] std::optional<Instant> last_response() const noexcept { return last_response_; }
 
  private:
   enum class Phase : std::uint8_t { idle, resting, reading, watching };
@@ -111,7 +111,7 @@ class FleetWatch {
   bool connected_ = false;
   bool said_lost_ = false;
   std::uint64_t errors_ = 0;
-  std::optional<Instant> heard_;
+  std::optional<Instant> last_response_;
 };
 
 }  // namespace damper::proxy

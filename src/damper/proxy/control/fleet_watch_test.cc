@@ -74,7 +74,7 @@ TEST_F(FleetWatchTest, AWatchTellsOfChangesOnceHoweverTheBytesCome) {
   }
   EXPECT_EQ(heard, "B 1 ");
   EXPECT_EQ(watch_.fleet(), (Fleet{"B", {{"r", "1"}}, 9}));
-  EXPECT_EQ(watch_.last_heard(), Instant{1s});
+  EXPECT_EQ(watch_.last_response(), Instant{1s});
 }
 
 TEST_F(FleetWatchTest, AReadReportsWhatDiffersAndWhatIsGone) {  // Invariants (2) and (3).

@@ -29,13 +29,13 @@ std::string failure(const std::string& what) {
 
 }  // namespace
 
-std::optional<ListenAddress> find_bound(int fd) {
+std::optional<http::ListenAddress> find_bound(int fd) {
   tcp::endpoint bound;
   auto size = static_cast<socklen_t>(bound.capacity());
   if (::getsockname(fd, bound.data(), &size) != 0) return std::nullopt;
   const int family = bound.data()->sa_family;
   if (family != AF_INET && family != AF_INET6) return std::nullopt;
-  return ListenAddress{bound.address().to_string(), bound.port()};
+  return http::ListenAddress{bound.address().to_string(), bound.port()};
 }
 
 bool is_listening(int fd) {
@@ -46,7 +46,7 @@ bool is_listening(int fd) {
   return ::getsockopt(fd, SOL_SOCKET, SO_TYPE, &value, &size) == 0 && value == SOCK_STREAM;
 }
 
-bool is_taken(const ListenAddress& address) {
+bool is_taken(const http::ListenAddress& address) {
   const auto where = find_endpoint(address.host, address.port);
   if (address.port == 0 || !where) return false;
   const int fd = ::socket(where->protocol().family(), SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -85,7 +85,7 @@ Expected<ListenerSockets> ListenerSockets::bind(const std::string& address, std:
         ::bind(fd, where->data(), static_cast<socklen_t>(where->size())) != 0) {
       return unexpected(failure("cannot listen on " + made.where_));
     }
-    made.port_ = find_bound(fd).value_or(ListenAddress{}).port;
+    made.port_ = find_bound(fd).value_or(http::ListenAddress{}).port;
   }
   if (auto error = made.duplicate(loops)) return unexpected(*error);
   return made;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "damper/base/expected.h"
-#include "damper/proxy/config/listen_address.h"
+#include "damper/http/server/listen_address.h"
 
 namespace damper::proxy {
 
@@ -67,12 +67,12 @@ class ListenerSockets {
 };
 
 // The address and port of a bound socket; nothing: it is no socket of IP.
-[[nodiscard]] std::optional<ListenAddress> find_bound(int fd);
+[[nodiscard]] std::optional<http::ListenAddress> find_bound(int fd);
 // Whether it is a TCP socket that listens.
 [[nodiscard]] bool is_listening(int fd);
 // Whether another process listens there already.
 // Why: our own sockets share a port among loops (SO_REUSEPORT), and would share it silently with
 // another proxy of the same user. Port 0 is never taken.
-[[nodiscard]] bool is_taken(const ListenAddress& address);
+[[nodiscard]] bool is_taken(const http::ListenAddress& address);
 
 }  // namespace damper::proxy

@@ -20,7 +20,7 @@ TEST(ListenerSockets, EachLoopHasASocketOnOnePort) {
   ASSERT_EQ(sockets->fds().size(), 3U);
   EXPECT_NE(sockets->port(), 0);
   for (const int fd : sockets->fds()) {
-    EXPECT_EQ(find_bound(fd), (ListenAddress{"127.0.0.1", sockets->port()}));
+    EXPECT_EQ(find_bound(fd), (http::ListenAddress{"127.0.0.1", sockets->port()}));
   }
   for (std::size_t loop = 0; loop < 3; ++loop) {
     const std::vector<int> taken = sockets->take(loop);

@@ -44,7 +44,7 @@ std::vector<int> find_inherited(const std::vector<InheritedSocket>& inherited,
   }
   if (!fds.empty()) return fds;
   for (const auto& socket : inherited) {
-    const ListenAddress place{wanted.address, wanted.port};
+    const http::ListenAddress place{wanted.address, wanted.port};
     if (wanted.port != 0 && find_bound(socket.fd) == place) fds.push_back(socket.fd);
   }
   return fds;
@@ -169,13 +169,13 @@ Expected<std::shared_ptr<ProxyGeneration>> ProxyGeneration::prepare(
     if (const Listener* const kept = find_kept(context.in_force, config.listeners[i])) {
       listener.sockets = kept->sockets;
       listener.metrics = kept->metrics;
-      listener.places = kept->places;
+      listener.quota = kept->quota;
       continue;
     }
     auto sockets = open_sockets(config.listeners[i], context.loops, inherited);
     if (!sockets) return unexpected(sockets.error());
     listener.sockets = *std::move(sockets);
-    listener.places = std::make_shared<admit::Places>(config.listeners[i].max_connections);
+    listener.quota = std::make_shared<admit::Quota>(config.listeners[i].max_connections);
   }
   share(*made, context, now);
   return made;
@@ -197,7 +197,7 @@ void ProxyGeneration::commit(const Context& context, Instant now) {
     context.budget.reload(config->retry_budget.value_or(unlimited_budget()), now);
   }
   for (std::size_t i = 0; i < listeners.size(); ++i) {
-    listeners[i].places->reload(config->listeners[i].max_connections);
+    listeners[i].quota->reload(config->listeners[i].max_connections);
   }
   for (std::size_t i = 0; i < clusters.size(); ++i) {
     for (std::size_t before = 0; before < old.clusters.size(); ++before) {
@@ -213,7 +213,7 @@ void ProxyGeneration::commit(const Context& context, Instant now) {
       if (old.routes[before] != routes[i]) continue;
       const RouteConfig& was = old.config->routes[before];
       const RouteConfig& is = config->routes[i];
-      // One that did not change is not told of: it would say so to everybody who hears events.
+      // An unchanged route is not reloaded: that would send an event.
       if (was.settings.policy != is.settings.policy || was.rate_limit != is.rate_limit) {
         routes[i]->reload(is, now);
       }

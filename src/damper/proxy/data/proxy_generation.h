@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "damper/admit/places.h"
+#include "damper/admit/quota.h"
 #include "damper/base/expected.h"
 #include "damper/http/net/tls_settings.h"
 #include "damper/http/server/server_metrics.h"
@@ -31,8 +31,8 @@ struct ProxyGeneration {
   struct Listener {
     std::shared_ptr<ListenerSockets> sockets;
     std::optional<http::TlsSettings> tls{};
-    http::ServerMetrics* metrics = nullptr;   // labelled with the name at its opening
-    std::shared_ptr<admit::Places> places{};  // connections, of all loops together
+    http::ServerMetrics* metrics = nullptr;  // labelled with the name at its opening
+    std::shared_ptr<admit::Quota> quota{};   // connections, of all loops together
   };
 
   std::shared_ptr<const ProxyConfig> config;

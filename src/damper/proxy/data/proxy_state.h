@@ -27,6 +27,7 @@ struct ForcedBreaker {
   SwitchScope scope{};
   std::string replica{};  // of a cluster; empty: the route's own
   admit::BreakerForceStatus status{};
+  bool has_own = false;  // status.own is known; not of a replica, which has a breaker on each loop
 };
 struct RouteState {
   std::string name, cluster;

@@ -110,8 +110,8 @@ ProxyState view_of(const ProxyGeneration& generation, const admit::RetryBudget& 
                                .address = config.address,
                                .port = generation.listeners[i].sockets->port(),
                                .tls = config.tls.has_value(),
-                               .connections = generation.listeners[i].places->taken(),
-                               .max_connections = generation.listeners[i].places->limit()});
+                               .connections = generation.listeners[i].quota->taken(),
+                               .max_connections = generation.listeners[i].quota->limit()});
   }
   for (const auto& cluster : generation.clusters) {
     ClusterState one;
@@ -137,14 +137,17 @@ std::vector<ForcedBreaker> forced_of(const ProxyGeneration& generation, Instant 
     if (status.force == admit::BreakerForce::none) continue;
     all.push_back({.scope = SwitchScope::route(dependency.name()),
                    .replica = {},
-                   .status = std::move(status)});
+                   .status = std::move(status),
+                   .has_own = true});
   }
   for (const auto& cluster : generation.clusters) {
     for (const auto& [replica, held] : cluster->forced()->all()) {
       if (held.until <= now) continue;
-      all.push_back({.scope = SwitchScope::cluster(cluster->name()),
-                     .replica = replica,
-                     .status = {held.force, between(now, held.until), held.reason}});
+      all.push_back(
+          {.scope = SwitchScope::cluster(cluster->name()),
+           .replica = replica,
+           .status = {
+               .force = held.force, .remaining = between(now, held.until), .reason = held.reason}});
     }
   }
   return all;
@@ -188,7 +191,8 @@ void write_metrics(const ProxyGeneration& generation, const ProxyState& state,
   out.counter("damper_proxy_access_log_lines_total", "Lines of the access log.", {},
               state.access_log_lines);
   out.counter("damper_proxy_access_log_dropped_total",
-              "Lines of the access log that nobody took in time.", {}, state.access_log_dropped);
+              "Lines of the access log dropped because its output was too slow.", {},
+              state.access_log_dropped);
   out.gauge("damper_process_retry_budget_balance", "Retries that the process's budget allows now.",
             {}, state.budget.balance);
   out.gauge("damper_process_retry_budget_fill_ratio",
@@ -204,11 +208,11 @@ void write_metrics(const ProxyGeneration& generation, const ProxyState& state,
   for (const RouteState& route : state.routes) {
     if (!route.has_gate) continue;
     const observe::Labels labels{{"route", route.name}};
-    out.gauge("damper_proxy_gate_limit", "Places, on all loops together.", labels,
+    out.gauge("damper_proxy_gate_limit", "Concurrency limit, over all loops.", labels,
               route.gate_limit);
-    out.gauge("damper_proxy_gate_queued", "Requests that wait for a place.", labels,
+    out.gauge("damper_proxy_gate_queued", "Requests in the queue.", labels,
               static_cast<double>(route.queued));
-    out.gauge("damper_proxy_gate_running", "Requests that have a place.", labels,
+    out.gauge("damper_proxy_gate_running", "Requests that run.", labels,
               static_cast<double>(route.running));
   }
   for (const ForcedBreaker& forced : state.forced) {

@@ -16,8 +16,8 @@
 
 namespace damper::proxy {
 
-// What stands for a budget that nobody asked for: ten retries for each request and ten thousand a
-// second beyond, which is more than the routes below it can spend. It is there all the same, so
+// The budget of a process without a configured one: ten retries for each request and ten thousand
+// a second beyond, which is more than the routes below it can spend. It is there all the same, so
 // that a reload can make it a real one.
 [[nodiscard]] inline admit::RetryBudgetOptions unlimited_budget() noexcept {
   return {.percent = Percent(1000), .reserve = 1000, .min_per_second = 10'000};

@@ -45,8 +45,8 @@ class UpstreamNames {
   }
 
   // Watches these names from now on, and no others. Returns when all of them have been resolved
-  // once, or when `patience` is over: their addresses follow later then.
-  void watch(const Names& names, Duration patience) {
+  // once, or when `timeout` is over: their addresses follow later then.
+  void watch(const Names& names, Duration timeout) {
     std::unique_lock lock(mutex_);
     std::erase_if(first_, [&](const auto& entry) { return !names.contains(entry.first); });
     for (const auto& [name, every] : names) first_.try_emplace(name, false);
@@ -54,7 +54,7 @@ class UpstreamNames {
     std::erase_if(*kept, [&](const auto& entry) { return !names.contains(entry.first); });
     current_ = std::move(kept);
     lookups_->loop.post([this, names] { lookups_->watch(names); });
-    answered_.wait_for(lock, patience, [&] {
+    answered_.wait_for(lock, timeout, [&] {
       return std::all_of(first_.begin(), first_.end(),
                          [](const auto& entry) { return entry.second; });
     });

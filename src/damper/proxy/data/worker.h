@@ -32,11 +32,11 @@ namespace damper::proxy {
 // the clusters and gates as it sees them.
 //
 // Model: everything happens on its thread, handed over with run(); nothing is shared with the other
-// loops but what a ProxyGeneration has: a listener's places for connections and a route's gate are
+// loops but what a ProxyGeneration has: a listener's quota of connections and a route's gate are
 // of all loops together. A pool's bounds are divided by the loops, see Upstream.
 // A listener that stays keeps its connections; one that goes drains within the configuration's
-// drain_time. Upstreams and gates that nobody needs any more are looked at now and then, and go
-// when nothing of them is in use: never from within a call.
+// drain_time. Upstreams and gates without a route are destroyed periodically, once they are not in
+// use: never from within a call.
 // Once a second it publishes what it looks like: a scrape, which holds the registry's lock, must
 // not wait for a loop that may want it.
 // Thread safety: run(), post() and published() may be called by any thread; the others only on its
@@ -249,7 +249,7 @@ class Worker {
       options.address = config.address;
       options.port = config.port;
       options.max_connections = config.max_connections;
-      options.places = wanted.places;
+      options.quota = wanted.quota;
       options.tls = wanted.tls;
       options.limits = config.limits;
       const auto known = std::find_if(before.begin(), before.end(), [&](const Listener& one) {
@@ -280,7 +280,7 @@ class Worker {
       own.adopt_fd = fd;
       auto server = std::make_unique<http::Server>(loop_, std::move(own), *sink_, wanted.metrics);
       if (auto failed = server->listen()) {
-        // Ours as well, or the kernel would hand connections to a socket that nobody accepts from.
+        // Ours as well, or the kernel would hand connections to a socket without a reader.
         server.reset();
         wanted.sockets->give_up(number_);
         error = std::move(failed);

@@ -17,9 +17,8 @@ namespace damper::proxy {
 // is not there, the nearest above it.
 // Model: the descriptor is readable when something happened in a folder. on_ready() reads it, and
 // due() is then kQuiet later, and again later while more happens, but never more than kLongestWait
-// after the first; at due() whoever owns it calls on_look(), then reads the file, and compares. It
-// is made before the file is read for the first
-// time.
+// after the first; at due() its owner calls on_look(), then reads the file, and compares. It is
+// created before the file is read for the first time.
 // Invariants:
 //   (1) A change that ends is followed by a due(); a storm of changes by one each kLongestWait.
 // Thread safety: none.

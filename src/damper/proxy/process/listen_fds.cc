@@ -80,7 +80,7 @@ Expected<std::vector<ListenFd>> take_listen_fds() {
 SocketMatch match_sockets(const ProxyConfig& config, const std::vector<ListenFd>& sockets,
                           const SocketSource& from) {
   SocketMatch out;
-  const auto is_at = [](const auto& wanted, const ListenAddress& bound) {
+  const auto is_at = [](const auto& wanted, const http::ListenAddress& bound) {
     return wanted.port == bound.port && wanted.address == bound.host;
   };
   const auto any_port = [&](const std::string& listener) {
@@ -123,7 +123,7 @@ SocketMatch match_sockets(const ProxyConfig& config, const std::vector<ListenFd>
 }
 
 std::optional<std::string> find_taken(const ProxyConfig& config, const SocketMatch& match) {
-  const auto taken = [](const ListenAddress& address, const char* hint) {
+  const auto taken = [](const http::ListenAddress& address, const char* hint) {
     return is_taken(address) ? std::optional("cannot listen on " + address.text() +
                                              ": another process listens there; " + hint)
                              : std::nullopt;

@@ -23,7 +23,7 @@ inline constexpr int kMostListenFds = 64 * 256 + 1;
 struct ListenFd {
   std::string name;  // of its listener; systemd's default is the unit's: "damper.socket"
   int fd = -1;
-  ListenAddress bound{};
+  http::ListenAddress bound{};
 };
 
 // The names of the sockets, from the values of the three variables; empty: none is for this

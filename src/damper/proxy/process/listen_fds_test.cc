@@ -83,7 +83,7 @@ TEST(ListenFds, APlaceWhereSomebodyListensIsTakenAlsoWhenHeWouldShare) {
   at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   ASSERT_EQ(bind(fd, reinterpret_cast<const sockaddr*>(&at), sizeof at), 0);
   ASSERT_EQ(listen(fd, 1), 0);
-  const ListenAddress place = *find_bound(fd);
+  const http::ListenAddress place = *find_bound(fd);
   EXPECT_TRUE(is_taken(place));
   EXPECT_TRUE(is_taken({"0.0.0.0", place.port}));
   EXPECT_FALSE(is_taken({"127.0.0.2", place.port}));

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "damper/proxy/admin/admin_access.h"
+#include "damper/http/server/local_access.h"
 #include "damper/proxy/admin/admin_pages.h"
 #include "damper/proxy/admin/admin_server.h"
 #include "damper/proxy/config/proxy_config.h"
@@ -82,7 +82,7 @@ class ProxyAdmin final : public AdminTarget {
   [[nodiscard]] std::optional<std::string> find_error(const ProxyConfig& next) const {
     const std::lock_guard lock(mutex_);
     if (!has_other_token(next) || next.admin->token_file.empty()) return std::nullopt;
-    const auto token = read_token(next.admin->token_file);
+    const auto token = http::read_token(next.admin->token_file);
     return token ? std::nullopt : std::optional("admin: " + token.error());
   }
   // The next configuration is in force. One sentence: its token file could not be read, and the

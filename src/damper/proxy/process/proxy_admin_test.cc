@@ -7,14 +7,13 @@
 #include <string>
 
 #include "damper/http/server/server_testing.h"
+#include "damper/http/server/token_testing.h"
 #include "damper/observe/promtool_testing.h"
 #include "damper/proxy/admin/admin_client.h"
 #include "damper/proxy/admin/admin_pages.h"
-#include "damper/proxy/admin/breaker_order.h"
 #include "damper/proxy/admin/event_feed.h"
+#include "damper/proxy/admin/orders.h"
 #include "damper/proxy/admin/state_json.h"
-#include "damper/proxy/admin/switch_order.h"
-#include "damper/proxy/admin/token_testing.h"
 #include "damper/proxy/process/listen_fds.h"
 #include "damper/proxy/process/test_proxy_testing.h"
 #include "damper/run/clock.h"
@@ -40,13 +39,13 @@ class ProxyAdminTest : public testing::Test {
     next.admin->token_file = file;
     return next;
   }
-  [[nodiscard]] bool may_change(const TokenFile& token) const {
+  [[nodiscard]] bool may_change(const http::TokenFile& token) const {
     auto client = AdminClient::open("127.0.0.1:" + std::to_string(*admin_.port()), token.path());
     return client && client->post("/reload");
   }
 
-  const TokenFile first_{"0123456789abcdef"};
-  const TokenFile second_{"fedcba9876543210"};
+  const http::TokenFile first_{"0123456789abcdef"};
+  const http::TokenFile second_{"fedcba9876543210"};
   const std::unique_ptr<Proxy> proxy_ = [this] {
     ProxyConfig config = load(
         "listeners: {web: {address: ':0'}}\nthreads: 1\n"
@@ -200,9 +199,11 @@ TEST(ProxyAdmin, ForcesBreakersOfRoutesAndReplicas) {
   EXPECT_NE(answer.body.find(R"("force":"open","reason":"db failover","remaining_seconds":1)"),
             std::string::npos)
       << answer.body;
+  EXPECT_NE(answer.body.find(R"("own_state":"closed")"), std::string::npos) << answer.body;
   order.scope = SwitchScope::cluster("c");
   order.replica = "127.0.0.1:9";
   answer = put(print_breaker_order(order));
+  EXPECT_NE(answer.body.find(R"("own_state":null)"), std::string::npos) << answer.body;
   EXPECT_NE(answer.body.find(R"("scope":"cluster/c","replica":"http://127.0.0.1:9")"),
             std::string::npos)
       << answer.body;

@@ -13,7 +13,7 @@
 #include "damper/base/expected.h"
 #include "damper/engine/event.h"
 #include "damper/observe/process_event.h"
-#include "damper/proxy/admin/switch_order.h"
+#include "damper/proxy/admin/orders.h"
 #include "damper/proxy/control/fleet_control.h"
 #include "damper/run/clock.h"
 
@@ -79,9 +79,9 @@ class ProxyFleet final : public FleetSink {
   [[nodiscard]] bool has_flipped(const SwitchOrder& order) const {
     const std::lock_guard lock(mutex_);
     return std::any_of(flipped_.begin(), flipped_.end(), [&](const auto& one) {
-      const SwitchOrder& said = one.second;
-      return said.off && said.scope == order.scope && said.which == order.which &&
-             said.reason == order.reason;
+      const SwitchOrder& known = one.second;
+      return known.off && known.scope == order.scope && known.which == order.which &&
+             known.reason == order.reason;
     });
   }
 

@@ -169,8 +169,7 @@ class ProxyReloads {
     refused_why_.clear();
   }
   void on_applied() {
-    const auto now = std::chrono::system_clock::now().time_since_epoch();
-    time_.set(std::chrono::duration<double>(now).count());
+    time_.set(std::chrono::duration<double>(run::wall_time().time_since_epoch()).count());
   }
 
   const ProxySettings& settings_;

@@ -1,15 +1,12 @@
 #include "damper/proxy/process/proxy_run.h"
 
 #include <poll.h>
-#include <pthread.h>
 #include <sys/eventfd.h>
-#include <sys/resource.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
+#include <csignal>
 #include <memory>
 #include <optional>
 #include <ostream>
@@ -20,6 +17,8 @@
 #include <vector>
 
 #include "damper/base/text/stdio.h"
+#include "damper/http/net/descriptor_limit.h"
+#include "damper/http/net/signal_fd.h"
 #include "damper/observe/event_counts.h"
 #include "damper/observe/log_writers.h"
 #include "damper/observe/process_event.h"
@@ -250,20 +249,21 @@ class ProxyRun {
     return std::nullopt;
   }
 
-  int run(SignalFd& signals) {
+  int run(http::SignalFd& signals) {
     while (!ended_) {
       const bool watches = watch_ && !drainer_.joinable();
       std::array<pollfd, 4> waits{
           pollfd{.fd = signals.fd(), .events = POLLIN, .revents = 0},
           pollfd{.fd = watches ? watch_->fd() : -1, .events = POLLIN, .revents = 0},
-          pollfd{
-              .fd = successor_ && !told_ ? successor_->fd() : -1, .events = POLLIN, .revents = 0},
+          pollfd{.fd = successor_ && !stopping_ ? successor_->fd() : -1,
+                 .events = POLLIN,
+                 .revents = 0},
           pollfd{.fd = drained_fd_, .events = POLLIN, .revents = 0}};
       (void)poll(waits.data(), waits.size(), wait_ms());
       const Instant now = run::now();
       if (waits[0].revents != 0) on_signals(signals);
       if (waits[1].revents != 0) watch_->on_ready(now);
-      if (waits[2].revents != 0 && successor_ && !told_) on_successor(successor_->on_ready());
+      if (waits[2].revents != 0 && successor_ && !stopping_) on_successor(successor_->on_ready());
       if (waits[3].revents != 0) ended_ = true;
       on_time(now);
     }
@@ -296,7 +296,7 @@ class ProxyRun {
     }
   }
 
-  void on_signals(SignalFd& signals) {
+  void on_signals(http::SignalFd& signals) {
     while (const int signal = signals.next()) {
       if (signal == SIGHUP && !drainer_.joinable()) reload();
       if (signal == SIGUSR2 && !drainer_.joinable() && !successor_) upgrade(signals);
@@ -305,11 +305,11 @@ class ProxyRun {
   }
 
   void on_told_to_end() {
-    if (told_) {  // The second signal: exit at once.
+    if (stopping_) {  // The second signal: exit at once.
       if (successor_) successor_->kill_now();
       _exit(run::kInterrupted);
     }
-    told_ = true;
+    stopping_ = true;
     if (successor_) {  // It would start to serve after this process.
       successor_->ask_to_end();
       successor_due_ = kNever;
@@ -319,7 +319,7 @@ class ProxyRun {
   }
 
   // The successor was told to exit too, and may still serve connections.
-  void wait_for_successor(SignalFd& signals) {
+  void wait_for_successor(http::SignalFd& signals) {
     const Instant until = add(run::now(), process_.proxy().config()->drain_time);
     while (!successor_->has_ended() && run::now() < until) {
       pollfd wait{.fd = signals.fd(), .events = POLLIN, .revents = 0};
@@ -349,7 +349,7 @@ class ProxyRun {
     });
   }
 
-  void upgrade(const SignalFd& signals) {
+  void upgrade(const http::SignalFd& signals) {
     auto successor = Successor::start(process_.plan_successor(command_, signals.mask_before()));
     if (!successor) return on_upgrade_failed(successor.error());
     successor_.emplace(*std::move(successor));
@@ -397,47 +397,17 @@ class ProxyRun {
   std::thread drainer_;
   int drained_fd_ = -1;
   bool handed_over_ = false;  // the successor serves; this process drains
-  bool told_ = false;         // to end, by a signal
+  bool stopping_ = false;     // to end, by a signal
   bool ended_ = false;
 };
 
-// A proxy needs two descriptors per request in flight; the usual soft limit is 1024.
-void raise_descriptor_limit() noexcept {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
-  limit.rlim_cur = limit.rlim_max;
-  (void)setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 }  // namespace
-
-SignalFd::SignalFd(std::initializer_list<int> signals) {
-  sigset_t set;
-  sigemptyset(&set);
-  for (const int signal : signals) sigaddset(&set, signal);
-  fd_ = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-  if (fd_ < 0) throw std::system_error(errno, std::generic_category(), "signalfd");
-  pthread_sigmask(SIG_BLOCK, &set, &before_);
-}
-
-SignalFd::~SignalFd() {
-  while (next() != 0) {  // Those that came are not to come again when the mask is lifted.
-  }
-  close(fd_);
-  pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-}
-
-int SignalFd::next() noexcept {
-  signalfd_siginfo info{};
-  if (read(fd_, &info, sizeof info) != static_cast<ssize_t>(sizeof info)) return 0;
-  return static_cast<int>(info.ssi_signo);
-}
 
 int run_proxy(const ProxySettings& settings, const text::Stdio& streams) {
   std::signal(SIGPIPE, SIG_IGN);
-  raise_descriptor_limit();
+  http::raise_descriptor_limit();
   try {
-    SignalFd signals({SIGHUP, SIGTERM, SIGINT, SIGUSR2});
+    http::SignalFd signals({SIGHUP, SIGTERM, SIGINT, SIGUSR2});
     ProxyRun run(settings, streams);
     if (const auto why = run.start()) {
       streams.err << "damper: " << *why << '\n';

@@ -4,8 +4,8 @@
 #include <ostream>
 #include <utility>
 
+#include "damper/http/server/listen_address.h"
 #include "damper/policy/file/policy_file.h"
-#include "damper/proxy/config/listen_address.h"
 #include "damper/proxy/control/fleet_control.h"
 
 namespace damper::proxy {
@@ -21,7 +21,7 @@ std::string reach(const ListenerConfig& listener, std::uint16_t port) {
   if (address == "0.0.0.0") address = "127.0.0.1";
   if (address == "::") address = "::1";
   return (listener.tls ? "https://" : "http://") +
-         ListenAddress{.host = address, .port = port}.text();
+         http::ListenAddress{.host = address, .port = port}.text();
 }
 
 }  // namespace
@@ -57,7 +57,7 @@ std::string describe_start(const ProxyConfig& config, const std::vector<std::uin
   for (std::size_t i = 0; i < config.listeners.size(); ++i) {
     const ListenerConfig& listener = config.listeners[i];
     out += "  listens  " + listener.name + ": " +
-           ListenAddress{.host = listener.address, .port = ports[i]}.text() +
+           http::ListenAddress{.host = listener.address, .port = ports[i]}.text() +
            (listener.tls ? " (TLS)\n" : "\n");
   }
   for (const ClusterConfig& cluster : config.clusters) {
@@ -72,7 +72,8 @@ std::string describe_start(const ProxyConfig& config, const std::vector<std::uin
     out += '\n';
   }
   if (admin_port) {
-    const std::string at = ListenAddress{.host = config.admin->address, .port = *admin_port}.text();
+    const std::string at =
+        http::ListenAddress{.host = config.admin->address, .port = *admin_port}.text();
     const bool usual = at == "127.0.0.1:9901";  // The default of damper ctl.
     out += "  admin    http://" + at + "/  (damper ctl " + (usual ? "" : "--admin " + at + ' ') +
            "status)\n";

@@ -38,7 +38,7 @@ class ServiceNotify {
  private:
   void say(std::string_view what, std::string_view value) const;
 
-  int fd_ = -1;  // -1: nobody listens
+  int fd_ = -1;  // -1: there is no socket
   std::optional<Duration> watchdog_every_;
 };
 

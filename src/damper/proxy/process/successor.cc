@@ -55,7 +55,7 @@ std::vector<std::string> environment_for(const SuccessorPlan& plan) {
   return out;
 }
 
-// What exec takes; the texts are modified by nobody but the child's own copy.
+// What exec takes; only the child's own copy modifies the texts.
 std::vector<char*> pointers(std::vector<std::string>& texts) {
   std::vector<char*> out;
   out.reserve(texts.size() + 1);

@@ -11,8 +11,7 @@
 #include <vector>
 
 #include "damper/base/expected.h"
-#include "damper/proxy/admin/breaker_order.h"
-#include "damper/proxy/admin/switch_order.h"
+#include "damper/proxy/admin/orders.h"
 #include "damper/proxy/data/proxy.h"
 
 namespace damper::proxy {

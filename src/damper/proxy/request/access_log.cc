@@ -18,7 +18,7 @@
 namespace damper::proxy {
 namespace {
 
-constexpr Duration kPatience = std::chrono::seconds(1);
+constexpr Duration kFlushInterval = std::chrono::seconds(1);
 
 void append_text(std::string& out, std::string_view text) {
   constexpr std::string_view kHex = "0123456789abcdef";
@@ -145,7 +145,7 @@ void AccessLogWriter::on_request_over(const AccessRecord& record) noexcept {
     dropped_.fetch_add(1, std::memory_order_relaxed);
     return;
   }
-  if (buffer_.empty()) arm(add(loop().now(), kPatience));
+  if (buffer_.empty()) arm(add(loop().now(), kFlushInterval));
   buffer_ += line_;
   lines_.fetch_add(1, std::memory_order_relaxed);
   if (buffer_.size() > kBuffer / 2) ask_turn_end();
@@ -159,7 +159,7 @@ void AccessLogWriter::use(int fd) {
 
 void AccessLogWriter::on_timer(Instant now) {
   flush();
-  if (!buffer_.empty()) arm(add(now, kPatience));
+  if (!buffer_.empty()) arm(add(now, kFlushInterval));
 }
 
 void AccessLogWriter::flush() {

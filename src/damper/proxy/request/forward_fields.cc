@@ -13,7 +13,7 @@ using http::same_name;
 constexpr std::string_view kForwardedFor = "x-forwarded-for";
 constexpr std::string_view kForwardedProto = "x-forwarded-proto";
 constexpr std::string_view kExpect = "expect";
-constexpr bool kSound = true;  // written here, or validated: see Field::sound
+constexpr bool kValidated = true;  // written here, or validated: see Field::validated
 
 }  // namespace
 
@@ -63,7 +63,7 @@ http::Head ForwardFields::make(const http::Head& request, const RouteConfig& rou
                                       .owner_attempt = context.owner_attempt,
                                       .attempt = context.attempt};
   for (const run::OutgoingFields::Field& field : outgoing_.write(outgoing)) {
-    fields_.push_back({field.name, field.value, kSound});
+    fields_.push_back({field.name, field.value, kValidated});
   }
   if (!context.client.address.empty()) {
     if (!forwarded_for_.empty()) forwarded_for_ += ", ";
@@ -71,7 +71,7 @@ http::Head ForwardFields::make(const http::Head& request, const RouteConfig& rou
   }
   if (!forwarded_for_.empty()) fields_.push_back({kForwardedFor, forwarded_for_});
   if (!has_proto_)
-    fields_.push_back({kForwardedProto, context.client.secure ? "https" : "http", kSound});
+    fields_.push_back({kForwardedProto, context.client.secure ? "https" : "http", kValidated});
 
   http::Head head = request;
   head.scheme = context.scheme;

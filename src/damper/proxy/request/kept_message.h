@@ -51,7 +51,7 @@ class KeptHead {
     fields_.clear();
     for (const http::Field& field : head.fields) {
       const std::string_view name = copy(field.name);
-      fields_.push_back({name, copy(field.value), field.sound});
+      fields_.push_back({name, copy(field.value), field.validated});
     }
     head_.fields = fields_;
     head_.status = head.status;

@@ -58,7 +58,7 @@ struct Outage {
   }
 };
 
-TEST(ControllerOutage, TrapQ12_NoKeyIsParkedAndAllComeBackByThemselves) {
+TEST(ControllerOutage, TrapQ13_NoKeyIsParkedAndAllComeBackByThemselves) {
   for (const int keys : {1, 10, 100}) {
     for (const Duration length : {Duration(30min), Duration(60min), Duration(5h)}) {
       for (std::uint64_t seed = 1; seed <= 2; ++seed) {
@@ -71,7 +71,7 @@ TEST(ControllerOutage, TrapQ12_NoKeyIsParkedAndAllComeBackByThemselves) {
   }
 }
 
-TEST(ControllerOutage, TrapQ12_FewAttemptsParkNothingEither) {
+TEST(ControllerOutage, TrapQ13_FewAttemptsParkNothingEither) {
   Outage outage;
   outage.options.retries.backoff = {.jitter = schedule::Jitter::full, .base = 5ms, .cap = 1s};
   for (const std::int32_t most : {1, 2, 3}) {
@@ -139,7 +139,7 @@ TEST(ControllerOutage, TrapQ11_AKeyThatFailsWhileOthersSucceedIsParkedAfterMaxAt
 }
 
 // Ten quiet keys, and one that gets a hundred events a second, in an outage of ten minutes.
-TEST(ControllerOutage, TrapQ13_AHotFailingKeyDoesNotTakeTheOthersRetryBudget) {
+TEST(ControllerOutage, TrapQ14_AHotFailingKeyDoesNotTakeTheOthersRetryBudget) {
   const auto runs_of_quiet = [](bool with_hot, std::uint64_t seed) {
     ControllerCore<int> core(ControllerCoreOptions{});
     Player player(core, seed);

@@ -81,8 +81,8 @@ class ReadyLines {
     if (group.is_listed && group.waiting == 0) unlist(node.group, group);
   }
 
-  // Moves the key to the end of a better class's FIFO, unless it has waited so long that this would
-  // delay it. REQUIRES: the key is here.
+  // Moves the key to the end of a better class's FIFO, unless its waiting time is such that this
+  // would delay it. REQUIRES: the key is here.
   void raise(Table& table, Index key, admit::Criticality priority, Instant now) noexcept {
     auto& node = table.value(key);
     const auto steps = static_cast<int>(node.priority) - static_cast<int>(priority);

@@ -60,7 +60,7 @@ class WorkQueueBase {
 
   // A Lease is the exclusive use of a key, until done(). An empty lease has no key. A lease that is
   // destroyed without done() hands its key back as done_rate_limited() does: its worker has thrown
-  // or returned early, and nobody knows whether the key is done.
+  // or returned early, and it is unknown whether the key is done.
   // Thread safety: none; a lease may be moved to another thread.
   class Lease {
    public:

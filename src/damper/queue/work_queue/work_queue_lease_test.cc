@@ -41,7 +41,7 @@ class Fixed final : public RateLimiter<std::string> {
   std::uint32_t failures_ = 0;
 };
 
-TEST(WorkQueueLease, TrapQ14_AWorkerThatThrowsHandsItsKeyBackRateLimited) {
+TEST(WorkQueueLease, TrapQ12_AWorkerThatThrowsHandsItsKeyBackRateLimited) {
   Queue queue({}, std::make_unique<Fixed>(1h));
   queue.add("a");
   const auto work = [&] {
@@ -63,7 +63,7 @@ TEST(WorkQueueLease, TrapQ14_AWorkerThatThrowsHandsItsKeyBackRateLimited) {
   EXPECT_EQ(queue.stats().dropped, 1u);
 }
 
-TEST(WorkQueueLease, TrapQ14_ALeaseThatIsDroppedHandsItsKeyBack) {
+TEST(WorkQueueLease, TrapQ12_ALeaseThatIsDroppedHandsItsKeyBack) {
   Queue queue({}, std::make_unique<Fixed>(1ms));
   queue.add("a");
   { const auto item = queue.try_get(); }

@@ -24,7 +24,6 @@
 #include "damper/run/async/async_driver.h"
 #include "damper/run/async/scoped_executor.h"
 #include "damper/run/attempt.h"
-#include "damper/run/attempt_once.h"
 #include "damper/run/clock.h"
 #include "damper/run/result.h"
 #include "damper/run/scope.h"
@@ -56,10 +55,10 @@ using AwaitedValue = typename ValueOf<Awaited<Operation>>::type;
 // is dropped; that it has ended is waited for, since it may refer to the caller's frame.
 // Invariants:
 //   (1) on_end() comes once, when the verdict is there and no coroutine of an attempt is left.
-//   (2) An attempt that has been given up keeps its place until it has ended: the next one in its
+//   (2) An attempt that has been given up keeps its slot until it has ended: the next one in its
 //       lane has another.
 // Thread safety: see AsyncDriver.
-// Cost: beyond the coroutine frames, an attempt allocates nothing: its place is in the call, and
+// Cost: beyond the coroutine frames, an attempt allocates nothing: its slot is in the call, and
 // what it inherits is written over for the next one.
 template <class Operation>
 class AsyncAttempts : public AsyncDriver {
@@ -84,7 +83,7 @@ class AsyncAttempts : public AsyncDriver {
   }
 
  private:
-  struct Place {
+  struct Slot {
     engine::Attempt attempt;
     bool taken = false;
     SharedRequestContext inherited;
@@ -96,28 +95,28 @@ class AsyncAttempts : public AsyncDriver {
   // What co_spawn() calls when the coroutine has ended.
   struct Ended {
     std::shared_ptr<AsyncAttempts> self;
-    Place* place;
-    void operator()(const std::exception_ptr& error) const { self->on_ended(*place, error); }
+    Slot* slot;
+    void operator()(const std::exception_ptr& error) const { self->on_ended(*slot, error); }
   };
 
   void send(const engine::Attempt& attempt) final {
-    Place& place = take_place();
-    place.attempt = attempt;
-    place.stop = call().may_hedge() ? std::stop_source() : std::stop_source(std::nostopstate);
-    place.token = place.stop.stop_possible() ? place.stop.get_token() : stop_;
-    lanes_[attempt.lane] = &place;
+    Slot& slot = take_slot();
+    slot.attempt = attempt;
+    slot.stop = call().may_hedge() ? std::stop_source() : std::stop_source(std::nostopstate);
+    slot.token = slot.stop.stop_possible() ? slot.stop.get_token() : stop_;
+    lanes_[attempt.lane] = &slot;
     ++running_;
     boost::asio::co_spawn(
-        scoped(executor(), inherit(place)), [this, &place] { return run(place); },
+        scoped(executor(), inherit(slot)), [this, &slot] { return run(slot); },
         boost::asio::bind_cancellation_slot(
-            place.signal.slot(),
-            Ended{std::static_pointer_cast<AsyncAttempts>(shared_from_this()), &place}));
+            slot.signal.slot(),
+            Ended{std::static_pointer_cast<AsyncAttempts>(shared_from_this()), &slot}));
   }
 
   void give_up(int lane) final {
-    Place& place = *lanes_[static_cast<std::size_t>(lane)];
-    std::stop_source stop = place.stop;  // The place may be used again.
-    place.signal.emit(boost::asio::cancellation_type::terminal);
+    Slot& slot = *lanes_[static_cast<std::size_t>(lane)];
+    std::stop_source stop = slot.stop;  // The slot may be used again.
+    slot.signal.emit(boost::asio::cancellation_type::terminal);
     (void)stop.request_stop();
   }
 
@@ -126,28 +125,28 @@ class AsyncAttempts : public AsyncDriver {
     if (running_ == 0) finish();
   }
 
-  boost::asio::awaitable<void> run(Place& place) {
+  boost::asio::awaitable<void> run(Slot& slot) {
     try {
-      const Attempt attempt(place.attempt, place.token);
+      const Attempt attempt(slot.attempt, slot.token);
       if constexpr (std::is_void_v<Awaited<Operation>>) {
         co_await std::invoke(*operation_, attempt);
-        place.result.emplace(Done{});
+        slot.result.emplace(Done{});
       } else {
         Awaited<Operation> returned = co_await std::invoke(*operation_, attempt);
-        place.result.emplace(result_of<Value>(std::move(returned)));
+        slot.result.emplace(result_of<Value>(std::move(returned)));
       }
     } catch (...) {
-      place.result.emplace(failed_by_asio_exception());
+      slot.result.emplace(failed_by_asio_exception());
     }
   }
 
-  void on_ended(Place& place, const std::exception_ptr& error) {
-    const Scope::Outside outside(*place.inherited);
-    place.signal.slot().clear();  // It has the executor, and with it the scope's record.
-    place.taken = false;
+  void on_ended(Slot& slot, const std::exception_ptr& error) {
+    const Scope::Outside outside(*slot.inherited);
+    slot.signal.slot().clear();  // It has the executor, and with it the scope's record.
+    slot.taken = false;
     --running_;
-    std::optional<Result<Value>> result = std::exchange(place.result, std::nullopt);
-    if (!is_wanted(place.attempt)) {
+    std::optional<Result<Value>> result = std::exchange(slot.result, std::nullopt);
+    if (!is_wanted(slot.attempt)) {
       if (is_over() && running_ == 0) finish();
       return;
     }
@@ -161,7 +160,7 @@ class AsyncAttempts : public AsyncDriver {
       judge_cancellation(*failure_, stop_.stop_requested());
       report = failure_->report;
     }
-    on_outcome(place.attempt.lane, report, now());
+    on_outcome(slot.attempt.lane, report, now());
   }
 
   void finish() {
@@ -173,41 +172,41 @@ class AsyncAttempts : public AsyncDriver {
 
   // One whose record can be written over, if there is one: a retry may be sent while the attempt
   // before it is still on the stack.
-  Place& take_place() {
-    Place* free = nullptr;
-    const auto look = [&free](Place& place) {
-      if (place.taken) return false;
-      free = &place;
-      return place.inherited.find_unshared() != nullptr;
+  Slot& take_slot() {
+    Slot* free = nullptr;
+    const auto look = [&free](Slot& slot) {
+      if (slot.taken) return false;
+      free = &slot;
+      return slot.inherited.find_unshared() != nullptr;
     };
-    if (std::ranges::any_of(places_, look) || std::ranges::any_of(more_places_, look)) {
+    if (std::ranges::any_of(slots_, look) || std::ranges::any_of(more_slots_, look)) {
       return taken(*free);
     }
-    return taken(free != nullptr ? *free : more_places_.emplace_front());
+    return taken(free != nullptr ? *free : more_slots_.emplace_front());
   }
-  static Place& taken(Place& place) {
-    place.taken = true;
-    return place;
+  static Slot& taken(Slot& slot) {
+    slot.taken = true;
+    return slot;
   }
 
-  // What the attempt's scope says; in the record of the last one there, if nobody has it any more.
-  const SharedRequestContext& inherit(Place& place) {
-    RequestContext* record = place.inherited.find_unshared();
+  // What the attempt's scope says; in the record of the last one there, if that is unshared.
+  const SharedRequestContext& inherit(Slot& slot) {
+    RequestContext* record = slot.inherited.find_unshared();
     if (record == nullptr) {
-      place.inherited = SharedRequestContext(inherited_);
-      record = place.inherited.find_unshared();
+      slot.inherited = SharedRequestContext(inherited_);
+      record = slot.inherited.find_unshared();
     }
-    record->deadline = schedule::Deadline(place.attempt.deadline);
-    if (call().owns_retries()) record->attempt = place.attempt.number;
-    return place.inherited;
+    record->deadline = schedule::Deadline(slot.attempt.deadline);
+    if (call().owns_retries()) record->attempt = slot.attempt.number;
+    return slot.inherited;
   }
 
   const std::stop_token stop_;
   const RequestContext inherited_;
   std::optional<Operation> operation_;  // none when the call has ended
-  std::array<Place, engine::kLanes> places_;
-  std::forward_list<Place> more_places_;  // for those that linger
-  std::array<Place*, engine::kLanes> lanes_{};
+  std::array<Slot, engine::kLanes> slots_;
+  std::forward_list<Slot> more_slots_;  // for those that linger
+  std::array<Slot*, engine::kLanes> lanes_{};
   int running_ = 0;
   Verdict verdict_ = Verdict::none;
   std::optional<Value> value_;

@@ -24,7 +24,7 @@ namespace damper {
 
 namespace run {
 
-// AsyncAttempts with the handler that is told the result.
+// AsyncAttempts with the handler that gets the result.
 template <class Operation, class Handler>
 class AsyncCall final : public AsyncAttempts<Operation> {
   using Attempts = AsyncAttempts<Operation>;
@@ -60,7 +60,7 @@ class AsyncCall final : public AsyncAttempts<Operation> {
   void on_end(Result result) override {
     auto slot = boost::asio::get_associated_cancellation_slot(handler_);
     if (slot.is_connected()) slot.clear();
-    const auto handlers = handlers_;  // The call may be gone when it is told.
+    const auto handlers = handlers_;  // The call may be destroyed when the handler runs.
     auto told = [handler = std::move(handler_), result = std::move(result)]() mutable {
       std::move(handler)(std::move(result));
     };
@@ -138,7 +138,7 @@ concept AsyncOperation =
 // know that retries are owned. One that loses, is late or whose caller gives up is cancelled
 // (terminal), which reaches the socket that it waits for; the call ends when every attempt's
 // coroutine has, so an operation may refer to the caller's frame and must let itself be cancelled,
-// as Asio's operations do. An Attempt is good as long as its attempt. The token is told
+// as Asio's operations do. An Attempt is good as long as its attempt. The token gets a
 // CallResult<T>: use_awaitable, deferred, a function. Cancelling the call (terminal or partial,
 // emitted on its executor), or options.stop from any thread, ends it with the verdict `cancelled`.
 // A kill switch ends it at once while it waits for its next attempt.

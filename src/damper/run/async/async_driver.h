@@ -15,16 +15,15 @@
 #include "damper/run/call_driver.h"
 #include "damper/run/clock.h"
 #include "damper/run/dependency.h"
-#include "damper/run/waiting_calls.h"
 
 namespace damper::run {
 
-// An AsyncDriver is a CallDriver on an Asio executor: it has the timer, hears of flipped switches
-// while the call waits for a retry, and of a stop token.
+// An AsyncDriver is a CallDriver on an Asio executor: it has the timer, and observes flipped
+// switches, while the call waits for a retry, and a stop token.
 //
 // Model: whatever the call waits for owns it: its timer, its attempts, a wake-up from another
-// thread. A call whose context goes away goes with it, as cancelled. The timer is made when it is
-// first needed.
+// thread. A call whose context is destroyed is destroyed with it, as cancelled. The timer is
+// created when it is first needed.
 // Invariants:
 //   (1) A waiting call sees a flip at once, from whatever thread it comes.
 // Thread safety: all on the executor, which runs one thing at a time; flips and stops come from

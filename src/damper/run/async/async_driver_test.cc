@@ -7,6 +7,7 @@
 #include <boost/asio/thread_pool.hpp>
 #include <boost/asio/use_future.hpp>
 #include <future>
+#include <memory>
 #include <stop_token>
 #include <thread>
 #include <vector>
@@ -122,6 +123,33 @@ TEST(AsyncDriver, ACallGoesWithItsContext) {
   EXPECT_FALSE(told);
   EXPECT_EQ(dependency.tally().of(Verdict::cancelled), 2u);
   EXPECT_EQ(dependency.tally().in_flight(), 0u);
+}
+
+// The context, and with it the call in its backoff, would outlive the dependency: the call would
+// return its payment to freed memory.
+TEST(AsyncDriverDeathTest, ADependencyIsNotDestroyedUnderACallInItsBackoff) {
+  EXPECT_DEATH(
+      {
+        asio::io_context context(1);
+        const auto dependency = std::make_unique<Dependency>("billing", slow_policy());
+        async_call(context.get_executor(), *dependency, {.safe = true}, ends(Outcome::transient),
+                   [](const CallResult<Done>&) {});
+        while (!somebody_waits(*dependency)) context.run_one();
+      },
+      "check failed: the dependency billing is destroyed while calls of it \\(1\\) are in flight");
+}
+
+TEST(AsyncDriver, ADependencyOutlivesTheContextOfACallInItsBackoff) {
+  Dependency dependency("billing", slow_policy());
+  {
+    asio::io_context context(1);
+    async_call(context.get_executor(), dependency, {.safe = true}, ends(Outcome::transient),
+               [](const CallResult<Done>&) { FAIL() << "it is abandoned"; });
+    while (!somebody_waits(dependency)) context.run_one();
+    EXPECT_EQ(dependency.tally().in_flight(), 1U);
+  }
+  EXPECT_EQ(dependency.tally().in_flight(), 0U);
+  EXPECT_FALSE(somebody_waits(dependency));  // The payment was returned.
 }
 
 }  // namespace

@@ -47,8 +47,8 @@ struct AsyncUpdate {
 }  // namespace run
 
 // damper::update for coroutines: reads, applies the change, writes it back on the condition that
-// nobody wrote in between; after a conflict all of it again, with the same backoff, budget and
-// deadline as any retry.
+// it was not written in between; after a conflict all of it again, with the same backoff, budget
+// and deadline as any retry.
 //
 //   read(attempt)      -> awaitable<Result<V>>: the value with its version
 //   modify(V)          -> V: the change, applied anew in each attempt

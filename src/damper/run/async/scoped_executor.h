@@ -41,7 +41,7 @@ class SharedRequestContext {
   }
 
   [[nodiscard]] const RequestContext& operator*() const noexcept { return record_->inherited; }
-  // To be written, as long as nobody else has it; nullptr if somebody has, or there is none.
+  // To be written, while this is its only user; nullptr if it is shared, or there is none.
   [[nodiscard]] RequestContext* find_unshared() noexcept {
     const bool mine = record_ != nullptr && record_->users.load(std::memory_order_acquire) == 1;
     return mine ? &record_->inherited : nullptr;
@@ -61,14 +61,14 @@ class SharedRequestContext {
 
 // A ScopedExecutor runs all that is submitted to it inside of a run::Scope: a coroutine spawned on
 // it, and every one that this awaits, or spawns on its own executor, is at work for one request,
-// whoever else is between. Guarded calls inside inherit its deadline and who retries without being
+// whatever runs in between. Guarded calls inside inherit its deadline and who retries without being
 // told.
 //
 // Why: a thread-local scope ends where a coroutine is suspended; the executor is what it is resumed
 // by.
 // Model: an executor around another one, to which all properties are passed on.
 // Invariants:
-//   (1) Code that runs by this executor sees its RequestContext, not that of whoever resumed it.
+//   (1) Code that runs by this executor sees its RequestContext, not that of the resuming code.
 //   (2) Two pointers over the executor of an io_context: any_io_executor holds it in place.
 // Thread safety: that of the inner executor.
 // Cost: for each function an atomic count and a thread-local store.
