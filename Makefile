@@ -17,12 +17,12 @@ STEADY := $(shell setarch -R true 2>/dev/null && echo setarch -R)
 export CTEST_PARALLEL_LEVEL := $(JOBS)
 export UBSAN_OPTIONS ?= print_stacktrace=1
 
-.PHONY: help run build test bench compare soak sanitize asan tsan fuzz lint format coverage mutants \
+.PHONY: help run build test bench bench-webhooks compare soak sanitize asan tsan fuzz lint format coverage mutants \
   install package clean
 .DEFAULT_GOAL := help
 
 help:  ## Print this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: setup-build configure-release  ## Build, then demonstrate the proxy in four incidents: damper demo
 	@cmake --build build/release -j $(JOBS) --target damper_program_damper
@@ -37,6 +37,10 @@ test: build  ## Build and run all tests
 bench: setup-bench configure-release  ## Run the benchmarks; BENCH=RetryBudget for some of them
 	cmake --build build/release -j $(JOBS) --target damper_bench
 	build/release/bin/damper_bench --benchmark_filter='$(BENCH)'
+
+bench-webhooks: setup-bench configure-release  ## Measure the webhook dispatcher: rates, CPU, latency, isolation, memory
+	cmake --build build/release -j $(JOBS) --target damper_program_damper damper_webhook_load
+	bench/webhooks/measure
 
 compare: setup-compare configure-release  ## Compare the proxy's cost with nginx and haproxy
 	cmake --build build/release -j $(JOBS) --target damper_program_damper
@@ -56,7 +60,7 @@ fuzz: setup-fuzz configure-fuzz  ## Run each fuzzer for FUZZ_SECONDS=60; stop at
 	cmake --build build/fuzz -j $(JOBS)
 	tools/fuzz build/fuzz/bin $(FUZZ_SECONDS)
 
-lint: setup-lint configure-lint  ## The tree's own rules, clang-format, clang-tidy of what changed; LINT=--full for all
+lint: setup-lint configure-lint  ## The tree's own rules, clang-format, clang-tidy of what changed; LINT=--all for all
 	tools/tidy
 	tools/lint --jobs $(JOBS) $(LINT) build/lint
 

@@ -85,6 +85,18 @@ if [[ -f $PKG_CONFIG_PATH/damper-webhooks.pc ]]; then
     { cat "$work/webhooks.log"; fail "no build"; }
   "$work/webhooks/webhooks_consumer"
 fi
+if [[ -f $PKG_CONFIG_PATH/damper-dispatcher.pc ]]; then
+  echo "== the dispatcher component, both ways"
+  read -ra libs <<<"$(pkg-config --libs damper-dispatcher)"
+  "$compiler" -std=c++20 "${cflags[@]}" "$here/project/dispatcher_consumer.cc" "${libs[@]}" \
+    -o "$work/consumer-dispatcher"
+  "$work/consumer-dispatcher" "$work/pkg-config.db"
+  cmake -S "$here/project" -B "$work/dispatcher" -DCMAKE_PREFIX_PATH="$prefix" -DDISPATCHER=ON \
+    -DCMAKE_CXX_COMPILER="$compiler" >"$work/dispatcher.log"
+  cmake --build "$work/dispatcher" >>"$work/dispatcher.log" ||
+    { cat "$work/dispatcher.log"; fail "no build"; }
+  "$work/dispatcher/dispatcher_consumer" "$work/cmake.db"
+fi
 if [[ -x $prefix/bin/damper ]]; then
   "$prefix/bin/damper" --help >/dev/null
 fi

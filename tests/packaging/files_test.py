@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """files_test.py ROOT [--damper BIN]: checks packaging/ against the tree and the tools.
 
-A proxy is started, gets some requests and is scraped: every metric of the dashboard and of the
-alerts, with its labels, must be in its page. The alerts have tests that promtool runs; units pass
-systemd-analyze; the policies in YAML files load.
+A proxy is started, gets some requests and is scraped, and so is a webhook dispatcher: every metric
+of the dashboards and of the alerts, with its labels, must be in their pages. The alerts have tests
+that promtool runs; units pass systemd-analyze; the policies in YAML files load.
 Checks whose tool is not installed are skipped, except promtool's.
 """
 
@@ -102,6 +102,25 @@ def scrape():
                 watchdog.cancel()
 
 
+def scrape_dispatcher():
+    """The metrics page of a webhook dispatcher."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [DAMPER, "webhooks", "serve", "--listen", "127.0.0.1:0",
+                   "--store", os.path.join(folder, "webhooks.db")]
+        with subprocess.Popen(command, text=True, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.PIPE) as dispatcher:
+            watchdog = threading.Timer(20, dispatcher.kill)
+            watchdog.start()
+            try:
+                place = re.search(r"serving on (http://127\.0\.0\.1:\d+)",
+                                  dispatcher.stderr.readline())
+                return fetch(f"{place.group(1)}/metrics")
+            finally:
+                dispatcher.kill()
+                dispatcher.stderr.close()
+                watchdog.cancel()
+
+
 def shown_in(page):
     """{family: {label: {value}}} of a page in the text format."""
     found = {name: {} for name in re.findall(r"^# TYPE (\S+)", page, re.MULTILINE)}
@@ -140,7 +159,9 @@ def wrong_in(query, families):
 
 
 # Labels whose values are all exported: as 0, or provoked by scrape().
-CLOSED = {"event", "verdict", "state", "switch", "result"}
+CLOSED = {"event", "verdict", "state", "switch", "result", "outcome", "what"}
+DASHBOARDS = {"damper-proxy.json": 15, "damper-webhooks.json": 12}  # least number of queries
+RULES = ("damper.rules", "damper-webhooks.rules")
 
 
 def values_of(node, key):
@@ -158,29 +179,37 @@ def values_of(node, key):
 class Packaging(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.page = scrape()
-        cls.families = {**shown_in(cls.page), **ELSEWHERE}
+        cls.pages = [scrape(), scrape_dispatcher()]
+        cls.families = {**ELSEWHERE}
+        for page in cls.pages:
+            for family, labels in shown_in(page).items():
+                known = cls.families.setdefault(family, {})
+                for label, values in labels.items():
+                    known[label] = (known.get(label) or set()) | values
 
     def assert_shown(self, queries):
         wrong = [sentence for query in queries for sentence in wrong_in(query, self.families)]
         self.assertEqual(wrong, [])
 
     def test_promtool_accepts_the_page(self):
-        said = run("promtool", "check", "metrics", input=self.page)
-        self.assertEqual((said.returncode, said.stdout), (0, ""), said.stderr)
+        for page in self.pages:
+            said = run("promtool", "check", "metrics", input=page)
+            self.assertEqual((said.returncode, said.stdout), (0, ""), said.stderr)
 
     def test_the_dashboard_shows_metrics_that_exist(self):
-        dashboard = json.loads(read("grafana", "damper-proxy.json"))
-        queries = [*values_of(dashboard, "expr"), *values_of(dashboard, "query")]
-        self.assertGreater(len(queries), 15)
-        self.assert_shown(queries)
-        identities = [panel["id"] for panel in dashboard["panels"]]
-        self.assertEqual(len(identities), len(set(identities)))
+        for name, least in DASHBOARDS.items():
+            dashboard = json.loads(read("grafana", name))
+            queries = [*values_of(dashboard, "expr"), *values_of(dashboard, "query")]
+            self.assertGreater(len(queries), least)
+            self.assert_shown(queries)
+            identities = [panel["id"] for panel in dashboard["panels"]]
+            self.assertEqual(len(identities), len(set(identities)))
 
     def test_the_dashboards_queries_are_promql(self):
-        dashboard = json.loads(read("grafana", "damper-proxy.json"))
+        queries = [query for name in DASHBOARDS
+                   for query in values_of(json.loads(read("grafana", name)), "expr")]
         rules = [{"record": f"q{number}", "expr": query.replace("$__rate_interval", "1m")}
-                 for number, query in enumerate(values_of(dashboard, "expr"))]
+                 for number, query in enumerate(queries)]
         with tempfile.NamedTemporaryFile("w", suffix=".yml") as file:
             yaml.safe_dump({"groups": [{"name": "queries", "rules": rules}]}, file)
             file.flush()
@@ -188,44 +217,48 @@ class Packaging(unittest.TestCase):
         self.assertEqual(said.returncode, 0, said.stdout + said.stderr)
 
     def test_the_alerts_watch_metrics_that_exist(self):
-        rules = yaml.safe_load(read("prometheus", "damper.rules.yml"))
-        self.assert_shown(values_of(rules, "expr"))
+        for name in RULES:
+            rules = yaml.safe_load(read("prometheus", f"{name}.yml"))
+            self.assert_shown(values_of(rules, "expr"))
 
     def test_what_no_proxy_shows_is_found(self):
         for query, wrong in (("damper_nope > 0", "no family damper_nope"),
                              ('damper_calls_total{route="a"}', "no label route"),
                              ("sum by (route) (damper_calls_total)", "the label route"),
-                             ('damper_switch_off{switch="nope"}', "never has switch=nope")):
+                             ('damper_switch_off{switch="nope"}', "never has switch=nope"),
+                             ('damper_webhooks_held{what="nope"}', "never has what=nope")):
             found = list(wrong_in(query, self.families))
             self.assertEqual(len(found), 1, found)
             self.assertIn(wrong, found[0])
 
     def test_each_alert_has_a_test_and_passes_it(self):
-        rules = yaml.safe_load(read("prometheus", "damper.rules.yml"))
-        tests = yaml.safe_load(read("prometheus", "damper.rules.test.yml"))
-        fired = {case["alertname"] for cases in values_of(tests, "alert_rule_test")
-                 for case in cases if case["exp_alerts"]}
-        self.assertEqual(set(values_of(rules, "alert")), fired)
-        for command in (("check", "rules", "damper.rules.yml"),
-                        ("test", "rules", "damper.rules.test.yml")):
-            said = run("promtool", *command, cwd=path("prometheus"))
-            self.assertEqual(said.returncode, 0, said.stdout + said.stderr)
+        for name in RULES:
+            rules = yaml.safe_load(read("prometheus", f"{name}.yml"))
+            tests = yaml.safe_load(read("prometheus", f"{name}.test.yml"))
+            fired = {case["alertname"] for cases in values_of(tests, "alert_rule_test")
+                     for case in cases if case["exp_alerts"]}
+            self.assertEqual(set(values_of(rules, "alert")), fired)
+            for command in (("check", "rules", f"{name}.yml"),
+                            ("test", "rules", f"{name}.test.yml")):
+                said = run("promtool", *command, cwd=path("prometheus"))
+                self.assertEqual(said.returncode, 0, said.stdout + said.stderr)
 
     def test_the_units_are_well_formed_and_tight(self):
         if not shutil.which("systemd-analyze"):
             self.skipTest("no systemd-analyze here")
         with tempfile.TemporaryDirectory() as folder:
-            for unit in ("damper.service", "damper.socket"):
+            units = ("damper.service", "damper.socket", "damper-webhooks.service")
+            for unit in units:
                 with open(os.path.join(folder, unit), "w", encoding="utf-8") as file:
                     # It checks for the program, which is there after the installation.
                     file.write(read("systemd", unit).replace("/usr/bin/damper", "/bin/true"))
-            service = os.path.join(folder, "damper.service")
-            said = run("systemd-analyze", "verify", "--man=no", service,
-                       os.path.join(folder, "damper.socket"))
+            files = [os.path.join(folder, unit) for unit in units]
+            said = run("systemd-analyze", "verify", "--man=no", *files)
             self.assertEqual((said.returncode, said.stderr), (0, ""))
-            said = run("systemd-analyze", "security", "--no-pager", "--offline=true",
-                       f"--threshold={MOST_EXPOSED}", service)
-            self.assertEqual(said.returncode, 0, said.stdout[-200:] + said.stderr)
+            for service in (file for file in files if file.endswith(".service")):
+                said = run("systemd-analyze", "security", "--no-pager", "--offline=true",
+                           f"--threshold={MOST_EXPOSED}", service)
+                self.assertEqual(said.returncode, 0, said.stdout[-200:] + said.stderr)
 
     def test_the_sockets_name_is_a_listener_of_the_shipped_file(self):
         name = re.search(r"FileDescriptorName=(\S+)", read("systemd", "damper.socket")).group(1)
@@ -238,12 +271,58 @@ class Packaging(unittest.TestCase):
         listeners = [*config["listeners"].values(), config["admin"]]
         hosts = {listener["address"].rpartition(":")[0] for listener in listeners}
         self.assertEqual(hosts, {"127.0.0.1"})
+        webhooks = yaml.safe_load(read("config", "webhooks.yaml"))
+        self.assertEqual(webhooks["listen"].rpartition(":")[0], "127.0.0.1")
+        self.assertNotIn("allow", webhooks["egress"])
 
-    def validate(self, text):
+    def validate(self, text, *program):
         with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
             file.write(text)
             file.flush()
-            return run(DAMPER, "proxy", "--validate", "-c", file.name)
+            return run(DAMPER, *(program or ("proxy",)), "--validate", "-c", file.name)
+
+    def test_the_dispatchers_files_that_are_shipped_load(self):
+        for text in (self.fleet()[0]["data"]["webhooks.yaml"], read("config", "webhooks.yaml")):
+            said = self.validate(text, "webhooks", "serve")
+            self.assertEqual(said.returncode, 0, said.stdout + said.stderr)
+
+    def test_the_dispatchers_unit_and_its_file_name_the_same_folder(self):
+        unit = read("systemd", "damper-webhooks.service")
+        folder = re.search(r"StateDirectory=(\S+)", unit).group(1)
+        config = yaml.safe_load(read("config", "webhooks.yaml"))
+        self.assertEqual(os.path.dirname(config["store"]), f"/var/lib/{folder}")
+        self.assertIn(f"WorkingDirectory=/var/lib/{folder}\n", unit)
+
+    def fleet(self):
+        return list(yaml.safe_load_all(read("kubernetes", "webhooks.yaml")))
+
+    def test_the_fleets_ports_probes_and_secrets_fit(self):
+        config, deployment, budget, service, database, stateful = self.fleet()
+        policy = yaml.safe_load(config["data"]["webhooks.yaml"])
+        pod = deployment["spec"]["template"]["spec"]
+        dispatcher = pod["containers"][0]
+        port = dispatcher["ports"][0]["containerPort"]
+        self.assertEqual(policy["listen"], f"0.0.0.0:{port}")
+        self.assertEqual({probe["path"] for probe in values_of(dispatcher, "httpGet")},
+                         {"/healthz"})
+        self.assertEqual(service["spec"]["ports"][0]["port"], port)
+        mounts = {mount["name"]: mount["mountPath"] for mount in dispatcher["volumeMounts"]}
+        self.assertEqual(set(mounts), {volume["name"] for volume in pod["volumes"]})
+        self.assertEqual(os.path.dirname(policy["token_file"]), mounts["tokens"])
+        labels = deployment["spec"]["template"]["metadata"]["labels"]
+        for selector in (service["spec"]["selector"], budget["spec"]["selector"]["matchLabels"],
+                         deployment["spec"]["selector"]["matchLabels"]):
+            self.assertEqual(selector, labels)
+        url = dispatcher["args"][-1]
+        user = {one["name"]: one.get("value") for one in
+                stateful["spec"]["template"]["spec"]["containers"][0]["env"]}
+        self.assertEqual(url, f"postgres://{user['POSTGRES_USER']}@"
+                              f"{database['metadata']['name']}/{user['POSTGRES_DB']}")
+        security = dispatcher["securityContext"]
+        self.assertFalse(security["allowPrivilegeEscalation"])
+        self.assertTrue(security["readOnlyRootFilesystem"])
+        self.assertGreater(pod["terminationGracePeriodSeconds"],
+                           int(policy["drain_time"].rstrip("s")) + 5)
 
     def test_the_policies_that_are_shipped_load(self):
         manifests = list(yaml.safe_load_all(read("kubernetes", "sidecar.yaml")))

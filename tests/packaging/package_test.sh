@@ -31,6 +31,10 @@ for script in conffiles postinst prerm postrm; do has "$work/about" " $script ";
 echo "== content"
 dpkg-deb -c "${debs[0]}" | awk '{print $1, $2, $6}' >"$work/content"
 for file in /usr/bin/damper /etc/damper/damper.yaml /lib/systemd/system/damper.service \
+  /etc/damper/webhooks.yaml /lib/systemd/system/damper-webhooks.service \
+  /usr/share/doc/damper/guide/webhooks.md /usr/share/doc/damper/examples/damper-webhooks.json \
+  /usr/share/doc/damper/examples/damper-webhooks.rules.yml \
+  /usr/share/doc/damper/examples/webhooks.yaml \
   /lib/systemd/system/damper.socket /usr/share/doc/damper/copyright \
   /usr/share/doc/damper/guide/policy.md /usr/share/doc/damper/examples/damper.rules.yml; do
   has "$work/content" " .$file"
@@ -42,7 +46,8 @@ if grep " ./usr/local" "$work/content"; then fail "packages stay out of /usr/loc
 
 echo "== maintainer scripts: start nothing, create no user"
 dpkg-deb -e "${debs[0]}" "$work/control"
-[[ $(cat "$work/control/conffiles") == /etc/damper/damper.yaml ]] || fail "conffiles"
+[[ $(tr '\n' ' ' <"$work/control/conffiles") == "/etc/damper/damper.yaml \
+/etc/damper/webhooks.yaml " ]] || fail "conffiles"
 if grep -nE 'systemctl.*\b(start|restart|enable)\b|adduser|useradd|chmod|curl|wget' \
   "$work/control/postinst"; then fail "postinst has a forbidden command"; fi
 for script in postinst prerm postrm; do sh -n "$work/control/$script"; done
@@ -52,4 +57,6 @@ dpkg-deb -x "${debs[0]}" "$work/root"
 damper=$work/root/usr/bin/damper
 [[ $("$damper" --version) == "damper $version" ]] || fail "--version"
 "$damper" proxy --validate -c "$work/root/etc/damper/damper.yaml" || fail "invalid configuration"
+"$damper" webhooks serve --validate -c "$work/root/etc/damper/webhooks.yaml" ||
+  fail "invalid configuration of the dispatcher"
 rm -rf "$work/root" "${debs[@]}"

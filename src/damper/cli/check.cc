@@ -26,7 +26,9 @@ constexpr const char* kExamples = R"(Examples:
   damper check --format sarif damper.yaml         for code review tools; json for programs
   damper check --effective damper.yaml > all.yaml the policy with all defaults, as a policy file
   damper check --from envoy envoy.yaml            lint another system's configuration
+  damper check webhooks.yaml                      lint the file of damper webhooks serve
   damper check metastable-db                      lint a lab scenario, with its rates and latencies
+  damper check --limits damper.yaml               the troubles in which its defences do harm
   damper check --rules                            list the rules
   generate-policy | damper check -                read standard input
 
@@ -43,6 +45,7 @@ struct Options {
   bool quiet = false;
   bool effective = false;
   bool rules = false;
+  bool limits = false;
 };
 
 // The findings of a file, and its effective policy if it loads.
@@ -54,14 +57,17 @@ struct Checked {
 Checked check(const std::string& given, const Options& options, const text::Stdio& streams) {
   auto subject = load_subject(given, policy::kFromNames.find(options.from), streams);
   if (!subject) return {not_loaded(input_name(given), subject.error()), ""};
-  return {{.name = std::move(subject->name), .findings = std::move(subject->findings)},
+  return {{.name = std::move(subject->name),
+           .findings = std::move(subject->findings),
+           .limits = std::move(subject->limits)},
           std::move(subject->effective)};
 }
 
 void print_text(const Options& options, const Checked& checked, const text::Stdio& streams) {
   // With --effective, standard output is a policy file.
-  print_check_text(options.effective ? streams.err : streams.out, checked.report,
-                   options.quiet || options.effective);
+  std::ostream& out = options.effective ? streams.err : streams.out;
+  print_check_text(out, checked.report, options.quiet || options.effective);
+  if (options.limits) print_limits_text(out, checked.report);
   if (options.effective) streams.out << checked.effective;
 }
 
@@ -120,6 +126,8 @@ void add_check(CLI::App& app, const text::Stdio& streams, int& status) {
                  "Print the policy with all defaults as a policy file; print findings on standard "
                  "error.")
       ->excludes(format);
+  command->add_flag("--limits", options->limits,
+                    "Print the known limits of the defences in use, too; they are no findings.");
   command->add_flag("--rules", options->rules, "List the rules with their reasons.")
       ->excludes(files);
   command->callback([options, streams, &status] {

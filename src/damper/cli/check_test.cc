@@ -9,10 +9,14 @@
 namespace damper::cli {
 namespace {
 
+// Of the default policy: retries, and the reserve of the budget.
+constexpr const char* kDefaultLimits =
+    "standard input: 3 known limits of its defences, see --limits or docs/guide/harm.md\n";
+
 TEST(Check, AGoodFileIsOk) {
   const Result result = damper({"check", "-"}, "route: {timeout: 2s}");
   EXPECT_EQ(result.status, 0);
-  EXPECT_EQ(result.out, "standard input: ok\n");
+  EXPECT_EQ(result.out, std::string("standard input: ok\n") + kDefaultLimits);
   EXPECT_EQ(result.err, "");
 }
 
@@ -60,7 +64,8 @@ TEST(Check, SaysTheHiddenCapacityAndWhatABudgetWouldMakeOfIt) {
       "300/s only 300 / 2 = 150/s is stable; the load is 250/s, and a short trigger can leave "
       "it collapsed [load-over-hidden-capacity]\n"
       "    fix: retry_budget: { budget_percent: 10 }   # 1.1 attempts: 272.7/s is stable\n"
-      "standard input: 1 error, 1 warning\n");
+      "standard input: 1 error, 1 warning\n" +
+          std::string(kDefaultLimits));
   const Result budgeted = damper({"check", "-"},
                                  "route:\n"
                                  "  retry_policy: { num_retries: 1 }\n"
@@ -70,7 +75,8 @@ TEST(Check, SaysTheHiddenCapacityAndWhatABudgetWouldMakeOfIt) {
             "standard input:3:22: note: one request can become 1.1 attempts, so of the capacity of "
             "300/s only 300 / 1.1 = 272.7/s is stable [hidden-capacity]\n"
             "    fix: keep the load under 272.7/s, at its peak too\n"
-            "standard input: ok, 1 note\n");
+            "standard input: ok, 1 note\n" +
+                std::string(kDefaultLimits));
 }
 
 TEST(Check, TheStatusIsOneFromTheSeverityThatIsAskedFor) {
@@ -92,6 +98,24 @@ TEST(Check, TheStatusIsOneFromTheSeverityThatIsAskedFor) {
   EXPECT_EQ(damper({"check", "--fail-on", "errors", "-"}, note).err,
             "damper: --fail-on: must be one of note, warning, error, not \"errors\"; did you mean "
             "error?; see damper check --help\n");
+}
+
+TEST(Check, KnownLimitsArePrintedOnRequestAndAreNoFindings) {
+  const Result result = damper({"check", "--limits", "--fail-on", "note", "-"},
+                               "route:\n  retry_policy: { num_retries: 0 }\n"
+                               "  circuit_breaker: { open_cap: 20s }\n");
+  EXPECT_EQ(result.status, 0);
+  EXPECT_TRUE(result.out.starts_with(
+      "standard input: ok\n"
+      "standard input: 2 known limits of its defences, see --limits or docs/guide/harm.md\n"
+      "standard input:3:32: limit: circuit_breaker.open_cap: After a long outage the breaker "))
+      << result.out;
+  EXPECT_NE(result.out.find(" [open-time]\n    see: docs/guide/harm.md\nstandard input:1:1: limit: "
+                            "circuit_breaker.open_base: Each trip"),
+            std::string::npos)
+      << result.out;
+  EXPECT_EQ(damper({"check", "-"}, "route: {retry_policy: {num_retries: 0}}").out,
+            "standard input: ok\n");
 }
 
 TEST(Check, TroubleOutranksFindings) {

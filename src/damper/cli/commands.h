@@ -24,8 +24,11 @@ void add_drill(CLI::App& app, const text::Stdio& streams, int& status);
 void add_import(CLI::App& app, const text::Stdio& streams, int& status);
 // damper proxy: see proxy/process/proxy_run.h.
 void add_proxy(CLI::App& app, const text::Stdio& streams, int& status);
-// damper schema policy|proxy|scenario: prints the JSON Schema of a file (config/schema.h).
+// damper schema policy|proxy|scenario|webhooks: prints the JSON Schema of a file (config/schema.h).
 void add_schema(CLI::App& app, const text::Stdio& streams, int& status);
+// damper webhooks: the dispatcher, clients of its API, and a receiver; each is one file in
+// cli/webhooks.
+void add_webhooks(CLI::App& app, const text::Stdio& streams, int& status);
 // damper lab: the simulator; each of its subcommands is one file in cli/lab.
 void add_lab(CLI::App& app, const text::Stdio& streams, int& status);
 void add_lab_list(CLI::App& lab, const text::Stdio& streams, int& status);

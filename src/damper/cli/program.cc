@@ -22,6 +22,7 @@ constexpr const char* kExamples = R"(Examples:
   damper drill storm                a retry storm in real time, with and without damper
   damper proxy --listen :8080 --to http://127.0.0.1:9000
   damper ctl status                 show a running proxy, the worst problems first
+  damper webhooks listen            receive webhooks and check their signatures
   damper check --help               the options of a subcommand
 )";
 
@@ -59,6 +60,7 @@ int run(std::vector<std::string> arguments, const text::Stdio& streams) {
   add_lab(app, streams, status);
   add_proxy(app, streams, status);
   add_schema(app, streams, status);
+  add_webhooks(app, streams, status);
 
   std::vector<std::string_view> known;
   for (const CLI::App* subcommand : app.get_subcommands({}))

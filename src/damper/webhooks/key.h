@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -8,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "damper/base/enum_names.h"
 #include "damper/base/expected.h"
 
 namespace damper::webhooks {
@@ -19,10 +19,10 @@ enum class Scheme : std::uint8_t {
   v1,   // HMAC-SHA256: sender and receiver have the same secret, "whsec_..."
   v1a,  // Ed25519: the sender has "whsk_...", receivers have "whpk_..."
 };
-inline constexpr std::array<std::string_view, 2> kSchemeNames = {"v1", "v1a"};
+inline constexpr EnumNames<Scheme::v1a> kSchemeNames = {"v1", "v1a"};
 
 [[nodiscard]] constexpr std::string_view name(Scheme scheme) noexcept {
-  return kSchemeNames[static_cast<std::size_t>(scheme)];
+  return kSchemeNames[scheme];
 }
 
 // A VerifyingKey checks signatures: what a receiver has.

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -9,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "damper/base/enum_names.h"
 #include "damper/base/expected.h"
 #include "damper/base/unix_time.h"
 #include "damper/webhooks/key.h"
@@ -79,12 +79,12 @@ enum class Verification : std::uint8_t {
   too_many_signatures,  // over kMostSignatures, kMostEd25519 or kMostSignatureBytes
   no_match,             // no entry is a signature by one of the keys
 };
-inline constexpr std::array<std::string_view, 8> kVerificationNames = {
+inline constexpr EnumNames<Verification::no_match> kVerificationNames = {
     "valid",   "missing_header",      "bad_id",  "bad_timestamp", "too_old",
     "too_new", "too_many_signatures", "no_match"};
 
 [[nodiscard]] constexpr std::string_view name(Verification verification) noexcept {
-  return kVerificationNames[static_cast<std::size_t>(verification)];
+  return kVerificationNames[verification];
 }
 
 // Checks a received message. `body` is the raw body: parse it afterwards, not before.

@@ -29,7 +29,13 @@ void print_finding(std::ostream& out, const policy::Finding& finding) {
       << ",\"fix\":" << json_string(finding.fix) << '}';
 }
 
-using text::json_string;
+void print_limit(std::ostream& out, const policy::KnownLimit& limit) {
+  out << "{\"reason\":" << json_string(name(limit.reason)) << ",\"line\":" << limit.place.line
+      << ",\"column\":" << limit.place.column << ",\"route\":" << json_string(limit.route)
+      << ",\"key\":" << json_string(limit.key)
+      << ",\"why\":" << json_string(policy::text_of(limit.reason).text)
+      << ",\"see\":" << json_string(policy::kHarmPage) << '}';
+}
 
 // SARIF's levels are our severities, by the same words.
 std::string level(policy::Severity severity) { return json_string(name(severity)); }
@@ -118,6 +124,20 @@ void print_check_text(std::ostream& out, const CheckedFile& file, bool quiet) {
   const std::string text = counts_text(counts);
   const bool ok = counts.at_least(policy::Severity::warning) == 0;
   out << file.name << ": " << (ok ? "ok" : "") << (ok && !text.empty() ? ", " : "") << text << '\n';
+  const int limits = policy::count_reasons(file.limits);
+  if (limits == 0) return;
+  out << file.name << ": " << limits << " known limit" << (limits == 1 ? "" : "s")
+      << " of its defences, see --limits or " << policy::kHarmPage << '\n';
+}
+
+void print_limits_text(std::ostream& out, const CheckedFile& file) {
+  for (const policy::KnownLimit& limit : file.limits) {
+    const std::string route = limit.route.empty() ? "" : limit.route + ": ";
+    const std::string_view why = policy::text_of(limit.reason).text;
+    out << to_string(config::Error{file.name, limit.place,
+                                   "limit: " + route + limit.key + ": " + std::string(why)})
+        << " [" << name(limit.reason) << "]\n    see: " << policy::kHarmPage << '\n';
+  }
 }
 
 void print_rules(std::ostream& out) {
@@ -139,6 +159,13 @@ void print_check_json(std::ostream& out, std::span<const CheckedFile> files) {
     for (const policy::Finding& finding : file.findings) {
       out << between;
       print_finding(out, finding);
+      between = ",";
+    }
+    out << "],\"limits\":[";
+    between = "";
+    for (const policy::KnownLimit& limit : file.limits) {
+      out << between;
+      print_limit(out, limit);
       between = ",";
     }
     out << "]}";

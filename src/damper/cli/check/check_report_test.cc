@@ -42,6 +42,22 @@ TEST(CheckReport, AFileWithoutMoreThanNotesIsOk) {
             "p.yaml:1:2: note: less [hidden-capacity]\n    fix: known\np.yaml: ok, 1 note\n");
 }
 
+TEST(CheckReport, KnownLimitsAreCountedByReasonAndListedByPlace) {
+  CheckedFile checked = file({});
+  checked.limits = {{policy::HarmReason::jitter, {3, 5}, "a", "key"},
+                    {policy::HarmReason::jitter, {0, 0}, "", "key"}};
+  EXPECT_EQ(text(checked),
+            "p.yaml: ok\np.yaml: 1 known limit of its defences, see --limits or "
+            "docs/guide/harm.md\n");
+  EXPECT_EQ(text(checked, true), "");
+  std::ostringstream out;
+  print_limits_text(out, checked);
+  const std::string why(text_of(policy::HarmReason::jitter).text);
+  EXPECT_EQ(out.str(), "p.yaml:3:5: limit: a: key: " + why +
+                           " [jitter]\n    see: docs/guide/harm.md\np.yaml: limit: key: " + why +
+                           " [jitter]\n    see: docs/guide/harm.md\n");
+}
+
 TEST(CheckReport, QuietIsOnlyTheFindings) {
   EXPECT_EQ(text(file({}), true), "");
   EXPECT_EQ(text(file({{Rule::no_jitter, {4, 7}, "", "together", "jitter: full"}}), true),
@@ -74,8 +90,8 @@ TEST(CheckReport, TheRulesAreListedWithWhatAndWhy) {
   for (const std::string_view name : policy::kRuleNames) {
     EXPECT_NE(('\n' + out.str()).find('\n' + std::string(name) + " ("), std::string::npos) << name;
   }
-  EXPECT_NE(out.str().find("\nno-jitter (warning)\n    Retries wait without jitter. Those who "
-                           "failed together come back together.\n"),
+  EXPECT_NE(out.str().find("\nno-jitter (warning)\n    Retries wait without jitter. Calls that "
+                           "failed together are retried together.\n"),
             std::string::npos);
 }
 
@@ -88,22 +104,28 @@ std::string json(const std::vector<CheckedFile>& files) {
 }
 
 TEST(CheckJson, IsOneObjectWithAllFilesAndASummary) {
-  EXPECT_EQ(json({{.name = "a.yaml",
-                   .findings = {{Rule::no_jitter, {4, 7}, "db", "together", "jitter: full"},
-                                {Rule::not_as_written, {5, 1}, "", "else", "leave"}}},
-                  {.name = "b.yaml", .findings = {}},
-                  not_loaded("c.yaml", {"c.yaml", {1, 1}, "empty"})}),
-            R"({"files":[{"file":"a.yaml","loads":true,"findings":[)"
-            R"({"rule":"no-jitter","severity":"warning","line":4,"column":7,"route":"db",)"
-            R"("why":"together","fix":"jitter: full"},)"
-            R"({"rule":"not-as-written","severity":"note","line":5,"column":1,"route":"",)"
-            R"("why":"else","fix":"leave"}]},)"
-            R"({"file":"b.yaml","loads":true,"findings":[]},)"
-            R"({"file":"c.yaml","loads":false,"findings":[{"rule":"does-not-load",)"
-            R"("severity":"error","line":1,"column":1,"route":"","why":"empty",)"
-            R"("fix":"mend it as the sentence says"}]}],)"
-            R"("summary":{"files":3,"errors":1,"warnings":1,"notes":1}})"
-            "\n");
+  EXPECT_EQ(
+      json({{.name = "a.yaml",
+             .findings = {{Rule::no_jitter, {4, 7}, "db", "together", "jitter: full"},
+                          {Rule::not_as_written, {5, 1}, "", "else", "leave"}}},
+            {.name = "b.yaml",
+             .findings = {},
+             .limits = {{policy::HarmReason::jitter, {3, 5}, "c", "retries.backoff.jitter"}}},
+            not_loaded("c.yaml", {"c.yaml", {1, 1}, "empty"})}),
+      R"({"files":[{"file":"a.yaml","loads":true,"findings":[)"
+      R"({"rule":"no-jitter","severity":"warning","line":4,"column":7,"route":"db",)"
+      R"("why":"together","fix":"jitter: full"},)"
+      R"({"rule":"not-as-written","severity":"note","line":5,"column":1,"route":"",)"
+      R"("why":"else","fix":"leave"}],"limits":[]},)"
+      R"({"file":"b.yaml","loads":true,"findings":[],"limits":[{"reason":"jitter","line":3,)"
+      R"("column":5,"route":"c","key":"retries.backoff.jitter","why":"With full jitter the )"
+      R"(mean wait is half of that without jitter, so a broken key runs about twice as often )"
+      R"(at the same cap: 1 % of all runs.","see":"docs/guide/harm.md"}]},)"
+      R"({"file":"c.yaml","loads":false,"findings":[{"rule":"does-not-load",)"
+      R"("severity":"error","line":1,"column":1,"route":"","why":"empty",)"
+      R"("fix":"mend it as the sentence says"}],"limits":[]}],)"
+      R"("summary":{"files":3,"errors":1,"warnings":1,"notes":1}})"
+      "\n");
   EXPECT_EQ(json({}),
             "{\"files\":[],\"summary\":{\"files\":0,\"errors\":0,\"warnings\":0,\"notes\":0}}\n");
 }

@@ -7,12 +7,14 @@
 #include <system_error>
 #include <utility>
 
+#include "damper/cli/check/check_webhooks.h"
 #include "damper/cli/files.h"
 #include "damper/config/yaml_tree.h"
 #include "damper/lab/runs/facts_of.h"
 #include "damper/lab/scenario/builtin.h"
 #include "damper/lab/scenario/scenario_file.h"
 #include "damper/policy/file/policy_file.h"
+#include "damper/policy/lint/known_limits.h"
 #include "damper/policy/lint/lint.h"
 #include "damper/proxy/config/proxy_config.h"
 
@@ -24,6 +26,17 @@ using policy::Finding;
 
 bool is_same(const Finding& a, const Finding& b) {
   return a.rule == b.rule && a.place == b.place && a.route == b.route && a.why == b.why;
+}
+
+// The limits of the policies, and of the controllers, which have no policy file.
+std::vector<policy::KnownLimit> limits_of(const lab::Scenario& scenario) {
+  std::vector<policy::KnownLimit> limits = policy::known_limits(scenario.policy.routes);
+  for (const lab::ControllersSpec& group : scenario.controllers) {
+    if (group.retries.backoff.jitter != schedule::Jitter::full) continue;
+    limits.push_back(
+        {policy::HarmReason::jitter, group.place, group.name, "retries.backoff.jitter"});
+  }
+  return limits;
 }
 
 // What the linter says of each variant, once; a route is named with its variant where there are
@@ -40,6 +53,10 @@ CheckSubject of_scenarios(std::string name, const std::vector<lab::Scenario>& sc
       if (std::none_of(subject.findings.begin(), subject.findings.end(), same)) {
         subject.findings.push_back(std::move(finding));
       }
+    }
+    for (policy::KnownLimit& limit : limits_of(scenario)) {
+      if (!scenario.variant.empty()) limit.route = scenario.variant + '/' + limit.route;
+      subject.limits.push_back(std::move(limit));
     }
     if (scenario.policy.routes.empty()) continue;
     if (!scenario.variant.empty()) subject.effective += "# " + scenario.title() + '\n';
@@ -60,11 +77,13 @@ Expected<CheckSubject, Error> of_other_system(std::string name, policy::From fro
     route.settings.facts->assume_idempotent = from != policy::From::linkerd;
     route.settings.facts->ownership = false;
   }
-  return CheckSubject{.name = std::move(name), .findings = lint(file), .effective = print(file)};
+  return CheckSubject{.name = std::move(name),
+                      .findings = lint(file),
+                      .limits = policy::known_limits(file.routes),
+                      .effective = print(file)};
 }
 
-// What a proxy's route says about its requests, the linter takes for facts. Whoever names the
-// methods and says that they may be repeated is believed.
+// The route's own settings are facts for the linter: its methods, and that they may be repeated.
 void add_facts(const proxy::RouteConfig& config, policy::Route& route) {
   const std::vector<std::string>& methods = config.match.methods;
   if (methods.empty() != config.assume_idempotent) return;
@@ -89,7 +108,16 @@ Expected<CheckSubject, Error> of_proxy(std::string name, std::string_view text) 
   policies.notes = loaded->config.notes;
   return CheckSubject{.name = std::move(name),
                       .findings = lint(policies),
+                      .limits = policy::known_limits(policies.routes),
                       .effective = print_proxy(loaded->config)};
+}
+
+Expected<CheckSubject, Error> of_webhooks(std::string name, const config::Tree& tree) {
+  const auto options = load_webhooks_file(tree, name);
+  if (!options) return unexpected(options.error());
+  return CheckSubject{.name = std::move(name),
+                      .findings = lint_webhooks(*options, tree),
+                      .effective = webhooks::serve_schema().print(*options, 0)};
 }
 
 }  // namespace
@@ -114,9 +142,13 @@ Expected<CheckSubject, Error> load_subject(const std::string& given,
     return of_scenarios(std::move(name), *scenarios);
   }
   if (tree && proxy::is_proxy_file(*tree)) return of_proxy(std::move(name), *text);
+  if (tree && is_webhooks_file(*tree)) return of_webhooks(std::move(name), *tree);
   auto file = policy::load(*text, name);
   if (!file) return unexpected(file.error());
-  return CheckSubject{.name = std::move(name), .findings = lint(*file), .effective = print(*file)};
+  return CheckSubject{.name = std::move(name),
+                      .findings = lint(*file),
+                      .limits = policy::known_limits(file->routes),
+                      .effective = print(*file)};
 }
 
 }  // namespace damper::cli

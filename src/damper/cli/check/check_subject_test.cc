@@ -89,6 +89,31 @@ TEST(CheckSubject, AFileWithAScenarioKeyIsOne) {
   EXPECT_TRUE(says(subject, policy::Rule::load_over_hidden_capacity, "33.3")) << rules_of(subject);
 }
 
+// The names of the reasons of its known limits.
+std::string limits_of(const CheckSubject& subject) {
+  std::string names;
+  for (const policy::KnownLimit& limit : subject.limits) {
+    names += name(limit.reason);
+    names += '@' + std::to_string(limit.place.line) + ' ';
+  }
+  return names;
+}
+
+TEST(CheckSubject, EveryKindOfFileHasTheLimitsOfItsDefences) {
+  EXPECT_EQ(limits_of(subject_of("-", "route: {}")), "no-room@1 brown-out@1 reserve@1 ");
+  EXPECT_EQ(limits_of(subject_of(
+                "-", std::string(kProxy) +
+                         "route: {circuit_breaker: on, retry_policy: {num_retries: 0}}\n")),
+            "open-time@3 flapping@3 ");
+  const CheckSubject controllers =
+      subject_of("-",
+                 "scenario: mine\nabout: Mine.\nservices: {db: {workers: 1, service_time: 10ms}}\n"
+                 "controllers:\n  c: {calls: db, events: 1}\npolicy: {route: {retry_policy: "
+                 "{num_retries: 0}}}\n");
+  EXPECT_EQ(limits_of(controllers), "jitter@5 ");
+  EXPECT_EQ(controllers.limits[0].route, "c");
+}
+
 TEST(CheckSubject, AFileOfAnotherSystemIsLintedWhereItStands) {
   const std::string text =
       "route_config:\n  virtual_hosts:\n  - name: web\n    domains: [\"*\"]\n    routes:\n"
@@ -105,6 +130,31 @@ TEST(CheckSubject, WhatDoesNotLoadIsOneSentence) {
   ASSERT_FALSE(subject);
   EXPECT_NE(to_string(subject.error()).find("standard input:2:1: "), std::string::npos)
       << to_string(subject.error());
+}
+
+TEST(CheckSubject, AWebhooksFileIsLinted) {
+  const auto rules = [](const std::string& text) { return rules_of(subject_of("-", text)); };
+  EXPECT_EQ(rules("store: hooks.db\n"), "") << "the defaults have no findings";
+  EXPECT_EQ(rules("delivery:\n  jitter: 0%\n"), "no-jitter @2; ");
+  EXPECT_EQ(rules("delivery:\n  retries: [1h, 10h]\n  max_age: 11h\n"), "");
+  const CheckSubject late = subject_of("-", "delivery:\n  max_age: 10h\n  retries: [1h, 10h]\n");
+  EXPECT_EQ(rules_of(late), "attempts-exceed-deadline @3; ");
+  EXPECT_TRUE(says(late, policy::Rule::attempts_exceed_deadline, "about 1 of its 2 retries"));
+  EXPECT_EQ(rules("delivery:\n  schedule: full\n  max_age: 1h\n  max_attempts: 30\n"),
+            "attempts-exceed-deadline @4; ");
+  EXPECT_EQ(rules("store: a\ndrain_time: 19s\n"), "attempts-exceed-deadline @2; ");
+  EXPECT_EQ(rules("delivery:\n  max_attempts: 3\n"), "not-as-written @2; ");
+  EXPECT_EQ(rules("delivery:\n  schedule: equal\n  retries: [1s]\n"), "not-as-written @3; ");
+  EXPECT_EQ(rules("store: a\ncircuit_breaker:\n  host_probes_per_second: 101\n"),
+            "not-as-written @3; ");
+}
+
+TEST(CheckSubject, AWebhooksFileThatDoesNotLoadHasAPlace) {
+  std::istringstream in("store: a\ndelivery: {timeout: 1h}\n");
+  std::ostringstream out;
+  const auto subject = load_subject("-", std::nullopt, {in, out, out});
+  ASSERT_FALSE(subject);
+  EXPECT_EQ(subject.error().place.line, 2) << to_string(subject.error());
 }
 
 }  // namespace
