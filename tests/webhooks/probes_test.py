@@ -94,9 +94,7 @@ async def main():
             assert time.monotonic() - start < 60 * SLOWNESS, f"{len(waiting)} never opened"
             waiting = [endpoint for endpoint in waiting if not await is_open(endpoint)]
             await asyncio.sleep(0.1)
-        # What was in flight when the last one opened; and the first dispatcher alone was asked: the
-        # others may know of it up to 3 s later.
-        await asyncio.sleep(4 * SLOWNESS)
+        await asyncio.sleep(1 * SLOWNESS)  # what was in flight when the last one opened
 
         host.most_in_flight.clear()
         before = len(host.arrivals)

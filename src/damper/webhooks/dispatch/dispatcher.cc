@@ -13,8 +13,6 @@ using admit::Transition;
 using decide::Outcome;
 using Kind = DeliveryEvent::Kind;
 
-constexpr Duration kStorePause = std::chrono::seconds(1);  // after an error of the store
-constexpr Duration kAskAgain = std::chrono::milliseconds(50);
 constexpr std::size_t kPoolConnections = 1000;  // to one host
 
 [[nodiscard]] http::ClientOptions client_options(const DispatcherOptions& options) {
@@ -209,7 +207,8 @@ void Dispatcher::claim(EndpointWorker& worker, std::size_t most) {
   // and its retries are at most one for each key.
   if (from && !worker.is_ordered()) worker.firsts_from = wall;
   store_.claim(
-      id, wall, most, {.by_key = worker.is_ordered(), .firsts_from = from}, worker.in_flight(),
+      id, wall, most, {.by_key = worker.is_ordered(), .firsts_from = from, .epoch = worker.epoch},
+      worker.in_flight(),
       on_loop<Claimed>([this, id, most, healthy, from](Expected<Claimed, StoreError> result) {
         EndpointWorker* const claimer = find(id);
         if (claimer != nullptr && claimer->firsts_from && from) {
@@ -230,6 +229,7 @@ void Dispatcher::on_claimed(Id endpoint, std::size_t reserved, bool healthy,
   slots_.give_back(healthy, reserved);
   EndpointWorker* const worker = find(endpoint);
   if (worker != nullptr) {
+    if (result && result->newer_state) adopt(*result->newer_state);  // It pumps only after a claim.
     worker->claiming = false;
     if (!result) {
       log_({.kind = Kind::store_error, .endpoint = endpoint, .text = result.error().sentence});
@@ -259,6 +259,7 @@ void Dispatcher::send(EndpointWorker& worker, Delivery delivery) {
   if (held_until(Hold::deliveries, worker, now)) return put_back(std::move(delivery), kAskAgain);
   if (is_retry && retries_wait(worker, now)) return put_back(std::move(delivery), kAskAgain);
   if (is_expired(worker, delivery, now, run::wall_time())) return expire(std::move(delivery));
+  if (needs_probe(worker, now)) return put_back(std::move(delivery), kAskAgain);
   const auto ticket = worker.gate().try_start(now, run::draw());
   if (!ticket) return put_back(std::move(delivery), kAskAgain);
   const bool healthy = worker.gate().is_healthy();
@@ -348,9 +349,13 @@ void Dispatcher::on_attempt(DeliveryAttempt& attempt, AttemptResult result) {
       worker->on_proxy(result.report.proxy_failed, now, run::draw());
     }
     if (result.report.proxy_failed) ++totals_.proxy_failures;
-    // A success may be one of several that close the breaker: the lease holds for the next.
-    if (!delivered) worker->probe_until = Instant::min();
     const auto effect = worker->gate().on_outcome(attempt.ticket(), report, now, run::draw());
+    if (report.outcome == Outcome::cancelled || report.unknown) {
+      return_probe(*worker);  // It says nothing about the endpoint.
+    } else if (!delivered) {
+      // A success may be one of several that close the breaker: the lease holds for the next.
+      worker->probe_until = Instant::min();
+    }
     ++(delivered ? worker->delivered : worker->failed);
     if (delivered) {
       worker->last_error.clear();
@@ -372,70 +377,6 @@ void Dispatcher::on_attempt(DeliveryAttempt& attempt, AttemptResult result) {
     pump(*worker);
   }
   serve_line();
-}
-
-// Nothing was sent: it is due again after `delay`. A store with one owner knows nothing of the
-// claim, so a short delay is not written.
-void Dispatcher::put_back(Delivery delivery, Duration delay) {
-  const UnixTime due = run::wall_time() + whole_ms(delay);
-  EndpointWorker* const worker = find(delivery.endpoint);
-  if (worker != nullptr && delivery.claim == 0 && delay <= kAskAgain) {
-    worker->on_settled(delivery.message->id);
-    if (worker->firsts_from && delivery.attempts == 0) {
-      worker->firsts_from = std::min(*worker->firsts_from, delivery.due);
-    }
-    worker->on_due(due);
-    return;
-  }
-  Settlement settlement;
-  settlement.delivery = std::move(delivery);
-  settlement.log_attempt = false;
-  settlement.fate = Fate::again;
-  settlement.due = due;
-  settlement.attempts = settlement.delivery.attempts;
-  settlement.previous_delay = settlement.delivery.previous_delay;
-  settle(std::move(settlement));
-}
-
-void Dispatcher::settle(Settlement settlement) {
-  ++unsettled_;
-  auto kept = std::make_shared<const Settlement>(std::move(settlement));
-  store_.settle(*kept, on_loop<bool>([this, kept](Expected<bool, StoreError> result) {
-    --unsettled_;
-    on_settled(*kept, std::move(result));
-  }));
-}
-
-void Dispatcher::on_settled(const Settlement& settlement, Expected<bool, StoreError> result) {
-  const Delivery& delivery = settlement.delivery;
-  if (!result) {
-    log_({.kind = Kind::store_error,
-          .endpoint = delivery.endpoint,
-          .message = delivery.message->id,
-          .text = result.error().sentence});
-    unwritten_.push_back(settlement);
-    if (rewrite_.due() == kNever) rewrite_.arm(add(loop_.now(), kStorePause));
-    return;
-  }
-  if (settlement.fate == Fate::dead && !settlement.log_attempt) {
-    on_expired(settlement, *result);
-  } else if (!*result) {
-    log_({.kind = Kind::lost, .endpoint = delivery.endpoint, .message = delivery.message->id});
-  }
-  if (EndpointWorker* const worker = find(delivery.endpoint)) {
-    worker->on_settled(delivery.message->id);
-    if (*result && settlement.fate == Fate::again) worker->on_due(settlement.due);
-    // The next one of its key; or this one, if a crash of the database has forgotten its claim.
-    if (worker->is_ordered() || !*result) worker->on_due(run::wall_time());
-    pump(*worker);
-  }
-  check_drained();
-}
-
-void Dispatcher::on_rewrite(Instant /*now*/) {
-  std::vector<Settlement> again = std::move(unwritten_);
-  unwritten_.clear();
-  for (Settlement& settlement : again) settle(std::move(settlement));
 }
 
 void Dispatcher::disable(EndpointWorker& worker, const std::string& reason) {

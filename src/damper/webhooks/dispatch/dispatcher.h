@@ -140,6 +140,9 @@ class Dispatcher final : public Deliveries, private EndpointWorkerOwner, private
   [[nodiscard]] DispatchSurvey survey() const;
 
  private:
+  static constexpr Duration kStorePause = std::chrono::seconds(1);  // after an error of the store
+  static constexpr Duration kAskAgain = std::chrono::milliseconds(50);
+
   // A function of the loop's thread that is not called after the dispatcher is destroyed.
   template <class T>
   [[nodiscard]] Store::Done<T> on_loop(std::function<void(Expected<T, StoreError>)> function);
@@ -165,17 +168,20 @@ class Dispatcher final : public Deliveries, private EndpointWorkerOwner, private
   // Of several dispatchers, one probes an endpoint.
   [[nodiscard]] bool needs_probe(const EndpointWorker& worker, Instant now) const noexcept;
   void take_probe(EndpointWorker& worker);
-  void on_probe(Id endpoint, Duration lease, const Expected<ProbeGrant, StoreError>& result);
-  // A claim has found nothing to probe with.
+  void on_probe(Id endpoint, Instant until, const Expected<ProbeGrant, StoreError>& result);
+  // Nothing was sent with it, or its lease is too short for another attempt.
   void return_probe(EndpointWorker& worker);
   void on_claimed(Id endpoint, std::size_t reserved, bool healthy,
                   Expected<Claimed, StoreError> result);
   void send(EndpointWorker& worker, Delivery delivery);
   void on_attempt(DeliveryAttempt& attempt, AttemptResult result) override;
+
+  // dispatcher_settle.cc
   void put_back(Delivery delivery, Duration delay);
   void settle(Settlement settlement);
   void on_settled(const Settlement& settlement, Expected<bool, StoreError> result);
   void on_rewrite(Instant now);
+
   void disable(EndpointWorker& worker, const std::string& reason);
   void save_state(EndpointWorker& worker);
   void on_saved(const EndpointState& saved, const Expected<Store::Nothing, StoreError>& result);

@@ -9,8 +9,8 @@
 namespace damper::webhooks {
 namespace {
 
-constexpr Duration kErrorPause = std::chrono::seconds(1);  // after an error of the store
 constexpr Duration kLeastPause = std::chrono::milliseconds(50);
+constexpr Duration kLeastSlack = std::chrono::seconds(5);
 
 }  // namespace
 
@@ -72,8 +72,9 @@ void Dispatcher::adopt(const Setting& setting) {
   }
 }
 
+// A lease that does not outlast the attempt would let another dispatcher probe beside it.
 bool Dispatcher::needs_probe(const EndpointWorker& worker, Instant now) const noexcept {
-  return store_.is_shared() && now >= worker.probe_until &&
+  return store_.is_shared() && add(now, worker.gate().policy().timeout) > worker.probe_until &&
          worker.gate().breaker_state(now) == admit::BreakerState::half_open;
 }
 
@@ -83,7 +84,10 @@ void Dispatcher::take_probe(EndpointWorker& worker) {
     return ProbeRequest::Rate{options.rate_per_second, static_cast<std::int32_t>(options.burst)};
   };
   const Id id = worker.id();
-  const Duration lease = worker.gate().policy().timeout * 3 / 2;  // It outlasts the attempt.
+  return_probe(worker);  // What is left of its lease is too short.
+  const Duration timeout = worker.gate().policy().timeout;
+  const Duration lease = timeout + std::max(timeout / 2, kLeastSlack);
+  const Instant until = add(loop_.now(), lease);  // The database counts from later on.
   worker.claiming = true;
   store_.take_probe(
       {.endpoint = id,
@@ -92,12 +96,12 @@ void Dispatcher::take_probe(EndpointWorker& worker) {
        .host = worker.host().host,
        .of_host = rate(options_.host_probes),
        .of_all = rate(options_.all_probes)},
-      on_loop<ProbeGrant>([this, id, lease](const Expected<ProbeGrant, StoreError>& result) {
-        on_probe(id, lease, result);
+      on_loop<ProbeGrant>([this, id, until](const Expected<ProbeGrant, StoreError>& result) {
+        on_probe(id, until, result);
       }));
 }
 
-void Dispatcher::on_probe(Id endpoint, Duration lease,
+void Dispatcher::on_probe(Id endpoint, Instant until,
                           const Expected<ProbeGrant, StoreError>& result) {
   EndpointWorker* const worker = find(endpoint);
   if (worker == nullptr) return;
@@ -107,13 +111,13 @@ void Dispatcher::on_probe(Id endpoint, Duration lease,
     log_({.kind = DeliveryEvent::Kind::store_error,
           .endpoint = endpoint,
           .text = result.error().sentence});
-    return worker->wake_at(add(now, kErrorPause));
+    return worker->wake_at(add(now, kStorePause));
   }
   if (!result->granted) {
     const Duration wait = result->retry - run::wall_time();
     return worker->wake_at(add(now, std::max(wait, kLeastPause)));
   }
-  worker->probe_until = add(now, lease);
+  worker->probe_until = until;
   worker->probe_lease = result->lease;
   pump(*worker);
 }

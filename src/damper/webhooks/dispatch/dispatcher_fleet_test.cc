@@ -13,13 +13,16 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A store of a fleet with one endpoint, whose breaker is half-open and whose delivery another
-// dispatcher has taken before the claim.
+// A store of a fleet with one endpoint, whose breaker is half-open; claims find what the test sets,
+// or nothing.
 class OvertakenStore : public Store {
  public:
   static constexpr Id kEndpoint{1};
   static constexpr std::int64_t kLease = 7;
 
+  static EndpointState half_open(std::int64_t epoch) {
+    return {.endpoint = kEndpoint, .open_until = run::wall_time() - 1s, .trips = 1, .epoch = epoch};
+  }
   void load(Done<Everything> done) override {
     Everything all;
     all.applications = {"default"};
@@ -27,7 +30,7 @@ class OvertakenStore : public Store {
                       .application = "default",
                       .created = run::wall_time(),
                       .config = {.url = "http://127.0.0.1:9/", .secrets = {{.key = kTestSecret}}}}};
-    all.states = {{.endpoint = kEndpoint, .open_until = run::wall_time() - 1s, .trips = 1}};
+    if (is_half_open) all.states = {half_open(1)};
     done(std::move(all));
   }
   void find_due(Done<std::vector<EndpointDue>> done) override {
@@ -45,7 +48,9 @@ class OvertakenStore : public Store {
   }
   void claim(Id /*endpoint*/, UnixTime /*now*/, std::size_t /*most*/, ClaimFilter /*filter*/,
              std::vector<Id> /*skip*/, Done<Claimed> done) override {
-    done(Claimed{});
+    ++claims;
+    if (!on_claim) return done(Claimed{});
+    std::exchange(on_claim, nullptr)(std::move(done));
   }
   void find_old(DeliveryPlace /*place*/, UnixTime /*before*/, std::size_t /*most*/,
                 Done<OldDeliveries> done) override {
@@ -55,6 +60,9 @@ class OvertakenStore : public Store {
   void watch(std::function<void(StoreChange)> on_change) override { report = std::move(on_change); }
 
   std::function<void(StoreChange)> report;
+  std::function<void(Done<Claimed>)> on_claim;  // the next one
+  bool is_half_open = true;
+  int claims = 0;
   int probes = 0;
   std::vector<std::int64_t> returned;
 
@@ -97,6 +105,58 @@ TEST(DispatcherFleet, AProbeThatFindsNothingToSendIsReturned) {
   dispatcher.on_due({&endpoint, 1}, run::wall_time());
   ASSERT_TRUE(turn_until(loop, [&] { return store.returned.size() == 2; }));
   EXPECT_EQ(store.probes, 2);
+}
+
+TEST(DispatcherFleet, AStateThatAClaimFindsIsAdoptedBeforeAnythingIsSent) {
+  http::Loop loop;
+  OvertakenStore store;
+  store.is_half_open = false;
+  store.on_claim = [](const Store::Done<Claimed>& done) {
+    Claimed claimed;
+    claimed.newer_state = {.endpoint = OvertakenStore::kEndpoint,
+                           .open_until = run::wall_time() + 1h,
+                           .trips = 1,
+                           .epoch = 3};
+    claimed.next_due = run::wall_time();
+    done(std::move(claimed));
+  };
+  Directory directory;
+  Dispatcher dispatcher(loop, store, directory, test_options(), [](const DeliveryEvent&) {});
+  dispatcher.start([](const std::optional<std::string>& error) { EXPECT_FALSE(error); });
+  ASSERT_TRUE(turn_until(loop, [&] {
+    return dispatcher.status(OvertakenStore::kEndpoint).breaker == admit::BreakerState::open;
+  }));
+  EXPECT_EQ(store.claims, 1);
+}
+
+// A breaker that opens at another dispatcher and becomes half-open during a claim of this one.
+TEST(DispatcherFleet, WhatWasClaimedIsNotSentWithoutTheProbesLease) {
+  http::Loop loop;
+  OvertakenStore store;
+  store.is_half_open = false;
+  Store::Done<Claimed> claim;
+  store.on_claim = [&](Store::Done<Claimed> done) { claim = std::move(done); };
+  Directory directory;
+  Dispatcher dispatcher(loop, store, directory, test_options(), [](const DeliveryEvent&) {});
+  dispatcher.start([](const std::optional<std::string>& error) { EXPECT_FALSE(error); });
+  ASSERT_TRUE(turn_until(loop, [&] { return claim != nullptr; }));
+  StoreChange change;
+  change.states = {OvertakenStore::half_open(2)};
+  store.report(std::move(change));
+  ASSERT_TRUE(turn_until(loop, [&] {
+    return dispatcher.status(OvertakenStore::kEndpoint).breaker == admit::BreakerState::half_open;
+  }));
+  EXPECT_EQ(store.probes, 0);
+  Claimed claimed;
+  claimed.deliveries.push_back(
+      {.endpoint = OvertakenStore::kEndpoint,
+       .due = run::wall_time(),
+       .since = run::wall_time(),
+       .message = std::make_shared<const Message>(
+           Message{.id = Id{1}, .application = "default", .type = "a", .payload = "{}"})});
+  claim(std::move(claimed));
+  ASSERT_TRUE(turn_until(loop, [&] { return store.probes == 1; }));
+  EXPECT_EQ(dispatcher.totals().attempts, 0U);
 }
 
 TEST(DispatcherFleet, AHoldThatAnotherDispatcherMakesShorterEnds) {

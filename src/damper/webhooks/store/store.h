@@ -68,11 +68,24 @@ struct Delivery {
   std::shared_ptr<const Message> message;
 };
 
+// What a dispatcher has to know of an endpoint after a restart.
+struct EndpointState {
+  Id endpoint{};
+  UnixTime blocked_until{};  // the server's retry time
+  UnixTime open_until{};     // the breaker's; not in the future: it is closed or half-open
+  std::uint32_t trips = 0;   // of the breaker, in a row
+  std::optional<UnixTime> failing_since{};  // the first failure after the last success
+  std::int64_t epoch = 0;  // of a store with several dispatchers: each change adds 1
+};
+
 struct Claimed {
   std::vector<Delivery> deliveries;  // oldest due first
   // Of the endpoint's first delivery that is neither claimed, nor in flight, nor waits for another
   // one of its key.
   std::optional<UnixTime> next_due;
+  // Another dispatcher has written it since ClaimFilter::epoch: it is to be adopted before anything
+  // is sent. Nothing was claimed, unless it was written during the claim.
+  std::optional<EndpointState> newer_state{};
 };
 
 // A place in all deliveries, in order of their messages; {}: before the first one.
@@ -128,16 +141,8 @@ struct ClaimFilter {
   bool by_key = false;  // at most one for each ordering key, the oldest message of its key
   // Only those without an attempt, and due at this time or later; nothing: all.
   std::optional<UnixTime> firsts_from{};
-};
-
-// What a dispatcher has to know of an endpoint after a restart.
-struct EndpointState {
-  Id endpoint{};
-  UnixTime blocked_until{};  // the server's retry time
-  UnixTime open_until{};     // the breaker's; not in the future: it is closed or half-open
-  std::uint32_t trips = 0;   // of the breaker, in a row
-  std::optional<UnixTime> failing_since{};  // the first failure after the last success
-  std::int64_t epoch = 0;  // of a store with several dispatchers: each change adds 1
+  // Of the endpoint's state that the caller knows; see Claimed::newer_state. Nothing: any.
+  std::optional<std::int64_t> epoch{};
 };
 
 struct EndpointDue {

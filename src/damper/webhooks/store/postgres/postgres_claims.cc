@@ -71,11 +71,15 @@ UnixTime since_of(std::int64_t since, UnixTime created, const DatabaseClock& clo
 }
 
 // $1 endpoint, $2 the simulated time or NULL, $3 most, $4 messages to skip, $5 this dispatcher's
-// number, $6 the token, $7 from when on only first attempts, or NULL.
-#define DAMPER_CLOCKS                                                            \
-  "WITH clock AS MATERIALIZED (SELECT coalesce($2::bigint, now_ms()) AS now),"   \
-  " others AS MATERIALIZED (SELECT coalesce(array_agg(number), '{}') AS numbers" \
-  "  FROM dispatcher WHERE alive_until > now_ms() AND number <> $5)"
+// number, $6 the token, $7 from when on only first attempts, or NULL, $8 the epoch of the state
+// that this dispatcher knows, or NULL.
+#define DAMPER_CLOCKS                                                             \
+  "WITH clock AS MATERIALIZED (SELECT coalesce($2::bigint, now_ms()) AS now),"    \
+  " others AS MATERIALIZED (SELECT coalesce(array_agg(number), '{}') AS numbers"  \
+  "  FROM dispatcher WHERE alive_until > now_ms() AND number <> $5),"             \
+  " newer AS MATERIALIZED (SELECT endpoint, blocked_until, open_until, trips,"    \
+  "  failing_since, epoch FROM endpoint_state WHERE endpoint = $1 AND epoch > $8" \
+  "  AND changed_by <> $5)"
 #define DAMPER_FREE                                                                 \
   " (d.claim = 0 OR d.claim >> 32 <> ALL ((SELECT numbers FROM others)::bigint[]))" \
   " AND d.message <> ALL ($4::bigint[]) AND (d.attempts = 0 OR $7::bigint IS NULL)"
@@ -91,6 +95,7 @@ UnixTime since_of(std::int64_t since, UnixTime created, const DatabaseClock& clo
   " (SELECT d.message, d.due FROM delivery d WHERE d.endpoint = $1 AND " BEHIND              \
   "  AND d.due >= coalesce($7::bigint, 0)"                                                   \
   "  AND d.due <= (SELECT now FROM clock) AND EXISTS (SELECT 1 FROM endpoint WHERE id = $1)" \
+  "  AND NOT EXISTS (SELECT 1 FROM newer)"                                                   \
   "  AND" DAMPER_FREE MORE " ORDER BY d.due, d.message LIMIT $3 FOR UPDATE SKIP LOCKED)"
 #define DAMPER_TAKE(CHOSEN)                                                              \
   ", taken AS (UPDATE delivery d SET claim = $6 FROM (" CHOSEN                           \
@@ -117,18 +122,20 @@ constexpr PgStatement kClaimByKey{
     DAMPER_CLOCKS ", front AS MATERIALIZED" DAMPER_DUE("NOT d.behind", DAMPER_KEY_IS_FREE)
         DAMPER_TAKE("SELECT message FROM front")};
 // $2 and $3 are those of the claim.
+#define DAMPER_FROM_CLOCK " FROM clock LEFT JOIN newer n ON true WHERE $3::bigint >= 0"
 constexpr PgStatement kNext{
-    "next_due", DAMPER_CLOCKS " SELECT least(" DAMPER_NEXT("NOT d.behind", "") "," DAMPER_NEXT(
-                    "d.behind", "") ") FROM clock WHERE $3::bigint >= 0"};
-constexpr PgStatement kNextByKey{
-    "next_due_by_key", DAMPER_CLOCKS
-    " SELECT" DAMPER_NEXT("NOT d.behind", DAMPER_KEY_IS_FREE) " FROM clock WHERE $3::bigint >= 0"};
+    "next_due", DAMPER_CLOCKS " SELECT n.*, least(" DAMPER_NEXT("NOT d.behind", "") "," DAMPER_NEXT(
+                    "d.behind", "") ")" DAMPER_FROM_CLOCK};
+constexpr PgStatement kNextByKey{"next_due_by_key", DAMPER_CLOCKS
+                                 " SELECT n.*," DAMPER_NEXT("NOT d.behind", DAMPER_KEY_IS_FREE)
+                                     DAMPER_FROM_CLOCK};
 #undef DAMPER_CLOCKS
 #undef DAMPER_FREE
 #undef DAMPER_KEY_IS_FREE
 #undef DAMPER_DUE
 #undef DAMPER_TAKE
 #undef DAMPER_NEXT
+#undef DAMPER_FROM_CLOCK
 
 }  // namespace
 
@@ -231,6 +238,11 @@ PostgresClaims::Result<Claimed> PostgresClaims::claim(Id endpoint, UnixTime now,
   } else {
     parameters.add_null();
   }
+  if (filter.epoch) {
+    parameters.add(*filter.epoch);
+  } else {
+    parameters.add_null();
+  }
   const auto results =
       session_.query_all(std::array{PgCall{filter.by_key ? kClaimByKey : kClaim, parameters},
                                     PgCall{filter.by_key ? kNextByKey : kNext, parameters}});
@@ -249,7 +261,11 @@ PostgresClaims::Result<Claimed> PostgresClaims::claim(Id endpoint, UnixTime now,
                                   .since = since,
                                   .message = std::move(message)});
   }
-  if (next.rows() == 1 && !next.is_null(0, 0)) claimed.next_due = clock_.to_host(next.number(0, 0));
+  constexpr int kNextDue = 6;  // after the columns of read_state()
+  if (next.rows() == 1 && !next.is_null(0, 0)) claimed.newer_state = read_state(next, 0, clock_);
+  if (next.rows() == 1 && !next.is_null(0, kNextDue)) {
+    claimed.next_due = clock_.to_host(next.number(0, kNextDue));
+  }
   return Expected<Claimed, StoreError>(std::move(claimed));
 }
 

@@ -26,6 +26,41 @@ TEST_F(PostgresFleet, AStateIsWrittenByItsEpoch) {
   EXPECT_EQ(StoreDriver(*first).load().states.at(0).epoch, 2);
 }
 
+// A dispatcher that has not heard of an open breaker yet sends nothing.
+TEST_F(PostgresFleet, AClaimByAnOlderStateIsRefusedWithTheNewerOne) {
+  const auto first = open();
+  const auto second = open();
+  StoreDriver(*first).set_up();
+  ASSERT_TRUE(StoreDriver(*first).accept(message(1)));
+  const auto put = [](Store& store, const EndpointState& state) {
+    EXPECT_TRUE(wait_for<Store::Nothing>([&](auto done) { store.put_state(state, done); }));
+  };
+  const auto claim = [](Store& store, std::int64_t epoch, bool by_key) {
+    const auto claimed = wait_for<Claimed>([&](auto done) {
+      store.claim(kFirst, run::wall_time() + 1h, 9, {.by_key = by_key, .epoch = epoch}, {}, done);
+    });
+    EXPECT_TRUE(claimed) << claimed.error().sentence;
+    return claimed ? *claimed : Claimed{};
+  };
+  put(*second, {.endpoint = kFirst, .open_until = run::wall_time() + 1h, .trips = 4, .epoch = 0});
+  for (const bool by_key : {false, true}) {
+    const Claimed refused = claim(*first, 0, by_key);
+    EXPECT_TRUE(refused.deliveries.empty());
+    EXPECT_TRUE(refused.next_due);
+    ASSERT_TRUE(refused.newer_state);
+    EXPECT_EQ(refused.newer_state->endpoint, kFirst);
+    EXPECT_EQ(refused.newer_state->trips, 4U);
+    EXPECT_EQ(refused.newer_state->epoch, 1);
+    EXPECT_GT(refused.newer_state->open_until, run::wall_time() + 50min);
+  }
+  // Its own state is none that it has to adopt, and what it knows is none either.
+  put(*first, {.endpoint = kFirst, .trips = 5, .epoch = 1});
+  const Claimed claimed = claim(*first, 1, false);
+  EXPECT_EQ(claimed.deliveries.size(), 1U);
+  EXPECT_FALSE(claimed.newer_state);
+  EXPECT_FALSE(claim(*second, 2, false).newer_state);
+}
+
 ProbeGrant probe(Store& store, ProbeRequest request) {
   const auto grant =
       wait_for<ProbeGrant>([&](auto done) { store.take_probe(std::move(request), done); });

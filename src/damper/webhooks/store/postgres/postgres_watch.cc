@@ -235,12 +235,13 @@ void PostgresWatch::read_notifications(News& news) {
 }
 
 void PostgresWatch::send(const News& news) {
-  if (alone_) return;
   std::vector<std::string> payloads;
+  // Changes also if no other is known: one may have started since, and has found what is due.
   if (news.configuration) payloads.emplace_back("c");
-  if (news.all_due) {
+  const bool with_due = !alone_;
+  if (with_due && news.all_due) {
     payloads.emplace_back("a");
-  } else if (!news.due.empty()) {
+  } else if (with_due && !news.due.empty()) {
     payloads.push_back(payload_of('d', news.due));
   }
   if (!news.states.empty() && news.states.size() <= kMostNamed) {
