@@ -298,7 +298,14 @@ DispatcherOptions dispatcher_options(const ServeOptions& options) {
 
 std::optional<std::string> find_error(const ServeOptions& options) {
   if (auto error = serve_schema().find_error(options)) return error;
-  if (auto error = find_error(dispatcher_options(options))) return error;
+  if (auto error = find_error(dispatcher_options(options))) {
+    // A bound that is another key's value, by the names of the file.
+    for (const auto& [ours, key] :
+         {std::pair{"backoff.", "delivery.backoff_"}, std::pair{"breaker.", "circuit_breaker."}}) {
+      if (error->starts_with(ours)) return key + error->substr(std::string_view(ours).size());
+    }
+    return error;
+  }
   if (store::is_postgres_url(options.store)) {
     if (const auto url = store::PostgresUrl::parse(options.store); !url) {
       return "store: " + url.error();

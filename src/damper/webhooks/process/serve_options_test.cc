@@ -24,7 +24,13 @@ TEST(ServeOptions, AnExponentialScheduleIsThePolicys) {
   EXPECT_EQ(policy.backoff->base, std::chrono::seconds(2));
   EXPECT_EQ(policy.backoff->cap, std::chrono::hours(1));
   EXPECT_EQ(policy.max_attempts, 7);
-  EXPECT_FALSE(load_serve_options("delivery: { schedule: full, backoff_base: 5h }", "f"));
+}
+
+TEST(ServeOptions, ABoundThatIsAnotherKeysValueNamesTheKeyOfTheFile) {
+  EXPECT_EQ(load_serve_options("delivery: { schedule: full, backoff_base: 5h }", "f").error(),
+            "f: delivery.backoff_cap is 4h; it must be from 5h to 720h");
+  EXPECT_EQ(load_serve_options("circuit_breaker: { open_base: 5m, open_cap: 1m }", "f").error(),
+            "f: circuit_breaker.open_cap is 1m; it must be from 5m to 720h");
 }
 
 TEST(ServeOptions, AnEgressProxyIsAPlainUrlWithoutCredentials) {
