@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 import threading
 import time
+import urllib.request
 
 DAMPER = os.environ.get("DAMPER", "damper")
 PATIENCE = 5.0 * float(os.environ.get("DAMPER_SLOWNESS", "1"))  # seconds that anything may take
@@ -23,25 +24,25 @@ def free_port():
 class Proxy:
     """`damper proxy` with one listener, or with one more for TLS, before one backend."""
 
-    def __init__(self, backend_port, *, h2_backend=False, tls=False, extra=""):
+    def __init__(self, backend_port, *, h2_backend=False, tls=False, extra="", listener=""):
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="damper-proxy-"))
         self.port = free_port()
         self.tls_port = free_port() if tls else None
         self.admin_port = free_port()
         config = self.directory / "damper.yaml"
-        config.write_text(self.text(backend_port, h2_backend, extra))
+        config.write_text(self.text(backend_port, h2_backend, extra, listener))
         self.log = open(self.directory / "log", "w+", encoding="utf8")
         self.process = subprocess.Popen([DAMPER, "proxy", "-c", str(config)], stdout=self.log,
                                         stderr=self.log)
         for port in filter(None, (self.port, self.tls_port)):
             self.wait_for(port)
 
-    def text(self, backend_port, h2_backend, extra):
+    def text(self, backend_port, h2_backend, extra, listener):
         text = f"""admin: {{ address: "127.0.0.1:{self.admin_port}" }}
 drain_time: 2s
 threads: 2
 listeners:
-  plain: {{ address: "127.0.0.1:{self.port}" }}
+  plain: {{ address: "127.0.0.1:{self.port}"{listener and ", " + listener} }}
 """
         if self.tls_port:
             make_certificate(self.directory)
@@ -69,6 +70,13 @@ routes:
             except OSError:
                 time.sleep(0.02)
         raise AssertionError("the proxy does not listen:\n" + self.said())
+
+    def metric(self, start):
+        """The sum of the samples that begin so."""
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.admin_port}/metrics",
+                                    timeout=PATIENCE) as page:
+            lines = page.read().decode().splitlines()
+        return sum(float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith(start))
 
     def said(self):
         self.log.flush()

@@ -17,7 +17,7 @@ enum class CloseReason : std::uint8_t {
   malformed,  // The peer's bytes are no HTTP.
   head_too_large,     // More bytes, or more fields, than a head may have.
   body_too_large,     // More than a body may have.
-  flood,              // Frames without use: pings, settings, empty data, resets.
+  flood,              // Frames without use: pings, settings, empty data; or streams in error.
   head_timeout,       // The head did not arrive in time.
   body_timeout,       // The body stood still.
   write_timeout,      // The peer does not read.

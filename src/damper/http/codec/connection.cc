@@ -30,6 +30,7 @@ std::optional<std::string> find_error(const ConnectionLimits& limits) {
       .field("message_timeout", limits.message_timeout, L::kMessageTimeout)
       .field("max_age", limits.max_age, L::kMaxAge)
       .field("max_idle_frames_per_second", limits.max_idle_frames_per_second, L::kMaxIdleFrames)
+      .field("max_resets_per_second", limits.max_resets_per_second, ResetLimit::kPerSecond)
       .error();
 }
 

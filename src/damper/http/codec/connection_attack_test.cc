@@ -7,6 +7,7 @@
 
 #include "damper/http/codec/connection.h"
 #include "damper/http/codec/connection_testing.h"
+#include "damper/http/codec/reset_limit.h"
 
 namespace damper::http {
 namespace {
@@ -217,7 +218,6 @@ TEST_F(Attack, AStreamWhoseWindowStaysShutIsGivenUp) {
   take_output(*connection_, test_time(0));
   EXPECT_EQ(connection_->deadline(), test_time(30'000));
   connection_->on_timer(test_time(30'000));
-  connection_->on_timer(connection_->deadline());
   EXPECT_EQ(end_.users[0]->close_reason, CloseReason::write_timeout);
   EXPECT_EQ(ended(), "open");
 }
@@ -242,6 +242,182 @@ TEST_F(Attack, NoFieldOfHttp2BecomesALineOfHttp1) {
   EXPECT_EQ(end_.users.size(), 1U);  // The good one.
   EXPECT_EQ(ended(), "open");
   EXPECT_EQ(connection_->streams(), 1U);
+}
+
+// ---- Streams that the peer ends in an error ----------------------------------------------------
+
+class ResetAttack : public Attack {
+ protected:
+  // A literal field, whose name and value are short.
+  static std::string literal(std::string_view name, std::string_view value) {
+    return std::string(1, '\0') + static_cast<char>(name.size()) + std::string(name) +
+           static_cast<char>(value.size()) + std::string(value);
+  }
+  static std::string get(std::uint32_t id) { return frame(1, 5, id, kGetBlock); }
+  static std::string post(std::uint32_t id, int flags, std::string_view length) {
+    return frame(1, flags, id, "\x83\x86\x84\x41\x01h" + literal("content-length", length));
+  }
+  static std::string reset(std::uint32_t id, char code = 8) {
+    return frame(3, 0, id, std::string(3, '\0') + code);
+  }
+  std::string take(const std::string& bytes, std::int64_t ms) {
+    connection_->receive(bytes, test_time(ms));
+    std::string output = take_output(*connection_, test_time(ms));
+    drop_closed_users();
+    return output;
+  }
+  // So many streams in each second, for a minute: when it ends, if it does.
+  std::string each_second(int streams, const std::function<std::string(std::uint32_t)>& bytes,
+                          int answered = 0) {
+    end_.users.clear();
+    start(true);
+    int i = 0;
+    for (int second = 0; second < 60; ++second) {
+      for (int k = 0; k < answered; ++k) {
+        end_.when_request = echo;
+        take(get(odd(i++)), second * 1000);
+      }
+      end_.when_request = nullptr;
+      for (int k = 0; k < streams; ++k) take(bytes(odd(i++)), second * 1000);
+      if (connection_->is_over()) return ended() + " after " + std::to_string(second) + " s";
+    }
+    return ended();
+  }
+};
+
+TEST_F(ResetAttack, TrapP4_AFloodWhoeverResetsThem) {
+  const std::pair<const char*, std::function<std::string(std::uint32_t)>> ways[] = {
+      {"RST_STREAM", [](auto id) { return get(id) + reset(id); }},
+      {"RST_STREAM, NO_ERROR", [](auto id) { return get(id) + reset(id, 0); }},
+      {"a short body", [](auto id) { return post(id, 4, "5") + frame(0, 1, id, "x"); }},
+      {"a long body", [](auto id) { return post(id, 4, "5") + frame(0, 0, id, "123456"); }},
+      {"no body", [](auto id) { return post(id, 5, "5"); }},
+      {"bad trailers",
+       [](auto id) { return post(id, 4, "0") + frame(1, 5, id, literal(":path", "/")); }},
+      {"a head in the middle",
+       [](auto id) { return post(id, 4, "5") + frame(1, 4, id, literal("a", "b")); }},
+      {"half a head", [](auto id) { return frame(1, 5, id, kGetBlock.substr(0, 2)); }},
+      {"a body over the limit",
+       [](auto id) { return frame(1, 4, id, kGetBlock) + frame(0, 0, id, "12345678901"); }},
+      {"a window past its end",
+       [](auto id) { return get(id) + frame(8, 0, id, "\x7f\xff\xff\xff"); }},
+  };
+  for (const auto& [what, bytes] : ways) {
+    SCOPED_TRACE(what);
+    end_.users.clear();
+    start(true, {.max_body_bytes = 10, .max_idle_frames_per_second = 100'000});
+    std::string output;
+    int sent = 0;
+    while (sent < 2000 && !connection_->is_over()) output = take(bytes(odd(sent++)), 0);
+    EXPECT_EQ(ended(), "flood");
+    EXPECT_EQ(sent, 501);
+    EXPECT_TRUE(output.ends_with(std::string("\0\0\0\x0b", 4)));  // GOAWAY, ENHANCE_YOUR_CALM
+    EXPECT_TRUE(end_.users.empty());                              // All of them are closed.
+  }
+}
+
+TEST_F(ResetAttack, OneThatWeAreMadeToResetIsClosedBeforeTheReadIsOver) {
+  start(true);
+  connection_->receive(post(1, 4, "5") + frame(0, 1, 1, "x"), test_time(0));
+  EXPECT_EQ(end_.text(), "POST / h length=5 data(x) close(malformed)");
+}
+
+TEST_F(ResetAttack, OneReadHasNoMoreThanTheLimitEither) {
+  start(true);
+  std::string bytes;
+  for (int i = 0; i < 2000; ++i) bytes += get(odd(i)) + reset(odd(i));
+  connection_->receive(bytes, test_time(0));
+  EXPECT_EQ(ended(), "flood");
+  EXPECT_EQ(end_.users.size(), 501U);
+}
+
+TEST_F(ResetAttack, ItsRateIsFarBelowThatOfOtherFrames) {
+  const auto bytes = [](auto id) { return get(id) + reset(id); };
+  EXPECT_EQ(each_second(50, bytes), "open");
+  EXPECT_EQ(each_second(60, bytes), "flood after 45 s");  // 60 + 10 * 45 - 500 = 10 too many.
+  EXPECT_EQ(each_second(500, bytes), "flood after 1 s");
+}
+
+TEST_F(ResetAttack, AClientWhoseStreamsAreMostlyAnsweredMayResetMore) {
+  const auto bytes = [](auto id) { return get(id) + reset(id); };
+  EXPECT_EQ(each_second(150, bytes, 1000), "open");
+  EXPECT_EQ(each_second(150, bytes), "flood after 4 s");
+}
+
+TEST_F(ResetAttack, WhatOurSideEndsIsNone) {
+  start(true);
+  for (int i = 0; i < 5000; ++i) {
+    take(get(odd(i)), 0);
+    end_.users.back()->stream->cancel();
+    take_output(*connection_);
+    end_.users.clear();
+  }
+  EXPECT_EQ(ended(), "open");
+}
+
+TEST_F(ResetAttack, NorIsAResetAfterTheAnswer) {
+  start(true);
+  end_.when_request = echo;
+  for (int i = 0; i < 5000; ++i) {
+    take(get(odd(i)), i / 500 * 1000);
+    take(reset(odd(i)), i / 500 * 1000);
+  }
+  EXPECT_EQ(ended(), "open");
+}
+
+TEST_F(ResetAttack, NorADeadlineOfASecond) {
+  start(true);
+  std::string resets;
+  for (int i = 0; i < 6000; ++i) {  // A hundred a second, for a minute.
+    if (i % 100 == 0) take(std::exchange(resets, ""), i * 10);
+    take(get(odd(i)), i / 100 * 1000);
+    resets += reset(odd(i));
+  }
+  EXPECT_EQ(ended(), "open");
+}
+
+// How many resets of streams that begin at this time it allows now; at most `most`.
+int allowed(ResetLimit& limit, std::int64_t ms, int most = 100'000) {
+  int count = 0;
+  while (count < most && limit.try_reset(test_time(ms), test_time(ms))) ++count;
+  return count;
+}
+
+TEST(ResetLimit, ABurstThenItsRate) {  // (1)
+  ResetLimit limit(5);
+  EXPECT_EQ(allowed(limit, 0), 50);
+  EXPECT_EQ(allowed(limit, 100), 0);
+  EXPECT_EQ(allowed(limit, 200), 1);
+  EXPECT_EQ(allowed(limit, 2200), 10);
+  EXPECT_EQ(allowed(limit, 3'600'000), 50);
+}
+
+TEST(ResetLimit, TenAnswersPayForOneReset) {  // (1)
+  ResetLimit limit(1);
+  EXPECT_EQ(allowed(limit, 0), 10);
+  for (int i = 0; i < 9; ++i) limit.on_answer();
+  EXPECT_EQ(allowed(limit, 0), 0);
+  limit.on_answer();
+  EXPECT_EQ(allowed(limit, 0), 1);
+  EXPECT_EQ(allowed(limit, 0), 0);
+}
+
+TEST(ResetLimit, AnswersPayForOneMoreBurstAtMost) {  // (2)
+  ResetLimit limit(1);
+  for (int i = 0; i < 1'000'000; ++i) limit.on_answer();
+  EXPECT_EQ(allowed(limit, 0), 10 + 10);
+}
+
+TEST(ResetLimit, AStreamOfASecondCostsNothing) {
+  ResetLimit limit(1);
+  for (int i = 0; i < 1000; ++i) EXPECT_TRUE(limit.try_reset(test_time(0), test_time(1000)));
+  EXPECT_EQ(allowed(limit, 1000), 10);
+  EXPECT_FALSE(limit.try_reset(test_time(1), test_time(1000)));
+}
+
+TEST(ResetLimit, TheLargestRateIsOneOfTheBucket) {
+  ResetLimit limit(ResetLimit::kPerSecond.high);
+  EXPECT_EQ(allowed(limit, 0, 2'000'000), 1'000'000);
 }
 
 }  // namespace

@@ -39,6 +39,7 @@ TEST(ConnectionLimits, WhatIsOutsideOfItsBoundsIsNamed) {
   EXPECT_NE(error_of([](auto& l) { l.message_timeout = Duration{-1}; }), "");
   EXPECT_NE(error_of([](auto& l) { l.max_age = Duration{-1}; }), "");
   EXPECT_NE(error_of([](auto& l) { l.max_idle_frames_per_second = 0; }), "");
+  EXPECT_NE(error_of([](auto& l) { l.max_resets_per_second = 0; }), "");
 }
 
 TEST(ConnectionTime, ABodyThatDripsHasItsTime) {

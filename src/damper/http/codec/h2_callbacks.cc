@@ -29,6 +29,7 @@ struct H2Session::Callbacks {
 
   static int on_begin_frame(nghttp2_session*, const nghttp2_frame_hd* head, void* user_data) {
     H2Session& session = self(user_data);
+    if (session.failure_) return NGHTTP2_ERR_CALLBACK_FAILURE;
     if (head->type != NGHTTP2_CONTINUATION) session.head_.stop();  // Whatever became of the last.
     switch (head->type) {
       case NGHTTP2_HEADERS:
@@ -233,6 +234,19 @@ bool H2Session::count_idle_frame() noexcept {
   return false;
 }
 
+void H2Session::count_end(const H2Stream& stream, CloseReason reason) noexcept {
+  if (!is_server() || over_) return;
+  switch (reason) {
+    case CloseReason::finished: return resets_.on_answer();
+    case CloseReason::reset:  // With any code: NO_ERROR before the answer's end is a reset, too.
+    case CloseReason::malformed:
+    case CloseReason::body_too_large:
+      if (!resets_.try_reset(stream.began_, clock_.now())) failure_ = CloseReason::flood;
+      return;
+    default: return;  // Our own doing, or that of a timer.
+  }
+}
+
 // ---- Messages --------------------------------------------------------------------------------
 
 void H2Session::on_headers(H2Stream& stream, bool end) {
@@ -398,6 +412,7 @@ H2Stream* H2Session::find_stream(std::int32_t id) const noexcept {
 void H2Session::close_stream(H2Stream& stream, CloseReason reason) {
   if (!std::exchange(stream.live_, false)) return;
   stream.reason_ = reason;
+  count_end(stream, reason);
   if (stream.id_ > 0) nghttp2_session_set_stream_user_data(session_, stream.id_, nullptr);
   if (stream.unconsumed_ > 0) nghttp2_session_consume_connection(session_, stream.unconsumed_);
   if (stream.wants_room_) --wanting_room_;

@@ -26,7 +26,12 @@ class H2Session::Call {
 
 H2Session::H2Session(const ConnectionLimits& limits, ConnectionOwner& owner, RequestSink* sink,
                      Instant now)
-    : limits_(limits), owner_(owner), sink_(sink), clock_(now), counted_since_(now) {
+    : limits_(limits),
+      owner_(owner),
+      sink_(sink),
+      clock_(now),
+      counted_since_(now),
+      resets_(limits.max_resets_per_second) {
   if (limits.max_age > Duration{0}) too_old_at_ = add(now, limits.max_age);
   idle_.begin(now);
   configure();
@@ -42,7 +47,9 @@ void H2Session::receive(std::string_view bytes, Instant now) {
   const Call call(*this, now);
   const ssize_t used = nghttp2_session_mem_recv(
       session_, reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
-  if (used >= 0) return;
+  // A stream that nghttp2 resets closes in gather(). Its user is to know before the owner goes on:
+  // a request that was in the same read does not reach the upstream then.
+  if (used >= 0) return gather();
   switch (used) {
     case NGHTTP2_ERR_FLOODED: return fail(CloseReason::flood, NGHTTP2_ENHANCE_YOUR_CALM);
     case NGHTTP2_ERR_TOO_MANY_CONTINUATIONS:
@@ -148,6 +155,7 @@ void H2Session::drain() {
 
 // Tells the users what came up during the call.
 void H2Session::settle() {
+  if (failure_) fail(*failure_, NGHTTP2_ENHANCE_YOUR_CALM);
   for (std::size_t i = 0; i < closed_.size(); ++i) {
     H2Stream* const stream = closed_[i];
     if (StreamUser* const user = std::exchange(stream->user_, nullptr)) {

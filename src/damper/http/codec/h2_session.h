@@ -14,6 +14,7 @@
 #include "damper/http/codec/h2_fields.h"
 #include "damper/http/codec/h2_stream.h"
 #include "damper/http/codec/output_buffer.h"
+#include "damper/http/codec/reset_limit.h"
 #include "damper/http/codec/stall_timer.h"
 
 namespace damper::http {
@@ -25,8 +26,10 @@ namespace damper::http {
 // and from settle(), which reports ends and room at the end of every call from outside: so an end
 // is never reported inside a call of its user. Frames without use are counted by the second: pings,
 // settings, priorities, resets, unknown ones, empty data, and window updates that no data of ours
-// has earned. More than the limit is a flood. A CONNECT that was answered with 2xx is a tunnel (RFC
-// 9113, 8.5): data both ways, END_STREAM is the end of one direction.
+// has earned. More than the limit is a flood. So are more streams than ResetLimit allows that end
+// in an error of the peer, whether the peer resets them or nghttp2 does. A CONNECT that was
+// answered with 2xx is a tunnel (RFC 9113, 8.5): data both ways, END_STREAM is the end of one
+// direction.
 // Invariants: those of Connection. What is kept is at most the limits' output, kOwnBytes for each
 // stream beyond that, and one head.
 // Thread safety: none.
@@ -69,6 +72,7 @@ class H2Session final : public Connection {
 
   // ---- Events of nghttp2
   [[nodiscard]] bool count_idle_frame() noexcept;
+  void count_end(const H2Stream& stream, CloseReason reason) noexcept;
   void on_headers(H2Stream& stream, bool end);
   void on_request_head(H2Stream& stream, bool end);
   void refuse(H2Stream& stream, int status, bool end);
@@ -123,11 +127,12 @@ class H2Session final : public Connection {
   bool retiring_ = false;  // No new streams.
   bool over_ = false;
   CloseReason reason_ = CloseReason::finished;
-  std::optional<CloseReason> failure_;  // of a callback that stopped nghttp2, or of a late abort
+  std::optional<CloseReason> failure_;  // of a callback; settle() ends the connection
 
   Instant counted_since_{};
   std::uint32_t idle_frames_ = 0;
   std::uint64_t earned_updates_ = 0;  // window updates that our data give a reason for
+  ResetLimit resets_;
 
   StallTimer idle_;
   StallTimer head_;

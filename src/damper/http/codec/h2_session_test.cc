@@ -126,6 +126,19 @@ TEST_F(H2SessionTest, AnAnswerThatIsTooLargeToWriteResetsItsStreamAlone) {
   EXPECT_EQ(ended(*client_) + ended(*server_), "openopen");
 }
 
+TEST_F(H2SessionTest, AServerMayResetAsManyStreamsAsItLikes) {
+  server_end_.when_request = [](TraceUser& user) {
+    user.when_head = [&user] { user.stream->cancel(); };
+  };
+  start({}, {.max_resets_per_second = 1});
+  for (int i = 0; i < 100; ++i) {
+    TraceUser& user = get();
+    move();
+    EXPECT_EQ(user.text(), "close(reset)");
+  }
+  EXPECT_EQ(ended(*client_) + ended(*server_), "openopen");
+}
+
 TEST_F(H2SessionTest, AnIdleOneAndAnOldOneSayGoodbye) {
   start({.idle_timeout = std::chrono::seconds(5)}, {.max_age = std::chrono::seconds(3)});
   move();

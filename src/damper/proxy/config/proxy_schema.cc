@@ -289,6 +289,11 @@ Schema<ListenerConfig> make_listener() {
       "Connections at once, of all loops together; a further one is closed.");
   add_limits<DAMPER_FIELD(limits)>(
       s, {"request_headers_timeout", "max_request_headers", "max_request_bytes"});
+  s.key<DAMPER_FIELD(limits.max_resets_per_second)>(
+      "max_resets_per_second", form::integer(http::ResetLimit::kPerSecond),
+      "HTTP/2 streams of under 1 s that the client ends in an error before their answer; a "
+      "connection with more is closed as a flood. A burst may have ten times as many, and ten "
+      "answered requests allow one more.");
   s.key<DAMPER_FIELD(tls->identity.certificate_file)>("tls.certificate_file", kFile,
                                                       "Certificate and its chain, in PEM.");
   s.key<DAMPER_FIELD(tls->identity.key_file)>("tls.key_file", kFile,
