@@ -151,6 +151,7 @@ class Backend(Listening):
         self.answer = answer or (lambda request: (200, {}, b"ok"))
         self.requests = []
         self.strange = []  # what it could not read
+        self.extensions = []  # of chunks
         super().__init__()
 
     def serve(self, connection):
@@ -187,8 +188,7 @@ class Backend(Listening):
         connection.sendall(head.encode() + b"\r\n" + send)
         return True
 
-    @staticmethod
-    def read_body(stream, fields):
+    def read_body(self, stream, fields):
         """None: it broke off."""
         if fields.get("transfer-encoding") == "chunked":
             body = b""
@@ -196,7 +196,9 @@ class Backend(Listening):
                 line = stream.readline(1024)
                 if not line.endswith(b"\r\n"):
                     return None
-                size = int(line, 16)
+                size, *extension = line.split(b";")
+                self.extensions += extension
+                size = int(size, 16)
                 data = stream.read(size)
                 if len(data) < size:
                     return None

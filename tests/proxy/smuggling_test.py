@@ -69,7 +69,15 @@ H1 = {
     "a negative chunk size": head(b"Transfer-Encoding: chunked") + b"-1\r\n\r\n" + INNER,
     "a chunk size after a space": head(b"Transfer-Encoding: chunked") + b" 0\r\n\r\n" + INNER,
     "no chunk size": head(b"Transfer-Encoding: chunked") + b"\r\n\r\n" + INNER,
-    "a chunk extension": head(b"Transfer-Encoding: chunked") + b"0;a=b\r\n\r\n" + INNER,
+    "a space after a chunk size": head(b"Transfer-Encoding: chunked") + b"0 \r\n\r\n" + INNER,
+    "a chunk extension without a name": head(
+        b"Transfer-Encoding: chunked") + b"0;\r\n\r\n" + INNER,
+    "a chunk extension with CR alone": head(
+        b"Transfer-Encoding: chunked") + b"0;a\r\rb\r\n\r\n" + INNER,
+    "a quoted chunk extension over lines": head(
+        b"Transfer-Encoding: chunked") + b'0;a="\r\n\r\n' + INNER + b'"\r\n\r\n',
+    "a chunk extension that ends with LF alone": head(
+        b"Transfer-Encoding: chunked") + b"0;a\n\r\n" + INNER,
     "a chunk extension with LF alone": head(
         b"Transfer-Encoding: chunked") + b"2;\nxx\r\n22\r\n0\r\n\r\n" + INNER,
     "a chunk extension without end": head(
@@ -236,6 +244,15 @@ class Smuggling(unittest.TestCase):
         self.assertTrue(got.startswith(b"HTTP/1.1 200"), got)
         [seen] = self.backend.requests
         self.assertNotIn("x-a", dict(seen["fields"]))
+
+    def test_chunk_extensions_are_dropped(self):
+        got = self.send(head(b"Transfer-Encoding: chunked", b"Connection: close") +
+                        b'3;a="b;c"\r\nabc\r\n2 ;d = e;f\r\nde\r\n0;g\r\n\r\n')
+        self.assertTrue(got.startswith(b"HTTP/1.1 200"), got)
+        self.assertEqual(self.backend.strange, [])
+        [seen] = self.backend.requests
+        self.assertEqual(seen["body"], b"abcde")
+        self.assertEqual(self.backend.extensions, [])
 
     def test_two_good_requests_at_once_are_two(self):
         got = self.send(b"POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc"

@@ -46,7 +46,7 @@ class H1Client : public testing::Test {
 TEST_F(H1Client, AsksAndHearsHoweverTheBytesAreCut) {
   const std::string bytes =
       "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nA: b\r\nTransfer-Encoding: chunked\r\n\r\n"
-      "3\r\nabc\r\n0\r\nT: v\r\n\r\n";
+      "3;a=\"b\"\r\nabc\r\n0\r\nT: v\r\n\r\n";
   for (std::size_t cut = 1; cut <= bytes.size(); ++cut) {
     EXPECT_EQ(get(), "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
     EXPECT_FALSE(connection_->can_open());

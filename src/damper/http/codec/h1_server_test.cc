@@ -103,14 +103,14 @@ TEST_F(H1Server, BadBytesAreAnsweredAndTheConnectionIsOver) {
 }
 
 TEST_F(H1Server, AMalformedBodyIsAnsweredForAUserThatHasNotAnswered) {
-  EXPECT_TRUE(say("PUT / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3;x\r\n")
+  EXPECT_TRUE(say("PUT / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3;\r\n")
                   .starts_with("HTTP/1.1 400 "));
   EXPECT_EQ(end_.text(), "PUT / h close(malformed)");
   start();
   end_.when_request = [](TraceUser& user) {
     user.when_head = [&user] { user.stream->send_head({.status = 200}, false); };
   };
-  EXPECT_EQ(say("PUT / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3;x\r\n"),
+  EXPECT_EQ(say("PUT / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3;\r\n"),
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
   EXPECT_EQ(ended(), "malformed");
 }
@@ -233,7 +233,7 @@ TEST_F(H1Server, ARequestIsNeverAnsweredTwice) {
   end_.when_request = [](TraceUser& user) {
     user.when_head = [&user] { user.stream->send_head({.status = 503}, true); };
   };
-  EXPECT_EQ(say("PUT / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3;x\r\n"),
+  EXPECT_EQ(say("PUT / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3;\r\n"),
             "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n");
   EXPECT_EQ(ended(), "malformed");
   start();
