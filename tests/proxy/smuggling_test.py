@@ -254,6 +254,18 @@ class Smuggling(unittest.TestCase):
         self.assertEqual(seen["body"], b"abcde")
         self.assertEqual(self.backend.extensions, [])
 
+    def test_an_upgrade_to_http_is_not_passed_on(self):
+        for protocols in b"h2c", b"H2C", b"h2c, websocket", b"websocket,\tH2c", b"HTTP/2.0":
+            with self.subTest(protocols):
+                self.backend.requests.clear()
+                got = self.send(head(b"Upgrade: " + protocols, b"HTTP2-Settings: AAMAAABkAAQAAP__",
+                                     b"Connection: Upgrade, HTTP2-Settings, close",
+                                     start=b"GET /first HTTP/1.1"))
+                self.assertTrue(got.startswith(b"HTTP/1.1 200"), got)
+                [seen] = self.backend.requests
+                self.assertNotIn("upgrade", dict(seen["fields"]))
+                self.assertNotIn("http2-settings", dict(seen["fields"]))
+
     def test_two_good_requests_at_once_are_two(self):
         got = self.send(b"POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc"
                         b"GET /b HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")

@@ -145,6 +145,10 @@ TEST_F(H1Client, InterimAnswersAreBoundedAndAnUnaskedSwitchMalformed) {
   get();
   EXPECT_EQ(answer("HTTP/1.1 101 X\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n"),
             "close(malformed)");
+  start();
+  ask({.method = "GET", .authority = "h", .target = "/", .upgrade = "websocket"});
+  EXPECT_EQ(answer("HTTP/1.1 101 X\r\nConnection: upgrade\r\nUpgrade: h2c\r\n\r\n"),
+            "close(malformed)");
 }
 
 TEST_F(H1Client, WhatNeverLeftWasRefusedAndWhatLeftWasReset) {

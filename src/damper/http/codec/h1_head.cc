@@ -50,6 +50,19 @@ constexpr std::uint32_t kLengths = find_lengths();
 
 constexpr std::string_view kHttp = "HTTP/1.";
 
+// Whether an Upgrade (RFC 9110, 7.8) lists a protocol that carries requests of HTTP: in a tunnel
+// they would pass without routes, limits and log ("h2c smuggling").
+[[nodiscard]] bool carries_requests(std::string_view upgrade) noexcept {
+  bool found = false;
+  for_each_word(upgrade, [&](std::string_view protocol) {
+    const std::string_view name = trimmed(protocol.substr(0, protocol.find('/')));
+    for (const std::string_view banned : {"h2c", "h2", "http", "tls"}) {
+      found = found || same_name(name, banned);
+    }
+  });
+  return found;
+}
+
 }  // namespace
 
 bool is_hop_field(std::string_view name) noexcept {
@@ -233,7 +246,7 @@ bool H1Head::take_connection(std::string_view value) noexcept {
 }
 
 void H1Head::finish_fields() noexcept {
-  if (!said_upgrade_) upgrade_ = {};
+  if (!said_upgrade_ || carries_requests(upgrade_)) upgrade_ = {};
   Field* const first = fields_.data();
   Field* last = first + field_count_;
   for (std::size_t i = 0; i < named_count_; ++i) {
@@ -249,7 +262,7 @@ H1Head::Result H1Head::finish_request() noexcept {
   if (!read_target()) return refuse(400);
   finish_fields();
   const bool has_body = chunked_ || head_.content_length.value_or(0) != 0;
-  if (minor_ == 1 && !has_body && !same_name(upgrade_, "h2c")) head_.upgrade = upgrade_;
+  if (minor_ == 1 && !has_body) head_.upgrade = upgrade_;
   if (minor_ == 0) expects_continue_ = false;
   return Result::complete;
 }

@@ -213,8 +213,25 @@ TEST(H1Head, AnUpgradeNeedsBothFieldsAndNoBody) {
   };
   EXPECT_EQ(upgrade_of("Connection: Upgrade\r\nUpgrade: websocket\r\n"), "websocket");
   EXPECT_EQ(upgrade_of("Upgrade: websocket\r\n"), "");
-  EXPECT_EQ(upgrade_of("Connection: upgrade\r\nUpgrade: h2c\r\n"), "");
   EXPECT_EQ(upgrade_of("Connection: upgrade\r\nUpgrade: x\r\nContent-Length: 1\r\n"), "");
+}
+
+TEST(H1Head, AnUpgradeToWhatCarriesRequestsIsNone) {
+  const auto upgrade_of = [](const std::string& value) -> std::string {
+    H1Head head;
+    const std::string bytes =
+        "GET / HTTP/1.1\r\nHost: h\r\nConnection: upgrade\r\nUpgrade: " + value + "\r\n\r\n";
+    EXPECT_EQ(head.scan_request(bytes, {}), Result::complete);
+    return std::string(head.head().upgrade);
+  };
+  for (const char* value :
+       {"h2c", "H2C", "h2c, websocket", "websocket,h2c", "websocket , H2c", ",, h2c ,", "h2c/1",
+        "websocket, h2c / 1", "h2", "HTTP/2.0", "TLS/1.0, HTTP/1.1", "x,TLS"}) {
+    EXPECT_EQ(upgrade_of(value), "") << value;
+  }
+  for (const char* value : {"websocket", "websocket, x", "h2cx", "xh2c", "x/h2c", "IRC/6.9"}) {
+    EXPECT_EQ(upgrade_of(value), value);
+  }
 }
 
 TEST(H1Head, AnAnswerIsReadByTheSameRules) {
