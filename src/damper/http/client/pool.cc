@@ -32,6 +32,7 @@ class Pool::Link final : public SocketConnection::Owner {
 
   bool is_free = false;  // it is in the pool's list
   bool is_idle = false;  // it has no stream, and is counted so
+  bool is_detached = false;
 
  private:
   void on_closed(SocketConnection& /*connection*/, CloseReason reason) override {
@@ -104,7 +105,7 @@ void Pool::open(PoolUser& user) {
     if (Link* const link = find_free()) return lend(*link, user);
   }
   // Those whom a new connection would serve do not count as waiting.
-  if (queue_.size() >= options_.max_waiting + (options_.max_connections - connections_.size())) {
+  if (queue_.size() >= options_.max_waiting + (options_.max_connections - pooled())) {
     ClientMetrics::add(metrics_.refused);
     return user.on_over(CloseReason::too_many, true);
   }
@@ -158,7 +159,15 @@ void Pool::on_link_over(Link& link, CloseReason reason) {
   ClientMetrics::add(metrics_.closed, reason);
   if (link.is_idle) ClientMetrics::take(metrics_.idle);
   if (link.is_free) std::erase(free_, &link);
+  if (link.is_detached) --detached_;
   std::erase_if(connections_, [&](const auto& held) { return held.get() == &link; });
+  dial_if_needed();
+}
+
+// HTTP/2 streams share their connection, which stays in use.
+void Pool::detach(Link& link) {
+  if (protocol_ != Protocol::h1 || std::exchange(link.is_detached, true)) return;
+  ++detached_;
   dial_if_needed();
 }
 
@@ -205,7 +214,7 @@ std::size_t Pool::streams_a_dial() const noexcept {
 
 void Pool::dial_if_needed() {
   while (!closing_ && dials_.size() * streams_a_dial() < queue_.size() &&
-         connections_.size() + dials_.size() < options_.max_connections) {
+         pooled() + dials_.size() < options_.max_connections) {
     const auto dial = dials_.emplace(dials_.end());
     *dial = dialer_.dial(
         endpoint_.host, endpoint_.port, tls_,
@@ -247,6 +256,10 @@ void PoolUser::on_close(CloseReason reason) {
   Pool& pool = *std::exchange(pool_, nullptr);
   pool.on_stream_over(*static_cast<Pool::Link*>(std::exchange(link_, nullptr)));
   on_over(reason, unsent);
+}
+
+void PoolUser::detach() {
+  if (stream_ != nullptr) pool_->detach(*static_cast<Pool::Link*>(link_));
 }
 
 void PoolUser::cancel_late() {

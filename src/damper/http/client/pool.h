@@ -42,6 +42,9 @@ class PoolUser : private StreamUser {
   // began is not reused. Otherwise a black-holed path would be used for ever.
   void cancel_late();
   [[nodiscard]] bool is_under_way() const noexcept { return pool_ != nullptr; }
+  // The stream has become a tunnel: an HTTP/1.1 connection of its own, which from now on counts no
+  // more among the pool's max_connections. The caller bounds tunnels. No effect without a stream.
+  void detach();
 
  protected:
   // The stream is valid until on_over() or cancel().
@@ -88,7 +91,7 @@ struct PoolOptions {
 // it was meant for, oldest first. Until the protocol of a TLS server is known, one connection is
 // dialed at a time.
 // Invariants:
-//   (1) At most max_connections connections and max_waiting queued requests.
+//   (1) At most max_connections connections, tunnels not counted, and max_waiting queued requests.
 //   (2) Queued requests are served in order of arrival.
 //   (3) on_over() is called once for each user, unless it cancels.
 //   (4) No idle connection is closed before its limits, and no stream of a closed one is lent.
@@ -148,6 +151,9 @@ class Pool {
   void enqueue(PoolUser& user) noexcept;
   void unlink(PoolUser& user) noexcept;
   [[nodiscard]] std::size_t streams_a_dial() const noexcept;
+  void detach(Link& link);
+  // Connections that count.
+  [[nodiscard]] std::size_t pooled() const noexcept { return connections_.size() - detached_; }
 
   Dialer& dialer_;
   const Endpoint endpoint_;
@@ -164,7 +170,8 @@ class Pool {
   std::vector<std::unique_ptr<Link>> connections_;
   std::vector<Link*> free_;  // may have room for a stream; the last one is used first
   Dials dials_;
-  Queue queue_;  // requests that wait for a connection
+  Queue queue_;               // requests that wait for a connection
+  std::size_t detached_ = 0;  // of connections_: tunnels
   std::uint32_t leases_ = 0;
 };
 

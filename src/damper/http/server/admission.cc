@@ -168,6 +168,17 @@ void Admission::on_finished(Item& item, Instant now, bool abandoned) {
   }
 }
 
+void Admission::on_finished_unrated(Item& item) noexcept {
+  DAMPER_CHECK(item.runs());
+  item.state_ = Item::State::outside;
+  limit_.release_ignored();
+}
+
+void Admission::restart(Item& item, Instant now) noexcept {
+  DAMPER_CHECK(item.runs());
+  item.since_ = now;
+}
+
 bool Admission::try_withdraw(Item& item, Instant now) {
   if (!item.waits()) return false;
   (void)queue_.withdraw(item.criticality_, item.handle_);

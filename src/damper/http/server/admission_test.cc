@@ -334,5 +334,34 @@ TEST(Admission, ALineThatIsSharedIsUnderPressureAsAWhole) {
   EXPECT_EQ(line.busy_since(), at(22));
 }
 
+// A fixed number of drops would lower this limit; nothing that is not rated does.
+TEST(Admission, ARequestThatIsNotRatedIsNeitherASampleNorAnOverload) {
+  for (const bool rated : {true, false}) {
+    Bench bench(fixed(2));
+    EXPECT_EQ(bench.offer('a', 0, 50), Answer::runs);
+    Admission::Item& item = bench.items.at('a');
+    if (rated) {
+      bench.finish('a', 100);
+    } else {
+      bench.admission.on_finished_unrated(item);
+    }
+    EXPECT_FALSE(item.runs());
+    EXPECT_EQ(bench.admission.in_flight(), 0);
+    EXPECT_EQ(bench.admission.tally().overruns, rated ? 1U : 0U);
+    EXPECT_EQ(bench.admission.tally().works.quantile(Percent(50), at(100)).has_value(), rated);
+  }
+}
+
+TEST(Admission, ALatencyCountsFromTheLastRestart) {
+  Bench bench(fixed(2));
+  EXPECT_EQ(bench.offer('a', 0), Answer::runs);
+  Admission::restart(bench.items.at('a'), at(900));
+  bench.finish('a', 910);
+  const auto latency = bench.admission.tally().works.quantile(Percent(50), at(910));
+  ASSERT_TRUE(latency);
+  EXPECT_GE(*latency, milliseconds(9));
+  EXPECT_LE(*latency, milliseconds(11));
+}
+
 }  // namespace
 }  // namespace damper::http

@@ -98,6 +98,9 @@ void visit_fields(PartOf<RouteState> auto& route, auto& visit) {
   visit("gate_limit", Maybe{route.has_gate, route.gate_limit});
   visit("queued", route.queued);
   visit("running", route.running);
+  visit("tunnels", route.tunnels);
+  visit("max_tunnels", route.max_tunnels);
+  visit("refused_tunnels", route.refused_tunnels);
   visit("p50_seconds", route.p50);
   visit("p99_seconds", route.p99);
 }

@@ -17,6 +17,9 @@ TEST(StateJson, WhatIsWrittenReadsTheSame) {  // (1)
   state.listeners[0].max_connections = 300;
   state.routes[1].has_gate = true;
   state.routes[1].gate_limit = 60;
+  state.routes[1].tunnels = 7;
+  state.routes[1].max_tunnels = 8;
+  state.routes[1].refused_tunnels = 9;
   const std::string text = state_json(state);
   const auto back = parse_state(text);
   ASSERT_TRUE(back) << back.error();
@@ -25,6 +28,9 @@ TEST(StateJson, WhatIsWrittenReadsTheSame) {  // (1)
   EXPECT_FALSE(back->routes[0].has_gate);
   EXPECT_TRUE(back->routes[1].has_gate);
   EXPECT_EQ(back->routes[1].gate_limit, 60);
+  EXPECT_EQ(back->routes[1].tunnels, 7U);
+  EXPECT_EQ(back->routes[1].max_tunnels, 8U);
+  EXPECT_EQ(back->routes[1].refused_tunnels, 9U);
   EXPECT_EQ(back->routes[1].tally.of(Verdict::budget_spent), 90U);
   EXPECT_EQ(back->routes[1].p99, std::chrono::milliseconds(2500));
   EXPECT_EQ(back->routes[1].breaker, admit::BreakerState::open);

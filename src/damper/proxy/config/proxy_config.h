@@ -81,8 +81,11 @@ struct RouteConfig {
   std::optional<admit::TokenBucketOptions> rate_limit{};  // requests, of all loops together
   // Requests in flight and queued requests, by criticality; of all loops together.
   std::optional<http::AdmissionOptions> admission{};
-  std::string host_rewrite{};    // empty: the client's Host is passed on
-  std::string prefix_rewrite{};  // takes the place of match.prefix
+  // Protocols to which a request may be upgraded (RFC 9110, 7.8); "*": all. h2c never is.
+  std::vector<std::string> upgrades{"*"};
+  std::size_t max_tunnels = 1000;  // upgraded requests and CONNECTs, of all loops together
+  std::string host_rewrite{};      // empty: the client's Host is passed on
+  std::string prefix_rewrite{};    // takes the place of match.prefix
 };
 
 struct AdminConfig {

@@ -374,6 +374,14 @@ Schema<RouteConfig> make_route() {
       "response_buffer", form::bytes(0, 16 * kMiB),
       "A response up to this size is buffered until it is complete, so that a broken one can be "
       "retried. 0: responses are streamed.");
+  s.key<DAMPER_FIELD(upgrades)>(
+      "upgrades", form::parsed_list(read_upgrade, kUpgradeForms, 0, kMostTexts),
+      "Protocols to which a request may be upgraded; another one is refused with 403. *: all, "
+      "except h2c. []: none.");
+  s.key<DAMPER_FIELD(max_tunnels)>(
+      "max_tunnels", form::integer(1, 1'000'000),
+      "Upgraded requests and CONNECTs at once, of all loops together; further ones are refused "
+      "with 503.");
   s.key<DAMPER_FIELD(host_rewrite)>("host_rewrite", form::parsed(read_authority, kAuthorityForms),
                                     "Host sent upstream. Default: the client's.");
   s.key<DAMPER_FIELD(prefix_rewrite)>("prefix_rewrite", kPath, "Replaces match.prefix.");
@@ -383,7 +391,8 @@ Schema<RouteConfig> make_route() {
   s.optional_section<DAMPER_FIELD(rate_limit)>("rate_limit", "Bounds the rate of requests.");
   s.optional_section<DAMPER_FIELD(admission)>(
       "admission_control",
-      "Bounds requests in flight; further ones are queued, and the least critical are shed.");
+      "Bounds requests that wait for the head of their response; further ones are queued, and the "
+      "least critical are shed.");
   s.alias("host_rewrite_literal", "host_rewrite");
   s.alias("match.domains", "match.hosts");
   return s;

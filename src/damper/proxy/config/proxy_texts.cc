@@ -50,6 +50,15 @@ Expected<std::string> read_method(std::string_view text) {
   return std::string(text);
 }
 
+Expected<std::string> read_upgrade(std::string_view text) {
+  if (text.empty() || text.size() > 32 || !http::all(http::kToken, text)) return refused();
+  const std::string protocol = http::lowered(text);
+  if (protocol == "h2c") {
+    return refused("the requests inside would pass by routes, limits and the log");
+  }
+  return protocol;
+}
+
 Expected<std::string> read_header_name(std::string_view text) {
   const std::string name = http::lowered(text);
   if (name == "host") return refused("hosts is for that");

@@ -32,6 +32,10 @@ inline constexpr std::string_view kHeaderValueForms =
     "a field's value: printable characters, no space at its ends";
 [[nodiscard]] Expected<std::string> read_header_value(std::string_view text);
 
+// A protocol of the Upgrade field, in lower case and without a version; or *.
+inline constexpr std::string_view kUpgradeForms = "a protocol such as websocket, or *";
+[[nodiscard]] Expected<std::string> read_upgrade(std::string_view text);
+
 // "http://10.0.0.1:9000", in its shortest form.
 inline constexpr std::string_view kEndpointForms = "a URL such as http://10.0.0.1:9000";
 [[nodiscard]] Expected<std::string> read_endpoint(std::string_view text);

@@ -46,6 +46,17 @@ TEST(ProxyTexts, AMethodIsInCapitals) {
   EXPECT_FALSE(read_method(std::string(33, 'A')));
 }
 
+TEST(ProxyTexts, AnUpgradeIsAProtocolAndNeverH2c) {
+  EXPECT_EQ(shown(read_upgrade("WebSocket")), "websocket");
+  EXPECT_EQ(shown(read_upgrade("*")), "*");
+  EXPECT_EQ(shown(read_upgrade("H2C")),
+            "error: the requests inside would pass by routes, limits and the log");
+  for (const std::string_view wrong : {"", "a b", "a,b", "a/1"}) {
+    EXPECT_FALSE(read_upgrade(wrong)) << wrong;
+  }
+  EXPECT_FALSE(read_upgrade(std::string(33, 'a')));
+}
+
 TEST(ProxyTexts, AHeaderIsOneThatARequestsFieldsCanHave) {
   EXPECT_EQ(shown(read_header_name("X-Canary")), "x-canary");
   EXPECT_EQ(shown(read_header_name("Host")), "error: hosts is for that");

@@ -217,6 +217,7 @@ void ProxyGeneration::commit(const Context& context, Instant now) {
       if (was.settings.policy != is.settings.policy || was.rate_limit != is.rate_limit) {
         routes[i]->reload(is, now);
       }
+      routes[i]->set_max_tunnels(is.max_tunnels);
       if (was.admission && is.admission && was.admission != is.admission) {
         gates[i]->reload(*is.admission);
       }

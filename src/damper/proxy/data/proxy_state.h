@@ -39,8 +39,10 @@ struct RouteState {
   std::int32_t limit = 0, in_flight = 0;
   double throttle = 0;  // probability that it refuses a call
   bool has_gate = false;
-  std::int32_t gate_limit = 0;           // slots, of all loops together
-  std::int64_t queued = 0, running = 0;  // requests that wait for a slot, that hold one
+  std::int32_t gate_limit = 0;                 // slots, of all loops together
+  std::int64_t queued = 0, running = 0;        // requests that wait for a slot, that hold one
+  std::uint64_t tunnels = 0, max_tunnels = 0;  // of all loops together
+  std::uint64_t refused_tunnels = 0;
   Duration p50{0}, p99{0};
 };
 struct ReplicaState {

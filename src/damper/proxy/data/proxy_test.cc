@@ -254,6 +254,8 @@ TEST(Proxy, TheStateShowsEveryPart) {
        {"damper_proxy_loops 2", "damper_proxy_config_version 1",
         "damper_http_client_connections{client=\"backend\"} 1",
         "damper_calls_total{dependency=\"all\"} 1", "damper_proxy_gate_running{route=\"all\"} 0",
+        "damper_proxy_tunnels{route=\"all\"} 0", "damper_proxy_max_tunnels{route=\"all\"} 1000",
+        "damper_proxy_tunnels_refused_total{route=\"all\"} 0",
         "damper_http_accepted_total{server=\"web\"} 1",
         "damper_cluster_addresses_left_out{cluster=\"backend\"} 0"}) {
     EXPECT_NE(metrics.find(line + "\n"), std::string::npos) << line << "\n" << metrics;

@@ -35,6 +35,9 @@ RouteState view_of(SharedRoute& route, Instant now) {
   state.limit = dependency.limit().limit();
   state.in_flight = dependency.limit().in_flight();
   if (terms.has_throttle) state.throttle = dependency.throttle().reject_probability(now);
+  state.tunnels = route.tunnels().taken();
+  state.max_tunnels = route.tunnels().limit();
+  state.refused_tunnels = route.refused_tunnels();
   state.p50 = dependency.latencies().quantile(Percent(50), now).value_or(Duration{0});
   state.p99 = dependency.latencies().quantile(Percent(99), now).value_or(Duration{0});
   return state;
@@ -206,8 +209,15 @@ void write_metrics(const ProxyGeneration& generation, const ProxyState& state,
               {{"server", listener.name}}, static_cast<double>(listener.max_connections));
   }
   for (const RouteState& route : state.routes) {
-    if (!route.has_gate) continue;
     const observe::Labels labels{{"route", route.name}};
+    out.gauge("damper_proxy_tunnels", "Upgraded requests and CONNECTs, over all loops.", labels,
+              static_cast<double>(route.tunnels));
+    out.gauge("damper_proxy_max_tunnels", "Tunnels that the route has at most, over all loops.",
+              labels, static_cast<double>(route.max_tunnels));
+    out.counter("damper_proxy_tunnels_refused_total",
+                "Requests for a tunnel that were refused because of max_tunnels.", labels,
+                route.refused_tunnels);
+    if (!route.has_gate) continue;
     out.gauge("damper_proxy_gate_limit", "Concurrency limit, over all loops.", labels,
               route.gate_limit);
     out.gauge("damper_proxy_gate_queued", "Requests in the queue.", labels,

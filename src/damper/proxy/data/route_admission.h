@@ -91,8 +91,9 @@ class RouteAdmission final : private http::Loop::Timer,
     if (!refusals_.empty()) ask_turn_end();  // Requests displaced by this one.
     return answer;
   }
-  // The request is over, or does not wait any longer. `abandoned`: its client closed, so its
-  // duration is no sample for the limit. No effect if it neither waits nor runs.
+  // The request is over, or its response has begun, or it does not wait any longer. `abandoned`:
+  // its client closed, so its duration is no sample for the limit. No effect if it neither waits
+  // nor runs.
   void leave(Request& request, bool abandoned, Instant now) {
     if (request.waits()) {
       (void)admission_.try_withdraw(request, now);
@@ -105,6 +106,17 @@ class RouteAdmission final : private http::Loop::Timer,
       std::erase_if(refusals_, [&](const auto& refused) { return refused.item == &request; });
       std::erase_if(reporting_, [&](const auto& refused) { return refused.item == &request; });
     }
+  }
+
+  // The same for a request whose time the client determined: no sample for the limit.
+  void leave_unrated(Request& request, Instant now) {
+    if (!request.runs()) return leave(request, true, now);
+    admission_.on_finished_unrated(request);
+    shared_->share_out(number_);
+  }
+  // The request is complete now: its latency counts from here. No effect if it does not run.
+  static void restart(Request& request, Instant now) noexcept {
+    if (request.runs()) http::Admission::restart(request, now);
   }
 
   [[nodiscard]] const http::Admission& admission() const noexcept { return admission_; }

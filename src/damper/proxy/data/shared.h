@@ -1,11 +1,13 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
 
+#include "damper/admit/quota.h"
 #include "damper/admit/retry_budget.h"
 #include "damper/admit/switches.h"
 #include "damper/admit/token_bucket.h"
@@ -64,12 +66,16 @@ class SharedRoute {
         dependency_(config.name, config.settings.policy,
                     {.budget = &cluster_->budget(), .switches = &cluster_->switches()}),
         has_rate_(config.rate_limit.has_value()),
-        rate_(config.rate_limit.value_or(admit::TokenBucketOptions{})) {}
+        rate_(config.rate_limit.value_or(admit::TokenBucketOptions{})),
+        tunnels_(config.max_tunnels) {}
   void reload(const RouteConfig& config, Instant now) {
     dependency_.reload(config.settings.policy, now);
     if (config.rate_limit) rate_.reload(*config.rate_limit, now);
     has_rate_.store(config.rate_limit.has_value(), std::memory_order_relaxed);
   }
+
+  // Tunnels that are open stay open.
+  void set_max_tunnels(std::size_t most) noexcept { tunnels_.reload(most); }
 
   [[nodiscard]] engine::Dependency& dependency() noexcept { return dependency_; }
   [[nodiscard]] const std::shared_ptr<SharedCluster>& shared_cluster() const noexcept {
@@ -83,12 +89,25 @@ class SharedRoute {
   [[nodiscard]] Duration rate_wait(Instant now) const noexcept {
     return has_rate_.load(std::memory_order_relaxed) ? rate_.wait(now) : Duration{0};
   }
+  // A tunnel, or a request for one, from its head on. False: there are max_tunnels.
+  [[nodiscard]] bool try_take_tunnel() noexcept {
+    if (tunnels_.try_take() > 0) return true;
+    refused_tunnels_.fetch_add(1, std::memory_order_relaxed);
+    return false;
+  }
+  void release_tunnel() noexcept { tunnels_.give_back(); }
+  [[nodiscard]] const admit::Quota& tunnels() const noexcept { return tunnels_; }
+  [[nodiscard]] std::uint64_t refused_tunnels() const noexcept {
+    return refused_tunnels_.load(std::memory_order_relaxed);
+  }
 
  private:
   std::shared_ptr<SharedCluster> cluster_;
   engine::Dependency dependency_;
   std::atomic<bool> has_rate_{false};
   admit::TokenBucket rate_;
+  admit::Quota tunnels_;
+  std::atomic<std::uint64_t> refused_tunnels_{0};
 };
 
 }  // namespace damper::proxy

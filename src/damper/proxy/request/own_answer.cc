@@ -13,9 +13,11 @@ namespace {
 using decide::Outcome;
 
 constexpr int kDeadlineExceeded = 4;
+constexpr int kPermissionDenied = 7;
 constexpr int kResourceExhausted = 8;
 constexpr int kUnimplemented = 12;
 constexpr int kUnavailable = 14;
+constexpr Duration kTunnelRetry = std::chrono::seconds(5);  // Tunnels are long-lived.
 
 struct Row {
   Verdict verdict;
@@ -68,6 +70,20 @@ OwnAnswer no_route() noexcept {
 
 OwnAnswer connect_not_allowed() noexcept {
   return {.status = 405, .grpc_status = kUnimplemented, .text = "no route is for CONNECT"};
+}
+
+OwnAnswer upgrade_not_allowed() noexcept {
+  return {.status = 403,
+          .grpc_status = kPermissionDenied,
+          .text = "the route does not allow this upgrade"};
+}
+
+OwnAnswer too_many_tunnels() noexcept {
+  return {.status = 503,
+          .grpc_status = kResourceExhausted,
+          .verdict = Verdict::limited,
+          .text = "the route has max_tunnels tunnels already",
+          .retry_after = kTunnelRetry};
 }
 
 void send(http::Stream& stream, const OwnAnswer& answer, bool grpc, double draw) {

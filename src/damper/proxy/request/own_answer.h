@@ -36,6 +36,8 @@ struct OwnAnswer {
 [[nodiscard]] OwnAnswer rate_limited(Duration wait) noexcept;
 [[nodiscard]] OwnAnswer no_route() noexcept;             // 404
 [[nodiscard]] OwnAnswer connect_not_allowed() noexcept;  // 405
+[[nodiscard]] OwnAnswer upgrade_not_allowed() noexcept;  // 403
+[[nodiscard]] OwnAnswer too_many_tunnels() noexcept;     // 503: the route's max_tunnels
 
 // Writes the complete response. `draw` spreads Retry-After over a second.
 void send(http::Stream& stream, const OwnAnswer& answer, bool grpc, double draw);

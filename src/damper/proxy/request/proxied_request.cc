@@ -13,6 +13,7 @@
 #include "damper/http/headers/arrival.h"
 #include "damper/http/server/guard_refusal.h"
 #include "damper/proxy/request/forward_fields.h"
+#include "damper/proxy/request/upgrade.h"
 #include "damper/run/clock.h"
 
 namespace damper::proxy {
@@ -65,7 +66,7 @@ void ProxiedRequest::recycle() {
   route_ = nullptr;
   table_.reset();
   kind_ = Kind::plain;
-  has_no_body_ = grpc_ = false;
+  has_no_body_ = grpc_ = short_deadline_ = false;
   last_ = Outcome::success;
   interim_attempt_ = 0;
   record_ = {};
@@ -79,9 +80,8 @@ void ProxiedRequest::recycle() {
 
 void ProxiedRequest::abandon() {
   if (call_) call_->abandon(now());
-  if (route_ != nullptr && route_->admission != nullptr) {
-    route_->admission->leave(*this, true, now());
-  }
+  leave_admission(true);
+  release_tunnel();
   attempts_.for_each([](UpstreamAttempt& attempt) { attempt.abandon(); });
 }
 
@@ -101,7 +101,10 @@ void ProxiedRequest::on_head(const http::Head& head, bool end) {
     if (!may_connect(config())) return answer(connect_not_allowed());
   } else if (end) {
     body_.on_end();
-    if (!head.upgrade.empty()) kind_ = Kind::upgrade;
+    if (!head.upgrade.empty()) {
+      kind_ = Kind::upgrade;
+      if (!may_upgrade(head.upgrade, config().upgrades)) return answer(upgrade_not_allowed());
+    }
   }
   const Instant now = this->now();
   const UnixTime wall = run::wall_time(between(arrived_, now));
@@ -120,6 +123,8 @@ void ProxiedRequest::on_end(std::span<const http::Field> trailers) {
   if (state_ == State::answered) return;
   body_.on_end();
   if (!trailers.empty()) trailers_.keep(trailers);
+  // The time until now was the client's.
+  RouteAdmission::restart(*this, now());
   pump_body();
 }
 
@@ -166,8 +171,13 @@ void ProxiedRequest::enter(Instant now) {
     if (!route_->shared->try_take(now)) {
       return answer(rate_limited(route_->shared->rate_wait(now)));
     }
+    if (wants_tunnel()) {
+      has_tunnel_slot_ = route_->shared->try_take_tunnel();
+      if (!has_tunnel_slot_) return answer(too_many_tunnels());
+    }
     if (route_->admission != nullptr) {
       const Duration timeout = route_->shared->dependency().terms().timeout;
+      short_deadline_ = between(arrived_, inherited_.deadline.at()) < timeout / 2;
       const auto deadline = inherited_.deadline.earlier(schedule::Deadline::in(timeout, arrived_));
       const RouteAdmission::Answer admitted =
           route_->admission->enter(*this, inherited_.criticality, deadline.at(), now);
@@ -181,6 +191,24 @@ void ProxiedRequest::enter(Instant now) {
     }
   }
   call(now);
+}
+
+// Releases the slot, if it has one. The limit gets no sample of a time that the client determined:
+// the request is incomplete, or its deadline was too short (as in design 0035).
+void ProxiedRequest::leave_admission(bool abandoned) {
+  if (route_ == nullptr || route_->admission == nullptr) return;
+  const Instant now = this->now();
+  const bool cut_short = short_deadline_ && inherited_.deadline.passed(now);
+  const bool incomplete = !has_no_body_ && !body_.has_ended();
+  if (cut_short || incomplete) {
+    route_->admission->leave_unrated(*this, now);
+  } else {
+    route_->admission->leave(*this, abandoned, now);
+  }
+}
+
+void ProxiedRequest::release_tunnel() noexcept {
+  if (std::exchange(has_tunnel_slot_, false)) route_->shared->release_tunnel();
 }
 
 void ProxiedRequest::on_refused(Verdict verdict, Duration retry_after, Instant /*now*/) {
@@ -342,6 +370,7 @@ void ProxiedRequest::respond(UpstreamAttempt& attempt, const http::Head& respons
   attempt.respond();
   state_ = State::responding;
   body_.stop_keeping();
+  leave_admission(false);
   const bool whole = attempt.is_whole() && attempt.gathered().empty() && attempt.trailers().empty();
   client_->send_head(head, whole);
   if (whole) {
@@ -349,11 +378,13 @@ void ProxiedRequest::respond(UpstreamAttempt& attempt, const http::Head& respons
   } else if (wants_tunnel() && (head.status == 101 || (head.status / 100 == 2 && is_connect()))) {
     if (!is_connect()) body_.begin(config().request_buffer);  // The upgrade request had an end.
     tunnel_.emplace(attempt, body_);
+    attempt.detach();
     pump_body();  // HTTP/2: the client may have sent before the response.
   } else {
     arm(call_->call().deadline().at());
     flush();
   }
+  if (!tunnel_) release_tunnel();
   on_body_taken();
 }
 
@@ -402,6 +433,8 @@ void ProxiedRequest::answer(const OwnAnswer& answer) {
   if (record_.verdict == Verdict::none) record_.verdict = answer.verdict;
   record_.status = grpc_ ? 200 : answer.status;
   state_ = State::answered;
+  leave_admission(false);
+  release_tunnel();
   proxy::send(*client_, answer, grpc_, run::draw());
 }
 
@@ -417,7 +450,6 @@ void ProxiedRequest::cut(Verdict verdict, CloseReason reason) {
 // The client's stream is closed or was reset.
 void ProxiedRequest::end(CloseReason reason) {
   const State was = std::exchange(state_, State::closed);
-  const bool complete = was == State::answered || (tunnel_ && tunnel_->has_ended());
   const Instant now = this->now();
   Timer::cancel();
   if (call_ && !call_->is_over()) call_->on_cancel(now);
@@ -440,9 +472,8 @@ void ProxiedRequest::end(CloseReason reason) {
   record_.attempts = call_ ? call_->call().attempts() : 0;
   record_.took = between(arrived_, now);
   factory_.log_.on_request_over(record_);
-  if (route_ != nullptr && route_->admission != nullptr) {
-    route_->admission->leave(*this, !complete, now);
-  }
+  leave_admission(true);  // It is there no more, unless the client has gone before a response.
+  release_tunnel();
   check_end();
 }
 

@@ -36,11 +36,14 @@ class RequestFactory;
 //   calling      the engine drives: attempts are in flight, buffering or failed; nothing was sent
 //                downstream
 //   responding   one attempt's response is forwarded downstream; no retry is possible (trap P3).
-//                With a Tunnel: bytes of another protocol, both ways
+//                With a Tunnel: bytes of another protocol, both ways. Neither holds a slot of the
+//                admission, which bounds the service's work; a tunnel has one of max_tunnels
 //   answered     the complete response was sent downstream
 //   closed       the client's stream has ended; an attempt may still be under way
 //   idle         it is not in use
-// Admission: no route is 404; a rate limit refuses with 429; the admission admits, queues or sheds.
+// Admission: no route is 404; an upgrade that the route does not allow is 403; a rate limit refuses
+// with 429, max_tunnels with 503; the admission admits, queues or sheds. Its slot is released when
+// the response begins: a client that reads slowly, or tunnels, holds none (design 0038).
 // A deadline counts from the first byte (trap D1); the engine refuses a request that has none left
 // (trap D3). A successful response is forwarded at once, or, with a response_buffer, when it is
 // complete or over the bound. A failed one stays with its attempt: when the call ends the last one
@@ -55,7 +58,9 @@ class RequestFactory;
 //   (2) After the first byte of a response was sent downstream no attempt is started.
 //   (3) At most request_buffer and a window are kept of a request's body; of responses at most
 //       response_buffer, or 16 KiB, and a window for each attempt.
-//   (4) It is reused only when neither stream can call it any more: at the end of a turn.
+//   (4) A slot of the admission is held in the state `calling` alone, and its latency is the time
+//       from the end of the request to the head of the response.
+//   (5) It is reused only when neither stream can call it any more: at the end of a turn.
 // Thread safety: none; one loop.
 // Cost: no allocation once it has carried a request as large, except for concurrent attempts.
 class ProxiedRequest final : public http::StreamUser,
@@ -135,6 +140,8 @@ class ProxiedRequest final : public http::StreamUser,
   void on_admitted(Instant now) override { call(now); }
   void on_refused(Verdict verdict, Duration retry_after, Instant now) override;
   void enter(Instant now);
+  void leave_admission(bool abandoned);
+  void release_tunnel() noexcept;
   void call(Instant now);
   void conclude(const http::Head* last_head);
   void on_timer(Instant now) override;
@@ -156,6 +163,8 @@ class ProxiedRequest final : public http::StreamUser,
   Kind kind_ = Kind::plain;
   bool has_no_body_ = false;
   bool grpc_ = false;
+  bool short_deadline_ = false;  // the caller's is less than half of the policy's timeout
+  bool has_tunnel_slot_ = false;
   decide::Outcome last_ = decide::Outcome::success;  // of the last attempt that failed
   std::uint32_t interim_attempt_ = 0;  // whose interim responses are forwarded; 0: none came
   Instant arrived_{};

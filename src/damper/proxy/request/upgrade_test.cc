@@ -1,0 +1,34 @@
+#include "damper/proxy/request/upgrade.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace damper::proxy {
+namespace {
+
+using Allowed = std::vector<std::string>;
+
+TEST(Upgrade, EveryProtocolThatIsOfferedHasToBeAllowed) {
+  const Allowed one = {"websocket"};
+  EXPECT_TRUE(may_upgrade("websocket", one));
+  EXPECT_TRUE(may_upgrade("WebSocket", one));
+  EXPECT_TRUE(may_upgrade("websocket/13", one));
+  EXPECT_FALSE(may_upgrade("websocket, foo", one));
+  EXPECT_FALSE(may_upgrade("foo, websocket", one));
+  EXPECT_FALSE(may_upgrade("foo", one));
+  EXPECT_FALSE(may_upgrade("websocketx", one));
+  EXPECT_FALSE(may_upgrade("websocket", Allowed{}));
+}
+
+TEST(Upgrade, H2cIsNeverAllowedNotEvenInAList) {
+  const Allowed any = {"*"};
+  EXPECT_TRUE(may_upgrade("foo, bar/2", any));
+  EXPECT_FALSE(may_upgrade("h2c", any));
+  EXPECT_FALSE(may_upgrade("H2C, websocket", any));
+  EXPECT_FALSE(may_upgrade("websocket , h2c/1", any));
+  EXPECT_FALSE(may_upgrade("h2c", Allowed{"h2c"}));
+}
+
+}  // namespace
+}  // namespace damper::proxy

@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+"""Clients that hold what others need, through the real proxy. Each attack has its control."""
+
+import socket
+import sys
+import threading
+import unittest
+
+from proxy_process import PATIENCE, Listening, Proxy
+from tunnel_test import MUCH, SWITCH, UPGRADE, read_head
+
+ATTACKERS = 24
+VICTIMS = 50
+GOOD = 49  # of the victims: 98 %
+GATE = """    timeout: 60s
+    admission_control: { kind: fixed, initial: 20, max_wait: 20ms, queue_capacity: 4 }
+"""
+
+
+class Service(Listening):
+    """Tunnels /chat, sends much for /much, never answers /hang, and answers the rest."""
+
+    def __init__(self):
+        self.hanging = threading.Semaphore(0)
+        super().__init__()
+
+    def serve(self, connection):
+        while True:
+            path = read_head(connection).split(b" ")[1]
+            if path == b"/chat":
+                connection.sendall(SWITCH)
+                connection.recv(1)
+                return
+            if path == b"/hang":
+                self.hanging.release()
+                connection.recv(1)
+                return
+            body = MUCH * 8 if path == b"/much" else b"ok"
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body))
+            connection.sendall(body)
+
+
+class Hostile(unittest.TestCase):
+    def setUp(self):
+        self.service = Service()
+        self.open = []
+        self.proxy = None
+
+    def tearDown(self):
+        for connection in self.open:
+            connection.close()
+        self.service.stop()
+        self.proxy.stop()
+
+    def start(self, extra):
+        self.proxy = Proxy(self.service.port, extra=extra)
+
+    def attack(self, request, *, answered=True):
+        for _ in range(ATTACKERS):
+            client = socket.socket()
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            client.settimeout(PATIENCE)
+            client.connect(("127.0.0.1", self.proxy.port))
+            client.sendall(request)
+            self.open.append(client)
+            if answered:
+                self.assertIn(read_head(client).split(b" ")[1], (b"101", b"200"))
+
+    def victims(self):
+        """How many of them are answered 200."""
+        good = 0
+        for _ in range(VICTIMS):
+            with socket.create_connection(("127.0.0.1", self.proxy.port), PATIENCE) as client:
+                client.sendall(b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+                good += read_head(client).startswith(b"HTTP/1.1 200 ")
+        return good
+
+    def test_silent_tunnels_leave_the_route_open(self):
+        self.start(GATE)
+        self.attack(UPGRADE)
+        self.assertGreaterEqual(self.victims(), GOOD)
+
+    def test_slow_readers_leave_the_route_open(self):
+        self.start(GATE)
+        self.attack(b"GET /much HTTP/1.1\r\nHost: x\r\n\r\n")
+        self.assertGreaterEqual(self.victims(), GOOD)
+
+    def test_requests_without_an_answer_fill_the_route(self):
+        """The control: what the service works on counts."""
+        self.start(GATE)
+        self.attack(b"GET /hang HTTP/1.1\r\nHost: x\r\n\r\n", answered=False)
+        for _ in range(20):
+            self.assertTrue(self.service.hanging.acquire(timeout=PATIENCE))
+        self.assertEqual(self.victims(), 0)
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main())
