@@ -2,11 +2,12 @@
 """Clients that hold what others need, through the real proxy. Each attack has its control."""
 
 import socket
+import ssl
 import sys
 import threading
 import unittest
 
-from proxy_process import PATIENCE, Listening, Proxy
+from proxy_process import PATIENCE, Backend, Listening, Proxy
 from tunnel_test import MUCH, SWITCH, UPGRADE, read_head
 
 ATTACKERS = 24
@@ -92,6 +93,75 @@ class Hostile(unittest.TestCase):
         for _ in range(20):
             self.assertTrue(self.service.hanging.acquire(timeout=PATIENCE))
         self.assertEqual(self.victims(), 0)
+
+    def test_short_deadlines_open_no_breaker(self):
+        """40 at a quiet route did: 20 of 20 victims got breaker_open. Trusted or not."""
+        for trust in ("none", "all"):
+            for field in (b"x-request-deadline: 1", b"grpc-timeout: 1m"):
+                with self.subTest(trust=trust, field=field):
+                    self.setUp()
+                    self.proxy = Proxy(self.service.port, trust=trust,
+                                       extra="    circuit_breaker: on\n")
+                    self.attack(b"GET /hang HTTP/1.1\r\nHost: x\r\n" + field + b"\r\n\r\n",
+                                answered=False)
+                    if trust == "all" or field.startswith(b"grpc"):
+                        for client in self.open:
+                            self.assertTrue(read_head(client).startswith(b"HTTP/1.1 504 "))
+                    self.assertGreaterEqual(self.victims(), GOOD)
+                    self.tearDown()
+        self.setUp()
+        self.start("")
+
+
+CLAIMS = {"X-Forwarded-For": "1.1.1.1", "X-Forwarded-Proto": "gopher", "X-Real-IP": "1.1.1.1",
+          "Forwarded": "for=1.1.1.1", "X-Forwarded-Client-Cert": "spoof",
+          "x-envoy-internal": "true", "damper-criticality": "critical_plus"}
+GET = "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+REQUEST = (GET + "".join(f"{name}: {value}\r\n" for name, value in CLAIMS.items())
+           + "\r\n").encode()
+
+
+class Claims(unittest.TestCase):
+    """What a client says of itself, to a listener that trusts nobody, and to one that does."""
+
+    def seen(self, trust, certificate=False):
+        """The fields that reach the service."""
+        backend = Backend()
+        proxy = Proxy(backend.port, tls=certificate, trust=trust)
+        try:
+            port = proxy.tls_port if certificate else proxy.port
+            client = socket.create_connection(("127.0.0.1", port), PATIENCE)
+            if certificate:
+                own = str(proxy.directory / "cert.pem")
+                context = ssl.create_default_context(cafile=own)
+                context.load_cert_chain(own, str(proxy.directory / "key.pem"))
+                client = context.wrap_socket(client, server_hostname="localhost")
+            client.sendall(REQUEST)
+            self.assertTrue(read_head(client).startswith(b"HTTP/1.1 200 "))
+            client.close()
+            return dict(backend.requests[0]["fields"])
+        finally:
+            backend.stop()
+            proxy.stop()
+
+    def test_a_strangers_claims_do_not_pass(self):
+        fields = self.seen("none")
+        for name in CLAIMS:
+            self.assertNotEqual(fields.get(name.lower()), CLAIMS[name], name)
+        self.assertEqual(fields["x-forwarded-for"], "127.0.0.1")
+        self.assertEqual(fields["x-forwarded-proto"], "http")
+
+    def test_those_of_a_trusted_peer_do(self):
+        fields = self.seen("[127.0.0.0/8]")
+        for name in CLAIMS:
+            self.assertIn(CLAIMS[name], fields[name.lower()], name)
+        self.assertEqual(fields["x-forwarded-for"], "1.1.1.1, 127.0.0.1")
+
+    def test_a_verified_certificate_is_passed_on(self):
+        fields = self.seen("none", certificate=True)
+        self.assertEqual(fields["x-forwarded-proto"], "https")
+        self.assertRegex(fields["x-forwarded-client-cert"],
+                         '^Hash=[0-9a-f]{64};Subject="CN=localhost";DNS=localhost$')
 
 
 if __name__ == "__main__":

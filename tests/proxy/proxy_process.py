@@ -24,10 +24,12 @@ def free_port():
 class Proxy:
     """`damper proxy` with one listener, or with one more for TLS, before one backend."""
 
-    def __init__(self, backend_port, *, h2_backend=False, tls=False, extra="", listener=""):
+    def __init__(self, backend_port, *, h2_backend=False, tls=False, extra="", listener="",
+                 trust="auto"):
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="damper-proxy-"))
         self.port = free_port()
         self.tls_port = free_port() if tls else None
+        self.trust = trust
         self.admin_port = free_port()
         config = self.directory / "damper.yaml"
         config.write_text(self.text(backend_port, h2_backend, extra, listener))
@@ -42,15 +44,17 @@ class Proxy:
 drain_time: 2s
 threads: 2
 listeners:
-  plain: {{ address: "127.0.0.1:{self.port}"{listener and ", " + listener} }}
+  plain: {{ address: "127.0.0.1:{self.port}", trust: {self.trust}{listener and ", " + listener} }}
 """
         if self.tls_port:
             make_certificate(self.directory)
             text += f"""  secure:
     address: "127.0.0.1:{self.tls_port}"
+    trust: {self.trust}
     tls:
       certificate_file: {self.directory}/cert.pem
       key_file: {self.directory}/key.pem
+      client_ca_file: {self.directory}/cert.pem
 """
         return text + f"""clusters:
   backend:

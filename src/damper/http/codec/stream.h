@@ -14,6 +14,8 @@ namespace damper::http {
 struct Peer {
   std::string_view address{};  // "10.0.0.7", without the port; empty: unknown
   bool secure = false;         // TLS
+  // Of a client whose certificate was verified: see describe_peer_certificate(). Empty: none.
+  std::string_view certificate{};
 };
 
 // A Stream is one request and its answer on a connection, as its user writes to it: a server's user

@@ -52,7 +52,8 @@ Duration remaining(const Values& values, UnixTime wall, const ArrivalOptions& op
 admit::Criticality criticality(std::string_view value, const ArrivalOptions& options) {
   for (std::size_t i = 0; i < admit::kCriticalities; ++i) {
     const auto c = static_cast<admit::Criticality>(i);
-    if (value == admit::name(c)) return std::max(c, options.most_critical);
+    if (value != admit::name(c)) continue;
+    return std::max(c, options.trusted ? options.most_critical : options.default_criticality);
   }
   return options.default_criticality;
 }
@@ -69,7 +70,14 @@ std::optional<std::string> find_error(const ArrivalOptions& options) {
 
 run::RequestContext read_arrival(std::span<const Field> fields, const ArrivalTime& time,
                                  const ArrivalOptions& options) {
-  const Values values = collect(fields);
+  Values values = collect(fields);
+  if (!options.trusted) {
+    values = {.layer = {},
+              .criticality = values.criticality,
+              .request_deadline = {},
+              .grpc_timeout = values.grpc_timeout,
+              .envoy_timeout = {}};
+  }
   const decide::Layer layer = decide::read_layer(values.layer);
   run::RequestContext inherited;
   inherited.deadline = schedule::Deadline(add(time.arrived, remaining(values, time.wall, options)));

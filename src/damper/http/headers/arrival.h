@@ -19,6 +19,8 @@ struct ArrivalOptions {
   // The most critical that a caller may call itself: others decide over what is shed first.
   admit::Criticality most_critical = admit::Criticality::critical_plus;
   admit::Criticality default_criticality = admit::Criticality::critical;
+  // Of a caller that is not trusted only grpc-timeout is read, and a criticality up to the default.
+  bool trusted = true;
 };
 
 [[nodiscard]] std::optional<std::string> find_error(const ArrivalOptions& options);
@@ -36,7 +38,8 @@ struct ArrivalTime {
 // x-request-deadline, grpc-timeout and x-envoy-expected-rq-timeout-ms, at most longest_deadline;
 // default_deadline when there is none. What is malformed is as if it were not there. A hostile
 // caller can shorten its own deadline, switch off retries of its own request, and claim a
-// criticality up to most_critical.
+// criticality up to most_critical. One that is not trusted can only shorten its own deadline, by
+// grpc-timeout, which is a part of gRPC, and call itself less critical than the default.
 // Cost: one pass over the fields.
 [[nodiscard]] run::RequestContext read_arrival(std::span<const Field> fields,
                                                const ArrivalTime& time,

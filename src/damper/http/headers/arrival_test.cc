@@ -69,5 +69,26 @@ TEST(GuardArrival, ACallerIsAtMostAsCriticalAsItMayBe) {
   EXPECT_EQ(arrival({{"damper-criticality", "sheddable"}}, strangers).criticality, sheddable);
 }
 
+TEST(GuardArrival, AStrangerCanOnlyShortenItsOwnTimeAndBeLessCritical) {
+  using enum admit::Criticality;
+  const ArrivalOptions strangers{.trusted = false};
+  const std::vector<Field> fields = {{"x-request-deadline", "1"},
+                                     {"x-envoy-expected-rq-timeout-ms", "2"},
+                                     {"damper-retry-owner", "checkout"},
+                                     {"damper-attempt", "2"},
+                                     {"x-envoy-attempt-count", "2"},
+                                     {"grpc-previous-rpc-attempts", "1"},
+                                     {"damper-criticality", "critical_plus"}};
+  EXPECT_EQ(given(fields, strangers), seconds(10));
+  const auto read = arrival(fields, strangers);
+  EXPECT_FALSE(read.owned_above.retries);
+  EXPECT_EQ(read.retry_owner, "");
+  EXPECT_EQ(read.attempt, arrival({}).attempt);
+  EXPECT_EQ(read.criticality, critical);
+  EXPECT_EQ(given({{"grpc-timeout", "2S"}}, strangers), seconds(2));
+  EXPECT_EQ(given({{"grpc-timeout", "99H"}}, strangers), seconds(60));
+  EXPECT_EQ(arrival({{"damper-criticality", "sheddable"}}, strangers).criticality, sheddable);
+}
+
 }  // namespace
 }  // namespace damper::http

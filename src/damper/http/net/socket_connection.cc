@@ -67,8 +67,9 @@ Peer SocketConnection::peer() {
       peer_.pop_back();
       peer_.erase(0, 1);
     }
+    if (transport_->is_secure()) certificate_ = transport_->peer_certificate();
   }
-  return {peer_, transport_->is_secure()};
+  return {peer_, transport_->is_secure(), certificate_};
 }
 
 void SocketConnection::on_readable() {

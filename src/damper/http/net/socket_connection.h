@@ -96,7 +96,8 @@ class SocketConnection final : public ConnectionOwner,
   std::unique_ptr<Connection> codec_;
   Owner& owner_;
   Instant last_received_{};
-  std::string peer_;  // cached by peer()
+  std::string peer_;         // cached by peer()
+  std::string certificate_;  // with it
   std::uint32_t lingered_bytes_ = 0;
   const Side side_;
   State state_ = State::open;

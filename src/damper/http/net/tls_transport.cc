@@ -10,6 +10,7 @@
 #include <limits>
 
 #include "damper/base/check.h"
+#include "damper/http/net/peer_certificate.h"
 
 namespace damper::http {
 namespace {
@@ -178,6 +179,8 @@ void TlsTransport::close(bool reset) noexcept {
   usable_ = false;
   TcpTransport::close(reset);
 }
+
+std::string TlsTransport::peer_certificate() const { return describe_peer_certificate(tls_.get()); }
 
 Protocol TlsTransport::protocol() const noexcept {
   const unsigned char* name = nullptr;

@@ -39,6 +39,7 @@ class TlsTransport final : public TcpTransport {
   void close(bool reset) noexcept override;
   [[nodiscard]] Protocol protocol() const noexcept override;
   [[nodiscard]] bool is_secure() const noexcept override { return true; }
+  [[nodiscard]] std::string peer_certificate() const override;
   // OpenSSL's description of the failure; empty without one.
   [[nodiscard]] const std::string& error() const noexcept { return error_; }
 

@@ -190,6 +190,7 @@ TEST_F(Tls, AServerThatRequiresACertificateTakesThoseOfItsCaAlone) {
   const TlsSettings mutual = *TlsSettings::for_server(options);
   options.require_client_certificate = false;
   const TlsSettings asks = *TlsSettings::for_server(options);
+  std::string certificate;  // as the server has verified it
   const auto shake = [&](const TlsSettings& server, const TestCertificate* identity) {
     TlsClientOptions own;
     own.ca_pem = certificate_.certificate_pem;
@@ -201,12 +202,17 @@ TEST_F(Tls, AServerThatRequiresACertificateTakesThoseOfItsCaAlone) {
     ends.client->to_send = "x";
     ends.client->closes = true;
     run(ends);
+    certificate = ends.server->transport().peer_certificate();
     return std::pair(ends.server->status, ends.server->got);
   };
   EXPECT_EQ(shake(mutual, &friends), std::pair(Status::ok, std::string("x")));
+  EXPECT_TRUE(certificate.starts_with("Hash=")) << certificate;
+  EXPECT_TRUE(certificate.ends_with(";Subject=\"CN=friend\";DNS=friend")) << certificate;
+  EXPECT_EQ(certificate.find(';'), 5 + 64u);  // SHA-256 in hexadecimal digits.
   EXPECT_EQ(shake(mutual, nullptr), std::pair(Status::failed, std::string()));
   EXPECT_EQ(shake(mutual, &strangers), std::pair(Status::failed, std::string()));
   EXPECT_EQ(shake(asks, nullptr), std::pair(Status::ok, std::string("x")));
+  EXPECT_EQ(certificate, "");
   EXPECT_EQ(shake(asks, &strangers), std::pair(Status::failed, std::string()));
 }
 

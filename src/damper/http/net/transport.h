@@ -50,6 +50,8 @@ class Transport {
   [[nodiscard]] virtual Protocol protocol() const noexcept = 0;
   [[nodiscard]] virtual bool is_secure() const noexcept = 0;  // TLS
   [[nodiscard]] virtual std::string peer() const = 0;         // "127.0.0.1:8080"
+  // See describe_peer_certificate(). Empty without TLS.
+  [[nodiscard]] virtual std::string peer_certificate() const { return {}; }
 };
 
 }  // namespace damper::http

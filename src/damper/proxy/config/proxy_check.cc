@@ -10,6 +10,7 @@
 #include "damper/http/server/local_access.h"
 #include "damper/proxy/config/proxy_schema.h"
 #include "damper/proxy/config/route_matcher.h"
+#include "damper/proxy/config/trust.h"
 
 namespace damper::proxy {
 namespace {
@@ -100,6 +101,10 @@ class Checker {
         return error(listener_schema().place_of(reading, "tls.require_client_certificate"),
                      who + " has require_client_certificate but no client_ca_file to check one");
       }
+    }
+    if (auto wrong = made(listener_schema().place_of(reading, "trust"), who + ": trust",
+                          find_trust_error(listener.trust))) {
+      return wrong;
     }
     if (auto wrong = made(reading.place, who, find_error(listener.limits))) return wrong;
     return claim({listener.address, listener.port}, who,

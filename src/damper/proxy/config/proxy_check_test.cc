@@ -103,6 +103,14 @@ TEST(ProxyCheck, ListenersAndClustersAreHeldAgainstEachOther) {
       {clusters + "listeners: {l: {}}", "p.yaml:2:13: listener l needs the key address"},
       {clusters + "listeners: {l: {adress: ':80'}}",
        "p.yaml:2:17: unknown key \"adress\" in listener l; did you mean address? (accepted: "},
+      {clusters + "listeners: {l: {address: ':80', trust: [10.0.0.0/8, all]}}",
+       "p.yaml:2:40: listener l: trust: \"all\" stands alone, without networks"},
+      {clusters + "listeners: {l: {address: ':80', trust: 10.0.0.1/8}}",
+       "p.yaml:2:40: trust must be auto, none, all, or a network such as "
+       "10.0.0.0/8 or ::1, not \"10.0.0.1/8\": its length is out of bounds, or it has bits after"},
+      {clusters + "listeners: {l: {address: ':80', trust: everyone}}",
+       "p.yaml:2:40: trust must be auto, none, all, or a network such as "
+       "10.0.0.0/8 or ::1, not \"everyone\""},
       {clusters + "listeners: {l: {address: ':80'}, l: {address: ':81'}}",
        "p.yaml:2:34: key \"l\" is given twice, first in line 2"},
       {clusters + "listeners: {l: {address: ':80'}, m: {address: 'localhost:80'}}",

@@ -31,6 +31,7 @@ struct ListenerConfig {
   std::uint16_t port = 0;
   std::optional<http::TlsServerOptions> tls{};  // nothing: plain TCP
   std::size_t max_connections = 10'000;         // of all loops together
+  std::vector<std::string> trust{"auto"};       // see Trust
   http::ConnectionLimits limits = kStreaming;
 };
 

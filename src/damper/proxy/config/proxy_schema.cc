@@ -7,6 +7,7 @@
 #include "damper/http/server/listen_address.h"
 #include "damper/policy/file/schema.h"
 #include "damper/proxy/config/proxy_texts.h"
+#include "damper/proxy/config/trust.h"
 
 namespace damper::proxy {
 namespace {
@@ -287,6 +288,11 @@ Schema<ListenerConfig> make_listener() {
   s.key<DAMPER_FIELD(max_connections)>(
       "max_connections", form::integer(1, 1'000'000),
       "Connections at once, of all loops together; a further one is closed.");
+  s.key<DAMPER_FIELD(trust)>(
+      "trust", form::parsed_list(read_trust, kTrustForms, 1, kMostTexts),
+      "Peers whose fields about deadline, retries, criticality and origin are believed and "
+      "forwarded; those of others are removed. auto: all if the address is loopback, else "
+      "none.");
   add_limits<DAMPER_FIELD(limits)>(
       s, {"request_headers_timeout", "max_request_headers", "max_request_bytes"});
   s.key<DAMPER_FIELD(limits.max_resets_per_second)>(

@@ -10,6 +10,7 @@
 
 #include "damper/base/check.h"
 #include "damper/http/client/url.h"
+#include "damper/http/server/local_access.h"
 
 namespace damper::proxy {
 namespace {
@@ -78,6 +79,14 @@ Expected<std::optional<http::TlsSettings>> make_client_tls(const ClusterConfig& 
   auto made = http::TlsSettings::for_client(options);
   if (!made) return unexpected("cluster " + cluster.name + ": " + made.error());
   return std::optional(*std::move(made));
+}
+
+// By the bound addresses: an inherited socket may be bound elsewhere than the file says.
+bool is_loopback(const ListenerSockets& sockets) {
+  return std::all_of(sockets.fds().begin(), sockets.fds().end(), [](int fd) {
+    const auto bound = find_bound(fd);
+    return bound && http::is_loopback(bound->host);
+  });
 }
 
 // Opened anew each time: a log that was rotated goes on in the new file.
@@ -170,12 +179,14 @@ Expected<std::shared_ptr<ProxyGeneration>> ProxyGeneration::prepare(
       listener.sockets = kept->sockets;
       listener.metrics = kept->metrics;
       listener.quota = kept->quota;
+      listener.trust = Trust::of(config.listeners[i].trust, is_loopback(*listener.sockets));
       continue;
     }
     auto sockets = open_sockets(config.listeners[i], context.loops, inherited);
     if (!sockets) return unexpected(sockets.error());
     listener.sockets = *std::move(sockets);
     listener.quota = std::make_shared<admit::Quota>(config.listeners[i].max_connections);
+    listener.trust = Trust::of(config.listeners[i].trust, is_loopback(*listener.sockets));
   }
   share(*made, context, now);
   return made;

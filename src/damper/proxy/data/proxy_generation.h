@@ -11,6 +11,7 @@
 #include "damper/http/net/tls_settings.h"
 #include "damper/http/server/server_metrics.h"
 #include "damper/proxy/config/proxy_config.h"
+#include "damper/proxy/config/trust.h"
 #include "damper/proxy/data/listener_sockets.h"
 #include "damper/proxy/data/shared.h"
 #include "damper/proxy/data/shared_admission.h"
@@ -33,6 +34,7 @@ struct ProxyGeneration {
     std::optional<http::TlsSettings> tls{};
     http::ServerMetrics* metrics = nullptr;  // labelled with the name at its opening
     std::shared_ptr<admit::Quota> quota{};   // connections, of all loops together
+    Trust trust{};
   };
 
   std::shared_ptr<const ProxyConfig> config;

@@ -173,6 +173,22 @@ TEST(Proxy, ManyReloadsUnderLoadFailNoRequest) {
   EXPECT_EQ(proxy->version(), 61U);
 }
 
+TEST(Proxy, AReloadChangesTheTrustOfAListener) {
+  TestBackend one("one");
+  ProxyConfig config = config_for({one.url()});
+  const auto proxy = start(config);
+  http::RawClient client(proxy->port("web"));
+  const auto ask_late = [&] {  // With a deadline that has passed, if it is believed.
+    client.send("GET / HTTP/1.1\r\nHost: test\r\nX-Request-Deadline: 0\r\n\r\n");
+    return client.read_to("\r\n\r\n").substr(0, 12);
+  };
+  EXPECT_EQ(ask_late(), "HTTP/1.1 504");  // By default loopback is trusted.
+  (void)client.read_to("\n");
+  config.listeners[0].trust = {"none"};
+  EXPECT_FALSE(proxy->reload(config));
+  EXPECT_EQ(ask_late(), "HTTP/1.1 200");
+}
+
 TEST(Proxy, ADrainServesWhoHasConnectedAndRefusesTheRest) {
   TestBackend one("one");
   const auto proxy = start(config_for({one.url()}));

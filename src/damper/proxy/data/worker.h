@@ -124,7 +124,7 @@ class Worker {
     drained_.push_back(std::move(done));
     for (Listener& listener : listeners_) {
       for (auto& server : std::exchange(listener.servers, {})) {
-        drain_server(std::move(server), within);
+        drain_server(listener.sink, std::move(server), within);
       }
     }
     if (draining_.empty()) say_drained();
@@ -161,7 +161,12 @@ class Worker {
 
   struct Listener {
     std::shared_ptr<ListenerSockets> sockets;  // whose duplicates the servers have
+    std::shared_ptr<ListenerSink> sink;        // outlives the servers
     std::vector<std::unique_ptr<http::Server>> servers;
+  };
+  struct DrainingServer {
+    std::shared_ptr<ListenerSink> sink;
+    std::unique_ptr<http::Server> server;
   };
   struct KnownAdmission {
     http::AdmissionOptions options;
@@ -257,6 +262,7 @@ class Worker {
       });
       if (known != before.end()) {
         for (const auto& server : known->servers) server->use(options);
+        known->sink->use(wanted.trust);
         listeners_.push_back(std::move(*known));
         before.erase(known);
       } else if (auto failed = open(wanted, options); failed && !error) {
@@ -265,7 +271,7 @@ class Worker {
     }
     for (Listener& gone : before) {
       for (auto& server : gone.servers) {
-        drain_server(std::move(server), generation.config->drain_time);
+        drain_server(gone.sink, std::move(server), generation.config->drain_time);
       }
     }
     return error;
@@ -274,11 +280,13 @@ class Worker {
                                                 const http::ServerOptions& options) {
     Listener& listener = listeners_.emplace_back();
     listener.sockets = wanted.sockets;
+    listener.sink = std::make_shared<ListenerSink>(*sink_, wanted.trust);
     std::optional<std::string> error;
     for (const int fd : wanted.sockets->take(number_)) {
       http::ServerOptions own = options;
       own.adopt_fd = fd;
-      auto server = std::make_unique<http::Server>(loop_, std::move(own), *sink_, wanted.metrics);
+      auto server =
+          std::make_unique<http::Server>(loop_, std::move(own), *listener.sink, wanted.metrics);
       if (auto failed = server->listen()) {
         // Ours as well, or the kernel would hand connections to a socket without a reader.
         server.reset();
@@ -290,11 +298,12 @@ class Worker {
     }
     return error;
   }
-  void drain_server(std::unique_ptr<http::Server> server, Duration within) {
+  void drain_server(std::shared_ptr<ListenerSink> sink, std::unique_ptr<http::Server> server,
+                    Duration within) {
     http::Server& draining = *server;
-    draining_.push_back(std::move(server));
+    draining_.push_back({std::move(sink), std::move(server)});
     draining.drain(within, [this, &draining] {
-      std::erase_if(draining_, [&](const auto& one) { return one.get() == &draining; });
+      std::erase_if(draining_, [&](const auto& one) { return one.server.get() == &draining; });
       if (draining_.empty()) say_drained();
     });
   }
@@ -317,7 +326,7 @@ class Worker {
   std::vector<std::shared_ptr<RouteAdmission>> unneeded_gates_;
   std::unique_ptr<RequestFactory> sink_;
   std::vector<Listener> listeners_;  // as in the configuration
-  std::vector<std::unique_ptr<http::Server>> draining_;
+  std::vector<DrainingServer> draining_;
   std::vector<std::function<void()>> drained_;  // called when draining_ is empty
   mutable std::mutex mutex_;                    // for published_
   std::shared_ptr<const ProxyState> published_;

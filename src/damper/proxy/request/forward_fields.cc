@@ -1,7 +1,10 @@
 #include "damper/proxy/request/forward_fields.h"
 
 #include <algorithm>
+#include <array>
+#include <iterator>
 
+#include "damper/decide/layering.h"
 #include "damper/proxy/config/proxy_config.h"
 #include "damper/schedule/deadline_header.h"
 
@@ -13,9 +16,50 @@ using http::same_name;
 constexpr std::string_view kForwardedFor = "x-forwarded-for";
 constexpr std::string_view kForwardedProto = "x-forwarded-proto";
 constexpr std::string_view kExpect = "expect";
+constexpr std::string_view kForwardedHost = "x-forwarded-host";
+constexpr std::string_view kClientCertificate = "x-forwarded-client-cert";
+constexpr std::string_view kOwnPrefix = "damper-";
+constexpr std::array<std::string_view, 3> kTrustedPrefixes = {"x-forwarded-", "x-envoy-",
+                                                              kOwnPrefix};
+constexpr std::array<std::string_view, 4> kTrustedNames = {"forwarded", "x-real-ip",
+                                                           schedule::kRequestDeadlineHeader,
+                                                           decide::kGrpcPreviousAttemptsHeader};
 constexpr bool kValidated = true;  // written here, or validated: see Field::validated
 
+// Without regard to case, '_' as '-'.
+bool starts_with(std::string_view name, std::string_view prefix) noexcept {
+  if (name.size() < prefix.size()) return false;
+  for (std::size_t i = 0; i < prefix.size(); ++i) {
+    const char c = name[i] == '_' ? '-' : http::lower(name[i]);
+    if (c != prefix[i]) return false;
+  }
+  return true;
+}
+
+// Adds a part to a list.
+void append_part(std::string& list, std::string_view part) {
+  if (!list.empty() && !part.empty()) list += ", ";
+  list += part;
+}
+
 }  // namespace
+
+bool is_trusted_field(std::string_view name) noexcept {
+  return std::any_of(kTrustedPrefixes.begin(), kTrustedPrefixes.end(),
+                     [&](std::string_view prefix) { return starts_with(name, prefix); }) ||
+         std::any_of(kTrustedNames.begin(), kTrustedNames.end(), [&](std::string_view one) {
+           return one.size() == name.size() && starts_with(name, one);
+         });
+}
+
+std::span<const http::Field> without_own_fields(std::span<const http::Field> fields,
+                                                std::vector<http::Field>& scratch) {
+  const auto is_own = [](const http::Field& field) { return starts_with(field.name, kOwnPrefix); };
+  if (std::none_of(fields.begin(), fields.end(), is_own)) return fields;
+  scratch.clear();
+  std::remove_copy_if(fields.begin(), fields.end(), std::back_inserter(scratch), is_own);
+  return scratch;
+}
 
 bool is_grpc(std::span<const http::Field> fields) noexcept {
   const auto type = http::find(fields, "content-type");
@@ -32,12 +76,16 @@ void rewrite_prefix(std::string_view target, std::string_view prefix, std::strin
   into += rest;
 }
 
-bool ForwardFields::is_passed(const http::Field& field) {
+bool ForwardFields::is_passed(const http::Field& field, const ForwardContext& context) {
+  if (!context.trusted && is_trusted_field(field.name)) return false;
   const auto is = [&field](std::string_view name) { return same_name(field.name, name); };
   if (std::any_of(run::kReplacedFields.begin(), run::kReplacedFields.end(), is)) return false;
   if (is(kForwardedFor)) {
-    if (!forwarded_for_.empty() && !field.value.empty()) forwarded_for_ += ", ";
-    forwarded_for_ += field.value;
+    append_part(forwarded_for_, field.value);
+    return false;
+  }
+  if (!context.client.certificate.empty() && is(kClientCertificate)) {
+    append_part(certificates_, field.value);
     return false;
   }
   const bool grpc_timeout = is(schedule::kGrpcTimeoutHeader);
@@ -45,16 +93,18 @@ bool ForwardFields::is_passed(const http::Field& field) {
   has_grpc_timeout_ |= grpc_timeout;
   has_envoy_timeout_ |= envoy_timeout;
   has_proto_ |= is(kForwardedProto);
+  has_host_ |= is(kForwardedHost);
   return !grpc_timeout && !envoy_timeout && !is(kExpect);
 }
 
 http::Head ForwardFields::make(const http::Head& request, const RouteConfig& route,
                                const ForwardContext& context) {
-  has_grpc_timeout_ = has_envoy_timeout_ = has_proto_ = false;
+  has_grpc_timeout_ = has_envoy_timeout_ = has_proto_ = has_host_ = false;
   forwarded_for_.clear();
+  certificates_.clear();
   fields_.clear();
   for (const http::Field& field : request.fields) {
-    if (is_passed(field)) fields_.push_back(field);
+    if (is_passed(field, context)) fields_.push_back(field);
   }
   const run::OutgoingContext outgoing{.remaining = context.remaining,
                                       .grpc_timeout = has_grpc_timeout_ || is_grpc(request.fields),
@@ -65,13 +115,16 @@ http::Head ForwardFields::make(const http::Head& request, const RouteConfig& rou
   for (const run::OutgoingFields::Field& field : outgoing_.write(outgoing)) {
     fields_.push_back({field.name, field.value, kValidated});
   }
-  if (!context.client.address.empty()) {
-    if (!forwarded_for_.empty()) forwarded_for_ += ", ";
-    forwarded_for_ += context.client.address;
-  }
+  append_part(forwarded_for_, context.client.address);
+  append_part(certificates_, context.client.certificate);
+  if (!certificates_.empty()) fields_.push_back({kClientCertificate, certificates_});
   if (!forwarded_for_.empty()) fields_.push_back({kForwardedFor, forwarded_for_});
   if (!has_proto_)
     fields_.push_back({kForwardedProto, context.client.secure ? "https" : "http", kValidated});
+
+  if (!route.host_rewrite.empty() && !has_host_ && !request.authority.empty()) {
+    fields_.push_back({kForwardedHost, request.authority});
+  }
 
   http::Head head = request;
   head.scheme = context.scheme;

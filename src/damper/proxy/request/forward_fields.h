@@ -21,6 +21,7 @@ struct ForwardContext {
   std::uint32_t owner_attempt = 0;
   std::uint32_t attempt = 1;
   http::Peer client{};
+  bool trusted = true;           // the client's own words are believed
   std::string_view scheme{};     // of the replica
   std::string_view authority{};  // of the replica: for a request without one
 };
@@ -34,7 +35,11 @@ struct ForwardContext {
 //   damper-retry-owner, damper-attempt   written anew: ours, or those of the owner above
 //   x-forwarded-for   one field with the client's address added at its end
 //   x-forwarded-proto   added where there is none
+//   x-forwarded-host   added where there is none, if host_rewrite replaces the authority
+//   x-forwarded-client-cert   a verified certificate of the client is added at its end
 //   expect   removed: the proxy has answered it
+// Of a client that is not trusted is_trusted_field()s are removed first, so that everything in them
+// is ours. Its grpc-timeout is replaced as any other.
 // The codecs remove hop-by-hop fields. host_rewrite replaces the authority, prefix_rewrite the
 // route's prefix.
 // Thread safety: none; one for a loop. The head is valid until the next make().
@@ -45,16 +50,29 @@ class ForwardFields {
                                 const ForwardContext& context);
 
  private:
-  [[nodiscard]] bool is_passed(const http::Field& field);
+  [[nodiscard]] bool is_passed(const http::Field& field, const ForwardContext& context);
 
   std::vector<http::Field> fields_;
   std::string forwarded_for_;
+  std::string certificates_;
   std::string target_;
   run::OutgoingFields outgoing_;
   bool has_grpc_timeout_ = false;
   bool has_envoy_timeout_ = false;
   bool has_proto_ = false;
+  bool has_host_ = false;
 };
+
+// Whether only a trusted client may send this field: services and proxies take its value for true.
+//
+// Model: x-forwarded-*, forwarded, x-real-ip; x-envoy-*, damper-*; x-request-deadline,
+// grpc-previous-rpc-attempts. '_' counts as '-': CGI and WSGI make the same variable of both.
+[[nodiscard]] bool is_trusted_field(std::string_view name) noexcept;
+
+// The fields without damper-*, which only the proxy itself adds to a response. In `scratch` if one
+// had to be removed.
+[[nodiscard]] std::span<const http::Field> without_own_fields(std::span<const http::Field> fields,
+                                                              std::vector<http::Field>& scratch);
 
 // Whether the content-type is gRPC's.
 [[nodiscard]] bool is_grpc(std::span<const http::Field> fields) noexcept;

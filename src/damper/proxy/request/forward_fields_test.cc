@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <span>
+#include <vector>
 
 #include "damper/proxy/config/proxy_config.h"
 
@@ -113,6 +115,72 @@ TEST(ForwardFields, GrpcIsKnownByItsContentType) {
   EXPECT_TRUE(is_grpc(grpc));
   EXPECT_FALSE(is_grpc(json));
   EXPECT_FALSE(is_grpc({}));
+}
+
+const std::array kClaims = {Field{"X-Forwarded-For", "1.1.1.1"},
+                            Field{"X-Forwarded-Proto", "https"},
+                            Field{"x-forwarded-host", "bank"},
+                            Field{"x-forwarded-port", "443"},
+                            Field{"Forwarded", "for=1.1.1.1"},
+                            Field{"X-Real-IP", "1.1.1.1"},
+                            Field{"x-forwarded-client-cert", "Subject=\"CN=root\""},
+                            Field{"X_Forwarded_For", "1.1.1.1"},
+                            Field{"x-envoy-internal", "true"},
+                            Field{"x-request-deadline", "5"},
+                            Field{"x-envoy-expected-rq-timeout-ms", "5"},
+                            Field{"damper-retry-owner", "edge"},
+                            Field{"damper-attempt", "2"},
+                            Field{"Damper-Criticality", "critical_plus"},
+                            Field{"grpc-previous-rpc-attempts", "1"},
+                            Field{"accept", "*/*"}};
+
+TEST(ForwardFields, OfAStrangerNothingPassesThatServicesBelieve) {
+  ForwardFields forward;
+  const http::Peer client{.address = "10.0.0.7", .secure = false};
+  EXPECT_EQ(text(forward.make({.method = "GET", .fields = kClaims}, {},
+                              {.remaining = 250ms, .client = client, .trusted = false})),
+            "accept=*/*\nx-request-deadline=250\ndamper-attempt=1\nx-forwarded-for=10.0.0.7\n"
+            "x-forwarded-proto=http\n");
+  const std::string trusted =
+      text(forward.make({.method = "GET", .fields = kClaims}, {}, {.client = client}));
+  for (const std::string_view kept :
+       {"X-Forwarded-Proto=https\n", "x-forwarded-host=bank\n", "Forwarded=for=1.1.1.1\n",
+        "X-Real-IP=1.1.1.1\n", "x-forwarded-client-cert=Subject=\"CN=root\"\n",
+        "Damper-Criticality=critical_plus\n", "x-forwarded-for=1.1.1.1, 10.0.0.7\n"}) {
+    EXPECT_NE(trusted.find(kept), std::string::npos) << kept << trusted;
+  }
+}
+
+TEST(ForwardFields, AVerifiedCertificateIsForwarded) {
+  const http::Peer client{.address = "10.0.0.7", .secure = true, .certificate = "Hash=ab"};
+  ForwardFields forward;
+  const http::Head request{.method = "GET", .fields = std::span(kClaims).subspan(6, 1)};
+  EXPECT_EQ(text(forward.make(request, {}, {.client = client, .trusted = false})),
+            "damper-attempt=1\nx-forwarded-client-cert=Hash=ab\nx-forwarded-for=10.0.0.7\n"
+            "x-forwarded-proto=https\n");
+  EXPECT_EQ(text(forward.make(request, {}, {.client = client})),
+            "damper-attempt=1\nx-forwarded-client-cert=Subject=\"CN=root\", Hash=ab\n"
+            "x-forwarded-for=10.0.0.7\nx-forwarded-proto=https\n");
+}
+
+TEST(ForwardFields, TheHostThatARouteReplacesIsForwarded) {
+  RouteConfig route;
+  route.host_rewrite = "inner.example";
+  ForwardFields forward;
+  const http::Head request{.method = "GET", .authority = "outer", .fields = {}};
+  EXPECT_EQ(text(forward.make(request, route, {})),
+            "damper-attempt=1\nx-forwarded-proto=http\nx-forwarded-host=outer\n");
+  EXPECT_EQ(text(forward.make(request, {}, {})), "damper-attempt=1\nx-forwarded-proto=http\n");
+}
+
+TEST(ForwardFields, OurFieldsOfAResponseAreNotTheReplicas) {
+  std::vector<Field> scratch;
+  const std::array fields = {Field{"a", "b"}, Field{"Damper-Verdict", "shed"},
+                             Field{"damper_attempts", "9"}};
+  const auto left = without_own_fields(fields, scratch);
+  ASSERT_EQ(left.size(), 1u);
+  EXPECT_EQ(left[0].name, "a");
+  EXPECT_EQ(without_own_fields(std::span(fields).first(1), scratch).data(), fields.data());
 }
 
 }  // namespace

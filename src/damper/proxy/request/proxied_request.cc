@@ -25,6 +25,8 @@ using http::CloseReason;
 // A request without a deadline has the route's timeout alone, which the engine applies.
 constexpr http::ArrivalOptions kArrival = {.default_deadline = kLongest,
                                            .longest_deadline = kLongest};
+constexpr http::ArrivalOptions kStrangersArrival = {
+    .default_deadline = kLongest, .longest_deadline = kLongest, .trusted = false};
 constexpr std::string_view kOwner = "damper-proxy";  // if the route's name is no valid owner
 
 bool may_connect(const RouteConfig& route) {
@@ -39,10 +41,6 @@ bool is_remarkable(Verdict verdict) noexcept {
          verdict != Verdict::conflict;
 }
 
-bool is_own(std::string_view name) noexcept {
-  return http::same_name(name, http::kVerdictHeader) || http::same_name(name, kAttemptsHeader);
-}
-
 }  // namespace
 
 ProxiedRequest::ProxiedRequest(RequestFactory& factory)
@@ -50,10 +48,12 @@ ProxiedRequest::ProxiedRequest(RequestFactory& factory)
 
 ProxiedRequest::~ProxiedRequest() = default;
 
-void ProxiedRequest::begin(http::Stream& client, std::shared_ptr<const LoopTable> table) {
+void ProxiedRequest::begin(http::Stream& client, std::shared_ptr<const LoopTable> table,
+                           const Trust& trust) {
   DAMPER_CHECK(state_ == State::idle);
   table_ = std::move(table);
   client_ = &client;
+  trust_ = &trust;
   state_ = State::arriving;
   arrived_ = client.began();
 }
@@ -89,6 +89,7 @@ void ProxiedRequest::abandon() {
 
 void ProxiedRequest::on_head(const http::Head& head, bool end) {
   head_.keep(head);
+  trusted_ = std::exchange(trust_, nullptr)->trusts(client_->peer().address);
   const bool connect = head.method == "CONNECT";
   has_no_body_ = end || connect;  // What follows the head of a CONNECT belongs to the tunnel.
   grpc_ = is_grpc(head.fields);
@@ -108,7 +109,8 @@ void ProxiedRequest::on_head(const http::Head& head, bool end) {
   }
   const Instant now = this->now();
   const UnixTime wall = run::wall_time(between(arrived_, now));
-  inherited_ = http::read_arrival(head.fields, {.arrived = arrived_, .wall = wall}, kArrival);
+  inherited_ = http::read_arrival(head.fields, {.arrived = arrived_, .wall = wall},
+                                  trusted_ ? kArrival : kStrangersArrival);
   enter(now);
 }
 
@@ -278,6 +280,7 @@ http::Head ProxiedRequest::head_for(const engine::Attempt& attempt, const http::
        .owner_attempt = inherited_.owned_above.retries ? inherited_.attempt : 0,
        .attempt = attempt.number,
        .client = client_ != nullptr ? client_->peer() : http::Peer{},
+       .trusted = trusted_,
        .scheme = pool.endpoint().scheme(),
        .authority = pool.authority()});
 }
@@ -339,7 +342,10 @@ void ProxiedRequest::drop_fallback(const UpstreamAttempt& attempt) {
 void ProxiedRequest::on_interim_response(std::uint32_t attempt, const http::Head& head) {
   if (client_ == nullptr || state_ != State::calling) return;
   if (interim_attempt_ == 0) interim_attempt_ = attempt;
-  if (interim_attempt_ == attempt) client_->send_interim(head);
+  if (interim_attempt_ != attempt) return;
+  http::Head own = head;
+  own.fields = without_own_fields(head.fields, factory_.scratch_);
+  client_->send_interim(own);
 }
 
 void ProxiedRequest::on_response_head(const engine::Attempt& attempt) {
@@ -350,12 +356,10 @@ void ProxiedRequest::respond(UpstreamAttempt& attempt, const http::Head& respons
   http::Head head = response;
   const std::uint32_t attempts = call_->call().attempts();
   std::array<char, 12> number{};
+  std::vector<http::Field>& fields = factory_.scratch_;
+  head.fields = without_own_fields(head.fields, fields);
   if (attempts > 1 || is_remarkable(record_.verdict)) {
-    std::vector<http::Field>& fields = factory_.scratch_;
-    fields.clear();
-    for (const http::Field& field : head.fields) {  // A replica may be a proxy as well.
-      if (!is_own(field.name)) fields.push_back(field);
-    }
+    if (head.fields.data() != fields.data()) fields.assign(head.fields.begin(), head.fields.end());
     if (is_remarkable(record_.verdict)) {
       fields.push_back({http::kVerdictHeader, name(record_.verdict)});
     }
@@ -410,7 +414,7 @@ void ProxiedRequest::flush() {
   if (responder_->trailers().empty()) {
     (void)client_->send_data({}, true);
   } else {
-    client_->send_trailers(responder_->trailers());
+    client_->send_trailers(without_own_fields(responder_->trailers(), factory_.scratch_));
   }
 }
 

@@ -14,6 +14,7 @@
 #include "damper/http/codec/connection.h"
 #include "damper/http/codec/stream.h"
 #include "damper/http/net/loop.h"
+#include "damper/proxy/config/trust.h"
 #include "damper/proxy/data/route_admission.h"
 #include "damper/proxy/request/access_log.h"
 #include "damper/proxy/request/forward_fields.h"
@@ -71,7 +72,8 @@ class ProxiedRequest final : public http::StreamUser,
   ~ProxiedRequest() override;
 
   // For a new request. REQUIRES: it is new or was recycled.
-  void begin(http::Stream& client, std::shared_ptr<const LoopTable> table);
+  // `trust` is of the listener; valid until on_head() has been called.
+  void begin(http::Stream& client, std::shared_ptr<const LoopTable> table, const Trust& trust);
   // Resets it and keeps its memory.
   void recycle();
   // The loop ends: cancels everything without an answer.
@@ -159,6 +161,8 @@ class ProxiedRequest final : public http::StreamUser,
   std::shared_ptr<const LoopTable> table_;  // outlives the attempts, which use its pools
   const LoopRoute* route_ = nullptr;
   http::Stream* client_ = nullptr;
+  const Trust* trust_ = nullptr;  // until on_head()
+  bool trusted_ = false;          // the client's fields are believed
   State state_ = State::idle;
   Kind kind_ = Kind::plain;
   bool has_no_body_ = false;
@@ -186,23 +190,23 @@ class ProxiedRequest final : public http::StreamUser,
 // A RequestFactory creates a ProxiedRequest for each request that begins on one loop. It has what
 // they share: the routes, the access log, scratch memory, and requests kept for reuse.
 //
-// Lifetime: the loop and the log outlive it. It outlives the servers that call on_request().
+// Lifetime: the loop and the log outlive it. It outlives the ListenerSinks that call on_request().
 // Thread safety: none; one loop.
 // Cost: up to kMostSpare unused requests are kept.
-class RequestFactory final : public http::RequestSink, private http::Loop::TurnEnd {
+class RequestFactory final : private http::Loop::TurnEnd {
  public:
   RequestFactory(http::Loop& loop, std::shared_ptr<const LoopTable> table, AccessSink& log)
       : TurnEnd(loop), loop_(loop), log_(log), table_(std::move(table)), waiting_(loop) {
     spare_.reserve(kMostSpare);
   }
-  ~RequestFactory() override {
+  ~RequestFactory() {
     requests_.clear_and_dispose([](ProxiedRequest* request) {
       request->abandon();
       delete request;
     });
   }
 
-  [[nodiscard]] http::StreamUser& on_request(http::Stream& stream) override {
+  [[nodiscard]] http::StreamUser& on_request(http::Stream& stream, const Trust& trust) {
     ProxiedRequest* request = nullptr;
     if (spare_.empty()) {
       request = new ProxiedRequest(*this);
@@ -211,7 +215,7 @@ class RequestFactory final : public http::RequestSink, private http::Loop::TurnE
       spare_.pop_back();
     }
     requests_.push_front(*request);
-    request->begin(stream, table_);
+    request->begin(stream, table_, trust);
     return *request;
   }
   // For requests that begin from now on.
@@ -249,6 +253,27 @@ class RequestFactory final : public http::RequestSink, private http::Loop::TurnE
   Requests requests_;                   // in use
   std::vector<ProxiedRequest*> ended_;  // of these, those that ended in this turn
   std::vector<std::unique_ptr<ProxiedRequest>> spare_;
+};
+
+// A ListenerSink is the sink of one listener on one loop: its requests are the factory's, with what
+// the listener knows of its peers.
+//
+// Lifetime: the factory outlives it. It outlives the listener's servers.
+// Thread safety: none; one loop.
+class ListenerSink final : public http::RequestSink {
+ public:
+  ListenerSink(RequestFactory& factory, Trust trust)
+      : factory_(factory), trust_(std::move(trust)) {}
+
+  [[nodiscard]] http::StreamUser& on_request(http::Stream& stream) override {
+    return factory_.on_request(stream, trust_);
+  }
+  // For requests that begin from now on.
+  void use(Trust trust) { trust_ = std::move(trust); }
+
+ private:
+  RequestFactory& factory_;
+  Trust trust_;
 };
 
 }  // namespace damper::proxy

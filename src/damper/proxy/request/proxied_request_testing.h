@@ -291,7 +291,8 @@ class Stage final : private AccessSink {
                              .upstream = upstream,
                              .admission = admission});
     sink.emplace(loop, std::move(table), static_cast<AccessSink&>(*this));
-    server_.emplace(loop, http::ServerOptions{.limits = limits}, *sink);
+    listener_.emplace(*sink, trust);
+    server_.emplace(loop, http::ServerOptions{.limits = limits}, *listener_);
     const auto error = server_->listen();
     EXPECT_FALSE(error) << *error;
     url = "http://127.0.0.1:" + std::to_string(server_->port());
@@ -361,6 +362,7 @@ class Stage final : private AccessSink {
   std::list<Backend> backends;
   RouteConfig route;
   ClusterConfig cluster;
+  Trust trust = Trust::all();
   http::ConnectionLimits limits{.message_timeout = Duration{0}};
   http::Protocol client_protocol = http::Protocol::h1;
   std::shared_ptr<SharedRoute> shared;
@@ -388,6 +390,7 @@ class Stage final : private AccessSink {
 
   std::optional<http::TlsSettings> no_tls_;
   Addresses no_addresses_;
+  std::optional<ListenerSink> listener_;
   std::optional<http::Server> server_;
   std::vector<std::unique_ptr<http::Client>> clients_;
 };

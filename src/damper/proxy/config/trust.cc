@@ -1,0 +1,80 @@
+#include "damper/proxy/config/trust.h"
+
+#include <algorithm>
+
+#include "damper/base/check.h"
+#include "damper/base/text/words.h"
+#include "damper/http/codec/chars.h"
+
+namespace damper::proxy {
+namespace {
+
+using http::IpAddress;
+
+bool is_word(std::string_view text) {
+  return text == Trust::kAuto || text == Trust::kAll || text == Trust::kNone;
+}
+
+std::optional<IpAddress> find_address(std::string_view text) noexcept {
+  constexpr http::Network kMapped = *http::Network::find("::ffff:0:0/96");
+  const std::optional<IpAddress> address = IpAddress::find(text);
+  if (address && kMapped.contains(*address)) return address->embedded(12);
+  return address;
+}
+
+}  // namespace
+
+Trust Trust::of(std::span<const std::string> words, bool loopback) {
+  DAMPER_CHECK_VALID(find_trust_error(words));
+  Trust trust;
+  for (const std::string& word : words) {
+    if (word == kAll || (word == kAuto && loopback)) trust.all_ = true;
+    if (const auto network = http::Network::find(word)) trust.networks_.push_back(*network);
+  }
+  return trust;
+}
+
+bool Trust::trusts(std::string_view address) const noexcept {
+  if (all_) return true;
+  if (networks_.empty()) return false;
+  const std::optional<IpAddress> found = find_address(address);
+  return found &&
+         std::any_of(networks_.begin(), networks_.end(),
+                     [&](const http::Network& network) { return network.contains(*found); });
+}
+
+std::string_view Trust::client_of(std::string_view forwarded_for,
+                                  std::string_view peer) const noexcept {
+  std::string_view client = peer;
+  while (trusts(client) && !forwarded_for.empty()) {
+    const std::size_t comma = forwarded_for.rfind(',');
+    const std::size_t begin = comma == std::string_view::npos ? 0 : comma + 1;
+    const std::string_view next = http::trimmed(forwarded_for.substr(begin));
+    if (!IpAddress::find(next)) break;
+    client = next;
+    forwarded_for = forwarded_for.substr(0, begin == 0 ? 0 : comma);
+  }
+  return client;
+}
+
+Expected<std::string> read_trust(std::string_view text) {
+  if (is_word(text)) return std::string(text);
+  if (http::Network::find(text)) return std::string(text);
+  const std::size_t slash = text.find('/');
+  if (slash != std::string_view::npos && IpAddress::find(text.substr(0, slash))) {
+    return unexpected(std::string("its length is out of bounds, or it has bits after its length"));
+  }
+  return unexpected(std::string());
+}
+
+std::optional<std::string> find_trust_error(std::span<const std::string> words) {
+  if (words.empty()) return "it is empty: write none";
+  for (const std::string& word : words) {
+    if (words.size() > 1 && is_word(word)) {
+      return text::in_quotes(word) + " stands alone, without networks";
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace damper::proxy

@@ -1,0 +1,60 @@
+#include "damper/proxy/config/trust.h"
+
+#include <gtest/gtest.h>
+
+namespace damper::proxy {
+namespace {
+
+using Words = std::vector<std::string>;
+
+TEST(Trust, IsAllNoneOrNetworks) {
+  const Trust networks = Trust::of(Words{"10.0.0.0/8", "fd00::/8", "192.0.2.7"}, false);
+  EXPECT_TRUE(networks.trusts("10.200.0.1"));
+  EXPECT_TRUE(networks.trusts("fd00::1"));
+  EXPECT_TRUE(networks.trusts("192.0.2.7"));
+  EXPECT_FALSE(networks.trusts("192.0.2.8"));
+  EXPECT_FALSE(networks.trusts("11.0.0.1"));
+  EXPECT_FALSE(networks.trusts(""));
+  EXPECT_FALSE(networks.trusts("10.0.0.1, 1.1.1.1"));
+  EXPECT_TRUE(Trust::of(Words{"all"}, false).trusts("11.0.0.1"));
+  EXPECT_FALSE(Trust::of(Words{"none"}, true).trusts("127.0.0.1"));
+  EXPECT_FALSE(Trust().trusts("127.0.0.1"));
+}
+
+TEST(Trust, ByDefaultOnlyAListenerOnLoopbackTrustsItsPeers) {
+  EXPECT_TRUE(Trust::of(Words{"auto"}, true).trusts("127.0.0.1"));
+  EXPECT_FALSE(Trust::of(Words{"auto"}, false).trusts("127.0.0.1"));
+}
+
+TEST(Trust, AnIpv4AddressInsideOfIpv6IsTheIpv4Address) {
+  const Trust trust = Trust::of(Words{"10.0.0.0/8"}, false);
+  EXPECT_TRUE(trust.trusts("::ffff:10.0.0.1"));
+  EXPECT_FALSE(trust.trusts("::ffff:11.0.0.1"));
+  EXPECT_FALSE(trust.trusts("::10.0.0.1"));
+}
+
+TEST(Trust, TheClientIsTheLastOfTheChainThatIsNotTrusted) {
+  const Trust trust = Trust::of(Words{"10.0.0.0/8"}, false);
+  EXPECT_EQ(trust.client_of("", "1.1.1.1"), "1.1.1.1");
+  EXPECT_EQ(trust.client_of("9.9.9.9", "1.1.1.1"), "1.1.1.1");  // A stranger's own words.
+  EXPECT_EQ(trust.client_of("9.9.9.9", "10.0.0.1"), "9.9.9.9");
+  EXPECT_EQ(trust.client_of("8.8.8.8, 9.9.9.9,10.0.0.2", "10.0.0.1"), "9.9.9.9");
+  EXPECT_EQ(trust.client_of("10.0.0.3, 10.0.0.2", "10.0.0.1"), "10.0.0.3");
+  EXPECT_EQ(trust.client_of("8.8.8.8, unknown, 10.0.0.2", "10.0.0.1"), "10.0.0.2");
+  EXPECT_EQ(trust.client_of(",", "10.0.0.1"), "10.0.0.1");
+  EXPECT_EQ(Trust::all().client_of("8.8.8.8, 9.9.9.9", "10.0.0.1"), "8.8.8.8");
+}
+
+TEST(Trust, IsReadWordByWord) {
+  EXPECT_EQ(*read_trust("10.0.0.0/8"), "10.0.0.0/8");
+  EXPECT_EQ(*read_trust("all"), "all");
+  EXPECT_EQ(read_trust("10.0.0.1/8").error(),
+            "its length is out of bounds, or it has bits after its length");
+  EXPECT_EQ(read_trust("everyone").error(), "");
+  EXPECT_FALSE(find_trust_error(Words{"10.0.0.0/8", "::1"}));
+  EXPECT_EQ(find_trust_error(Words{"10.0.0.0/8", "all"}), "\"all\" stands alone, without networks");
+  EXPECT_EQ(find_trust_error(Words{}), "it is empty: write none");
+}
+
+}  // namespace
+}  // namespace damper::proxy

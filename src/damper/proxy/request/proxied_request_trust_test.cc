@@ -1,0 +1,121 @@
+#include "damper/proxy/request/proxied_request_testing.h"
+
+// What is believed of a client, by the listener's trust; and what of a replica.
+namespace damper::proxy {
+namespace {
+
+using namespace std::chrono_literals;
+using Visit = Backend::Visit;
+
+TEST(ProxiedRequestTrust, TheDeadlineOfAStrangerIsNotBelieved) {
+  for (const bool trusted : {true, false}) {
+    Stage stage;
+    stage.trust = trusted ? Trust::all() : Trust();
+    Backend& backend = stage.add([](Visit& visit) { visit.respond(200); });
+    stage.begin();
+    const auto got = stage.get("/", {{"x-request-deadline", "0"}});
+    EXPECT_EQ(got->status, trusted ? 504 : 200);
+    EXPECT_EQ(backend.requests(), trusted ? 0u : 1u);
+    (void)stage.record();
+  }
+}
+
+TEST(ProxiedRequestTrust, AGrpcTimeoutOfAStrangerOnlyShortensItsOwnTime) {
+  Stage stage;
+  stage.trust = Trust();
+  stage.route.settings.policy.call.timeout = 5s;
+  Backend& backend = stage.add([](Visit& visit) { visit.respond(200); });
+  stage.begin();
+  ASSERT_EQ(stage.get("/", {{"grpc-timeout", "2S"}})->status, 200);
+  EXPECT_LE(std::stoi(backend.visits.back().field("x-request-deadline")), 2000);
+  ASSERT_EQ(stage.get("/", {{"grpc-timeout", "1H"}})->status, 200);
+  EXPECT_LE(std::stoi(backend.visits.back().field("x-request-deadline")), 5000);
+  EXPECT_GT(std::stoi(backend.visits.back().field("x-request-deadline")), 2000);
+}
+
+TEST(ProxiedRequestTrust, AStrangerSwitchesNoRetriesOff) {
+  for (const bool trusted : {true, false}) {
+    Stage stage;
+    stage.trust = trusted ? Trust::all() : Trust();
+    Backend& backend = stage.add(
+        [](Visit& visit) { visit.respond(visit.field("damper-attempt") == "2" ? 200 : 503); });
+    stage.begin();
+    const auto got = stage.get("/", {{"damper-retry-owner", "edge"}, {"damper-attempt", "1"}});
+    EXPECT_EQ(got->status, trusted ? 503 : 200);
+    EXPECT_EQ(backend.requests(), trusted ? 1u : 2u);
+    EXPECT_EQ(backend.visits.back().field("damper-retry-owner"), trusted ? "edge" : "shop");
+  }
+}
+
+// A full admission sheds the least critical: others first, unless a stranger claims to be more.
+TEST(ProxiedRequestTrust, AStrangerIsAtMostAsCriticalAsTheDefault) {
+  for (const bool trusted : {true, false}) {
+    Stage stage;
+    stage.trust = trusted ? Trust::all() : Trust();
+    http::AdmissionOptions admission;
+    admission.limit.kind = admit::LimitKind::fixed;
+    admission.limit.initial = admission.limit.min = admission.limit.max = 1;
+    admission.queue.capacity = 1;
+    stage.route.admission = admission;
+    Visit* first = nullptr;
+    stage.add([&](Visit& visit) {
+      if (std::exchange(first, &visit) != nullptr) visit.respond(200);
+    });
+    stage.begin();
+    Talker runs(stage.client());
+    runs.open(stage.url, stage.make("GET", "/"));
+    stage.run_until([&] { return first != nullptr; });
+    Talker waits(stage.client());
+    waits.open(stage.url, stage.make("GET", "/"));
+    stage.run_until([&] { return stage.admission->admission().depth() == 1; });
+    Talker claims(stage.client());
+    claims.open(stage.url, stage.make("GET", "/", {}, {{"damper-criticality", "critical_plus"}}));
+    Talker& shed = trusted ? waits : claims;
+    stage.run_until([&] { return shed.answered; });
+    EXPECT_EQ(shed.response.status, 503);
+    EXPECT_FALSE((trusted ? claims : waits).answered);
+    first->respond(200);
+    (void)stage.record();
+  }
+}
+
+TEST(ProxiedRequestTrust, WhatServicesBelieveIsOurs) {
+  Stage stage;
+  stage.trust = Trust();
+  Backend& backend = stage.add([](Visit& visit) { visit.respond(200); });
+  stage.begin();
+  ASSERT_EQ(stage
+                .get("/", {{"x-forwarded-for", "1.1.1.1"},
+                           {"x-forwarded-proto", "https"},
+                           {"x-forwarded-client-cert", "spoof"},
+                           {"forwarded", "for=1.1.1.1"},
+                           {"x-real-ip", "1.1.1.1"}})
+                ->status,
+            200);
+  const Visit& visit = backend.visits.back();
+  EXPECT_EQ(visit.field("x-forwarded-for"), "127.0.0.1");
+  EXPECT_EQ(visit.field("x-forwarded-proto"), "http");
+  EXPECT_EQ(visit.field("x-forwarded-client-cert"), "-");
+  EXPECT_EQ(visit.field("forwarded"), "-");
+  EXPECT_EQ(visit.field("x-real-ip"), "-");
+}
+
+TEST(ProxiedRequestTrust, AReplicaCannotWriteOurFields) {
+  Stage stage;
+  stage.client_protocol = http::Protocol::h2;
+  stage.add([](Visit& visit) {
+    visit.hint(103, {{"link", "</a>"}, {"damper-verdict", "shed"}});
+    visit.respond(200, "x", {{"damper-verdict", "shed"}, {"damper-attempts", "9"}},
+                  {{"damper-verdict", "shed"}, {"last", "1"}});
+  });
+  stage.begin();
+  const auto got = stage.get();
+  ASSERT_TRUE(got);
+  EXPECT_EQ(got->fields.find("damper-verdict"), std::nullopt);
+  EXPECT_EQ(got->fields.find("damper-attempts"), std::nullopt);
+  EXPECT_EQ(got->trailers.find("damper-verdict"), std::nullopt);
+  EXPECT_EQ(got->trailers.find("last"), "1");
+}
+
+}  // namespace
+}  // namespace damper::proxy
