@@ -22,10 +22,10 @@ def free_port():
 
 
 class Proxy:
-    """`damper proxy` with one listener, or with one more for TLS, before one backend."""
+    """`damper proxy` with one listener, or with one more for TLS, before a backend or several."""
 
     def __init__(self, backend_port, *, h2_backend=False, tls=False, extra="", listener="",
-                 trust="auto"):
+                 trust="auto", descriptors=None):
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="damper-proxy-"))
         self.port = free_port()
         self.tls_port = free_port() if tls else None
@@ -34,12 +34,15 @@ class Proxy:
         config = self.directory / "damper.yaml"
         config.write_text(self.text(backend_port, h2_backend, extra, listener))
         self.log = open(self.directory / "log", "w+", encoding="utf8")
-        self.process = subprocess.Popen([DAMPER, "proxy", "-c", str(config)], stdout=self.log,
-                                        stderr=self.log)
+        command = [DAMPER, "proxy", "-c", str(config)]
+        if descriptors:
+            command = ["sh", "-c", f'ulimit -n {descriptors}; exec "$0" "$@"', *command]
+        self.process = subprocess.Popen(command, stdout=self.log, stderr=self.log)
         for port in filter(None, (self.port, self.tls_port)):
             self.wait_for(port)
 
     def text(self, backend_port, h2_backend, extra, listener):
+        ports = [backend_port] if isinstance(backend_port, int) else backend_port
         text = f"""admin: {{ address: "127.0.0.1:{self.admin_port}" }}
 drain_time: 2s
 threads: 2
@@ -58,7 +61,7 @@ listeners:
 """
         return text + f"""clusters:
   backend:
-    endpoints: "http://127.0.0.1:{backend_port}"
+    endpoints: [{", ".join(f'"http://127.0.0.1:{port}"' for port in ports)}]
     protocol: {"http2" if h2_backend else "auto"}
 routes:
   all:
@@ -75,12 +78,16 @@ routes:
                 time.sleep(0.02)
         raise AssertionError("the proxy does not listen:\n" + self.said())
 
-    def metric(self, start):
-        """The sum of the samples that begin so."""
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.admin_port}/metrics",
-                                    timeout=PATIENCE) as page:
-            lines = page.read().decode().splitlines()
-        return sum(float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith(start))
+    def admin(self, path):
+        url = f"http://127.0.0.1:{self.admin_port}{path}"
+        with urllib.request.urlopen(url, timeout=PATIENCE) as page:
+            return page.read().decode()
+
+    def metric(self, start, part=""):
+        """The sum of the samples that begin so and contain the part."""
+        lines = self.admin("/metrics").splitlines()
+        return sum(float(line.rsplit(" ", 1)[1]) for line in lines
+                   if line.startswith(start) and part in line)
 
     def said(self):
         self.log.flush()

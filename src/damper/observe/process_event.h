@@ -9,17 +9,19 @@ namespace damper::observe {
 
 // The events that a process emits beside the engine's (engine/event.h), to the same sinks.
 enum class ProcessEvent : std::uint8_t {
-  policy_refused,    // A new policy or switch was refused and changed nothing; `detail`: why.
-  listener_failed,   // A loop could not use a listener's socket after a reload; `detail`: why.
-  control_lost,      // The control plane does not answer; `detail`: why.
-  control_restored,  // The control plane answers again, after `length`.
-  draining,          // The process accepts no new connections, and exits within `length`.
-  upgraded,          // A new process, of pid `count`, serves.
-  upgrade_failed,    // The new process failed, and this one continues; `detail`: why.
+  policy_refused,        // A new policy or switch was refused and changed nothing; `detail`: why.
+  listener_failed,       // A loop could not use a listener's socket after a reload; `detail`: why.
+  control_lost,          // The control plane does not answer; `detail`: why.
+  control_restored,      // The control plane answers again, after `length`.
+  draining,              // The process accepts no new connections, and exits within `length`.
+  upgraded,              // A new process, of pid `count`, serves.
+  upgrade_failed,        // The new process failed, and this one continues; `detail`: why.
+  out_of_descriptors,    // Connections found no file descriptor.
+  descriptors_restored,  // They find some again, after `length`.
 };
-inline constexpr EnumNames<ProcessEvent::upgrade_failed> kProcessEventNames = {
-    "policy_refused", "listener_failed", "control_lost",  "control_restored",
-    "draining",       "upgraded",        "upgrade_failed"};
+inline constexpr EnumNames<ProcessEvent::descriptors_restored> kProcessEventNames = {
+    "policy_refused", "listener_failed", "control_lost",       "control_restored",    "draining",
+    "upgraded",       "upgrade_failed",  "out_of_descriptors", "descriptors_restored"};
 [[nodiscard]] constexpr std::string_view name(ProcessEvent kind) noexcept {
   return kProcessEventNames[kind];
 }

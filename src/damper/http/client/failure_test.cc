@@ -28,6 +28,16 @@ TEST(Failure, WhatNeverLeftIsUnavailable) {
   EXPECT_EQ(failure_of(CloseReason::too_many, false).report.outcome, Outcome::overload);
 }
 
+TEST(Failure, WhatIsDecidedLocallyIsNoVerdictOnTheTarget) {
+  for (std::size_t i = 0; i < kCloseReasonNames.size(); ++i) {
+    const auto reason = static_cast<CloseReason>(i);
+    const bool local =
+        reason == CloseReason::address_refused || reason == CloseReason::out_of_descriptors;
+    EXPECT_EQ(failure_of(reason, false).report.unknown, local) << name(reason);
+  }
+  EXPECT_EQ(failure_of(CloseReason::out_of_descriptors, false).report.outcome, Outcome::overload);
+}
+
 TEST(Failure, AnAnswerSaysWhenToComeBack) {
   Response response;
   response.status = 503;

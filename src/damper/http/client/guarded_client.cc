@@ -147,8 +147,8 @@ class GuardedCall final : public AttemptDriver, public Cancellable {
     const Instant now = client_.loop_.now();
     if (modify_ && attempt.writing_ == nullptr)
       failure.report.harmless = true;  // It has only read.
-    // A refusal of our own guard says nothing of the replica.
-    const bool ours = failure.error == CloseReason::address_refused;
+    const bool ours = failure.error == CloseReason::address_refused ||
+                      failure.error == CloseReason::out_of_descriptors;
     attempt.lease().settle(ours ? Outcome::cancelled : failure.report.outcome, now);
     const decide::Report report = failure.report;
     failure_ = std::move(failure);

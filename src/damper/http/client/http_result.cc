@@ -33,7 +33,7 @@ std::error_code make_error_code(CloseReason reason) noexcept {
 Failure failure_of(CloseReason reason, bool answered) noexcept {
   Failure failure;
   failure.report.outcome = decide::classify(transport_event(reason, answered));
-  failure.report.unknown = reason == CloseReason::address_refused;  // Decided locally.
+  failure.report.unknown = is_local(reason);
   failure.error = make_error_code(reason);
   return failure;
 }

@@ -15,23 +15,24 @@ enum class CloseReason : std::uint8_t {
   reset,      // The peer reset it, or went away in the middle.
   refused,    // The peer surely never processed it: REFUSED_STREAM, GOAWAY below it.
   malformed,  // The peer's bytes are no HTTP.
-  head_too_large,     // More bytes, or more fields, than a head may have.
-  body_too_large,     // More than a body may have.
-  flood,              // Frames without use: pings, settings, empty data; or streams in error.
-  head_timeout,       // The head did not arrive in time.
-  body_timeout,       // The body stood still.
-  write_timeout,      // The peer does not read.
-  idle_timeout,       // Nothing was asked for in a while.
-  too_old,            // The connection had its time.
-  draining,           // We are going away.
-  connect_refused,    // No connection: nothing listens there.
-  connect_timeout,    // No connection came about in time.
-  name_not_resolved,  // No address.
-  address_refused,    // Our own guard allows no address of it, or not its port or scheme.
-  handshake_failed,   // TLS did not come about.
-  proxy_failed,       // Our own egress proxy opened no tunnel, and that is not the target's fault.
-  too_many,           // Over the limit of connections, streams or waiting requests.
-  cancelled,          // Our own side gave it up.
+  head_too_large,      // More bytes, or more fields, than a head may have.
+  body_too_large,      // More than a body may have.
+  flood,               // Frames without use: pings, settings, empty data; or streams in error.
+  head_timeout,        // The head did not arrive in time.
+  body_timeout,        // The body stood still.
+  write_timeout,       // The peer does not read.
+  idle_timeout,        // Nothing was asked for in a while.
+  too_old,             // The connection had its time.
+  draining,            // We are going away.
+  connect_refused,     // No connection: nothing listens there.
+  connect_timeout,     // No connection came about in time.
+  name_not_resolved,   // No address.
+  address_refused,     // Our own guard allows no address of it, or not its port or scheme.
+  handshake_failed,    // TLS did not come about.
+  proxy_failed,        // Our own egress proxy opened no tunnel, and that is not the target's fault.
+  out_of_descriptors,  // Our own process has no file descriptor left for a connection.
+  too_many,            // Over the limit of connections, streams or waiting requests.
+  cancelled,           // Our own side gave it up.
 };
 
 inline constexpr EnumNames<CloseReason::cancelled> kCloseReasonNames = {
@@ -44,11 +45,17 @@ inline constexpr EnumNames<CloseReason::cancelled> kCloseReasonNames = {
     "draining",        "connect_refused",
     "connect_timeout", "name_not_resolved",
     "address_refused", "handshake_failed",
-    "proxy_failed",    "too_many",
-    "cancelled"};
+    "proxy_failed",    "out_of_descriptors",
+    "too_many",        "cancelled"};
 
 [[nodiscard]] constexpr std::string_view name(CloseReason reason) noexcept {
   return kCloseReasonNames[reason];
+}
+
+// Whether it was decided locally, without the target: breakers, limits, throttles and the ejection
+// of replicas learn nothing of it.
+[[nodiscard]] constexpr bool is_local(CloseReason reason) noexcept {
+  return reason == CloseReason::address_refused || reason == CloseReason::out_of_descriptors;
 }
 
 // What it means for a request of ours that had no whole answer yet. `answered`: its head had come.
@@ -63,6 +70,7 @@ inline constexpr EnumNames<CloseReason::cancelled> kCloseReasonNames = {
     case CloseReason::address_refused: return TransportEvent::address_refused;
     case CloseReason::handshake_failed: return TransportEvent::handshake_failed;
     case CloseReason::proxy_failed: return TransportEvent::proxy_failed;
+    case CloseReason::out_of_descriptors:
     case CloseReason::too_many: return TransportEvent::pool_exhausted;
     case CloseReason::malformed:
     case CloseReason::head_too_large:

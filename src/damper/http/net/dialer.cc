@@ -9,6 +9,7 @@
 
 #include "damper/base/check.h"
 #include "damper/http/net/asio_context.h"
+#include "damper/http/net/descriptor_limit.h"
 #include "damper/http/net/shared_resolver.h"
 #include "damper/http/net/tcp_transport.h"
 #include "damper/http/net/tls_transport.h"
@@ -100,7 +101,9 @@ class Race final : public std::enable_shared_from_this<Race>, private Transport:
 
     [[nodiscard]] bool try_start(const tcp::endpoint& to) noexcept {
       fd_ = ::socket(to.protocol().family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-      if (fd_ < 0) return false;
+      const bool lacks_descriptor = is_out_of_descriptors(fd_);
+      race_.lacks_descriptor_ = race_.lacks_descriptor_ || lacks_descriptor;
+      if (fd_ < 0 || lacks_descriptor) return false;
       const int result = ::connect(fd_, to.data(), static_cast<socklen_t>(to.size()));
       return (result == 0 || errno == EINPROGRESS) && race_.loop_.try_add(fd_, *this);
     }
@@ -218,6 +221,7 @@ class Race final : public std::enable_shared_from_this<Race>, private Transport:
     --in_flight_;
     if (attempts_.size() < addresses_.size()) return try_next();
     if (in_flight_ > 0) return;
+    if (lacks_descriptor_) return fail(CloseReason::out_of_descriptors);
     fail(options_.proxy != nullptr ? CloseReason::proxy_failed : CloseReason::connect_refused);
   }
 
@@ -336,6 +340,7 @@ class Race final : public std::enable_shared_from_this<Race>, private Transport:
   std::vector<std::string> addresses_;              // to connect to
   std::vector<std::unique_ptr<Attempt>> attempts_;  // one for each address so far
   std::size_t in_flight_ = 0;                       // attempts
+  bool lacks_descriptor_ = false;                   // an attempt had none
   std::unique_ptr<Transport> transport_;            // during its handshake
   bool over_ = false;
 };

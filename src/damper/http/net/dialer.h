@@ -67,8 +67,9 @@ struct DialerOptions {
 // tried, and no name is resolved for a port or a scheme that it refuses. With a proxy, the
 // addresses are those of the proxy, which is then asked for a tunnel to each of the target's
 // addresses in order, until it opens one. Names are resolved here and not by the proxy: the guard
-// applies to what the proxy connects to. A failure of the proxy is `proxy_failed`; see TunnelRecord
-// for one that may be the target's.
+// applies to what the proxy connects to. A dial that fails, of which an attempt found no file
+// descriptor, is `out_of_descriptors`, whatever became of the other addresses. A failure of the
+// proxy is `proxy_failed`; see TunnelRecord for one that may be the target's.
 // Invariants:
 //   (1) Each dial ends once, with a transport or a reason, by connect_timeout. After its Dial is
 //       destroyed, `done` is not called and no socket is open.

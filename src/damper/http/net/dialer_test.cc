@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "damper/http/net/descriptors_testing.h"
 #include "damper/http/net/net_testing.h"
 
 namespace damper::http {
@@ -123,6 +124,23 @@ TEST(Dialer, ADeadFirstAddressIsPassedAtOnce) {
   ASSERT_NE(result.transport, nullptr);
   EXPECT_TRUE(result.transport->peer().starts_with("127.0.0.1:"));
   EXPECT_LT(run::now() - start, std::chrono::seconds(1));  // Not after the stagger.
+}
+
+TEST(Dialer, WithoutADescriptorNobodyIsToBlame) {
+  Loop loop;
+  Acceptor acceptor(loop.context(), at("127.0.0.1"));
+  Dialer dialer(loop, {});
+  const std::uint16_t port = acceptor.local_endpoint().port();
+  {
+    const DescriptorsLeft none(0);
+    EXPECT_EQ(dial(dialer, "127.0.0.1", port).reason, CloseReason::out_of_descriptors);
+  }
+  {
+    const DescriptorsLeft left(8);
+    reserve_descriptors();
+    EXPECT_EQ(dial(dialer, "127.0.0.1", port).reason, CloseReason::out_of_descriptors);
+  }
+  EXPECT_NE(dial(dialer, "127.0.0.1", port).transport, nullptr);
 }
 
 TEST(Dialer, ASilentFirstAddressIsJoinedByTheNextAfterTheStagger) {

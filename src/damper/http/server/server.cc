@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "damper/base/check.h"
+#include "damper/http/net/descriptor_limit.h"
 #include "damper/http/net/socket_connection.h"
 #include "damper/http/net/tcp_transport.h"
 #include "damper/http/net/tls_transport.h"
@@ -230,7 +231,7 @@ void Server::accept_some() {
       accept(fd);
       continue;
     }
-    if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+    if (is_out_of_descriptors(fd) || errno == ENOBUFS || errno == ENOMEM) {
       return wait_.arm(damper::add(loop_.now(), kPause));
     }
     if (errno == EAGAIN || errno == EWOULDBLOCK) return;
@@ -241,9 +242,12 @@ void Server::accept_some() {
 
 void Server::accept(int fd) {
   if (metrics_ != nullptr) metrics_->on_accepted();
-  if (quota_->try_take() == 0) {
+  const bool is_out = is_out_of_descriptors(fd, options_.uses_reserve);
+  if (is_out || quota_->try_take() == 0) {
     ::close(fd);
-    if (metrics_ != nullptr) metrics_->on_closed(CloseReason::too_many);
+    if (metrics_ != nullptr) {
+      metrics_->on_closed(is_out ? CloseReason::out_of_descriptors : CloseReason::too_many);
+    }
     return;
   }
   std::unique_ptr<Transport> transport;

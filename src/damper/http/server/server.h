@@ -32,6 +32,7 @@ struct ServerOptions {
   std::size_t max_connections = 10'000;  // one more is closed at once
   // Instead of max_connections: a limit that servers of other loops share.
   std::shared_ptr<admit::Quota> quota{};
+  bool uses_reserve = false;         // of reserve_descriptors(), for a server that operators need
   std::optional<TlsSettings> tls{};  // unset: plain TCP
   ConnectionLimits limits{};
 };
@@ -52,7 +53,8 @@ struct ServerOptions {
 //       all servers that share it.
 //   (2) Every accepted connection is counted, and counted again with a CloseReason when it ends,
 //       also after a failed handshake, an unknown protocol or over the limit.
-//   (3) Without free file descriptors accept is retried after a pause, not in a busy loop.
+//   (3) Without free file descriptors accept is retried after a pause, not in a busy loop. If only
+//       the reserve is left (see reserve_descriptors()), a connection is closed at once.
 // Lifetime: the loop, the sink and the metrics outlive it. Its destructor closes all connections,
 // and their streams with `cancelled`.
 // Thread safety: none; all on the loop's thread.

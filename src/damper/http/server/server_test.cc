@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "damper/http/net/descriptors_testing.h"
 #include "damper/http/net/net_testing.h"
 #include "damper/http/server/server_testing.h"
 
@@ -80,6 +81,25 @@ TEST(Server, OneConnectionTooManyIsClosedAtOnceAndCounted) {
   RawClient again(server.port);
   again.send(get("/4"));
   EXPECT_NE(again.read_to("/4!").find("200"), std::string::npos);
+}
+
+TEST(Server, TheReserveOfDescriptorsIsForTheServersThatUseIt) {
+  TestServer data(hello());
+  TestServer admin(hello(), {.uses_reserve = true});
+  const auto is_served = [](RawClient& client) {
+    client.send(get("/1"));
+    return client.read_to("/1!").find("200") != std::string::npos;
+  };
+  RawClient first(data.port);
+  RawClient second(admin.port);
+  EXPECT_TRUE(is_served(first) && is_served(second));  // Both loops run.
+  const DescriptorsLeft left(9);
+  reserve_descriptors();  // 8 of them: one is left, which the client takes.
+  RawClient third(data.port);
+  EXPECT_EQ(third.read_all(), "");
+  EXPECT_TRUE(data.has_closed(CloseReason::out_of_descriptors));
+  RawClient fourth(admin.port);
+  EXPECT_TRUE(is_served(fourth) && is_served(first));
 }
 
 TEST(Server, ServersOfSeveralLoopsMayShareTheirPlaces) {

@@ -16,6 +16,7 @@ http::ServerOptions server_options(const AdminOptions& options) {
   server.port = options.port;
   server.adopt_fd = options.adopt_fd;
   server.max_connections = AdminServer::kMostConnections;
+  server.uses_reserve = true;
   server.limits.max_head_bytes = std::size_t{16} * 1024;
   return server;
 }

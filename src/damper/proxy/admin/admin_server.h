@@ -41,7 +41,7 @@ struct AdminOptions {
 //   if (!admin) ... admin.error()
 //
 // Why of its own: an operator needs it when the data plane is flooded, to read the state and to
-// flip a switch.
+// flip a switch. It accepts connections with the reserve of file descriptors, too.
 // Model: the loop answers requests that wait for nothing. Three SerialExecutors answer the others:
 // one reads, one reloads, one flips switches, so that a stuck data plane does
 // not delay a flip.

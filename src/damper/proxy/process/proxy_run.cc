@@ -26,6 +26,7 @@
 #include "damper/proxy/admin/event_feed.h"
 #include "damper/proxy/control/control_address.h"
 #include "damper/proxy/control/fleet_control.h"
+#include "damper/proxy/process/descriptor_watch.h"
 #include "damper/proxy/process/file_watch.h"
 #include "damper/proxy/process/listen_fds.h"
 #include "damper/proxy/process/proxy_admin.h"
@@ -276,7 +277,7 @@ class ProxyRun {
 
  private:
   [[nodiscard]] int wait_ms() const {
-    Instant due = std::min({watchdog_due_, successor_due_, kNever});
+    Instant due = std::min({watchdog_due_, successor_due_, descriptors_due_});
     if (watch_ && !drainer_.joinable()) due = std::min(due, watch_->due());
     if (due == kNever) return -1;
     const Duration wait = std::max(between(run::now(), due), Duration{0});
@@ -285,6 +286,10 @@ class ProxyRun {
   }
 
   void on_time(Instant now) {
+    if (descriptors_due_ <= now) {
+      descriptors_.look(http::out_of_descriptors_count(), now);
+      descriptors_due_ = add(now, DescriptorWatch::kEvery);
+    }
     if (watch_ && !drainer_.joinable() && watch_->due() <= now) {
       watch_->on_look();
       (void)process_.reloads().reload_file(ProxyReloads::When::if_changed);
@@ -394,6 +399,8 @@ class ProxyRun {
   std::optional<Successor> successor_;
   Instant successor_due_ = kNever;
   Instant watchdog_due_ = kNever;
+  DescriptorWatch descriptors_{process_.events()};
+  Instant descriptors_due_{};
   std::thread drainer_;
   int drained_fd_ = -1;
   bool handed_over_ = false;  // the successor serves; this process drains
@@ -406,9 +413,11 @@ class ProxyRun {
 int run_proxy(const ProxySettings& settings, const text::Stdio& streams) {
   std::signal(SIGPIPE, SIG_IGN);
   http::raise_descriptor_limit();
+  ProxySettings bounded = settings;
+  bounded.most_connections = most_connections(http::reserve_descriptors());
   try {
     http::SignalFd signals({SIGHUP, SIGTERM, SIGINT, SIGUSR2});
-    ProxyRun run(settings, streams);
+    ProxyRun run(bounded, streams);
     if (const auto why = run.start()) {
       streams.err << "damper: " << *why << '\n';
       return text::kTrouble;

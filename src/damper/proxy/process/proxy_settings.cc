@@ -15,6 +15,19 @@ std::string counted(std::size_t count, const std::string& what) {
   return std::to_string(count) + ' ' + what + (count == 1 ? "" : "s");
 }
 
+void bound_connections(ProxyConfig& config, std::size_t most, std::string_view name) {
+  for (ListenerConfig& listener : config.listeners) {
+    if (listener.max_connections <= most) continue;
+    config.notes.push_back({.file = std::string(name),
+                            .place = {},
+                            .sentence = "listeners." + listener.name + ".max_connections is " +
+                                        std::to_string(listener.max_connections) +
+                                        "; the limit of file descriptors allows " +
+                                        std::to_string(most) + " (ulimit -n)"});
+    listener.max_connections = most;
+  }
+}
+
 // The URL for a client on this machine.
 std::string reach(const ListenerConfig& listener, std::uint16_t port) {
   std::string address = listener.address;
@@ -43,6 +56,7 @@ Expected<ProxyConfig> make_proxy_config(const ProxySettings& settings, std::stri
   if (settings.threads) config.threads = *settings.threads;
   if (settings.access_log) config.access_log = *settings.access_log;
   if (settings.drain_time) config.drain_time = *settings.drain_time;
+  bound_connections(config, settings.most_connections, name);
   return config;
 }
 

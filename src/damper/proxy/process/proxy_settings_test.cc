@@ -33,6 +33,22 @@ TEST(ProxySettings, AFlagGoesBeforeTheFile) {
   EXPECT_FALSE(make_proxy_config(settings, "", "x")->admin);
 }
 
+TEST(ProxySettings, AListenerHasNoMoreConnectionsThanDescriptors) {
+  EXPECT_EQ(most_connections(1000), 750U);
+  EXPECT_EQ(most_connections(0), 1U);
+  ProxySettings settings = kFlags;
+  settings.most_connections = 10'000;
+  EXPECT_TRUE(make_proxy_config(settings, "", "x")->notes.empty());
+  settings.most_connections = 750;
+  const auto config = make_proxy_config(settings, "", "x");
+  ASSERT_TRUE(config) << config.error();
+  EXPECT_EQ(config->listeners[0].max_connections, 750U);
+  ASSERT_EQ(config->notes.size(), 1U);
+  EXPECT_EQ(to_string(config->notes[0]),
+            "x: listeners." + config->listeners[0].name +
+                ".max_connections is 10000; the limit of file descriptors allows 750 (ulimit -n)");
+}
+
 TEST(ProxySettings, AnErrorHasItsPlace) {
   const auto config = make_proxy_config({}, "listeners:\n  web: {prot: 1}\n", "damper.yaml");
   ASSERT_FALSE(config);

@@ -305,9 +305,10 @@ void ProxiedRequest::on_failure(UpstreamAttempt& attempt, const decide::Report& 
   attempt.keep_head(head);
 }
 
-void ProxiedRequest::on_failure_without_response(const UpstreamAttempt& attempt, Outcome outcome) {
-  last_ = outcome;
-  call_->on_attempt_over(attempt, {.outcome = outcome}, now());
+void ProxiedRequest::on_failure_without_response(const UpstreamAttempt& attempt,
+                                                 const decide::Report& report) {
+  last_ = report.outcome;
+  call_->on_attempt_over(attempt, report, now());
   conclude(nullptr);
 }
 

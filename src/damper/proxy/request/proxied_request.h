@@ -100,7 +100,7 @@ class ProxiedRequest final : public http::StreamUser,
   void on_success(UpstreamAttempt& attempt, const http::Head& head);
   // It failed with a response, which is forwarded if no later attempt has one.
   void on_failure(UpstreamAttempt& attempt, const decide::Report& report, const http::Head& head);
-  void on_failure_without_response(const UpstreamAttempt& attempt, decide::Outcome outcome);
+  void on_failure_without_response(const UpstreamAttempt& attempt, const decide::Report& report);
   void on_responder_over(UpstreamAttempt& attempt, http::CloseReason reason);
   // Returns how many bytes the client's stream took; all of them if the client has gone.
   [[nodiscard]] std::size_t forward(std::string_view bytes);

@@ -213,10 +213,10 @@ void UpstreamAttempt::on_done(CloseReason reason) {
   switch (state_) {
     case State::in_flight:
     case State::buffering: {
-      const Outcome outcome = decide::classify(http::transport_event(reason, is_answered()));
-      settle(outcome);
+      const decide::Report report = http::failure_of(reason, is_answered()).report;
+      settle(report.unknown ? Outcome::cancelled : report.outcome);
       release();
-      return request_.on_failure_without_response(*this, outcome);
+      return request_.on_failure_without_response(*this, report);
     }
     case State::failed:
       if (!is_whole()) request_.drop_fallback(*this);

@@ -34,7 +34,8 @@ DeliveryReport report_of_failure(http::CloseReason reason, bool answered) {
     result.report.do_not_retry = true;
   }
   result.proxy_failed = reason == http::CloseReason::proxy_failed;
-  if (reason == http::CloseReason::too_many || result.proxy_failed) {
+  if (reason == http::CloseReason::too_many || reason == http::CloseReason::out_of_descriptors ||
+      result.proxy_failed) {
     result.report.outcome = Outcome::cancelled;
   }
   return result;

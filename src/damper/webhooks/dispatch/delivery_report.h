@@ -40,8 +40,8 @@ struct DeliveryReport {
 [[nodiscard]] DeliveryReport report_of_answer(int status, std::span<const http::Field> fields,
                                               UnixTime now);
 // Of an attempt without an answer. An address that the egress guard refuses ends the delivery; that
-// there was no connection to be had here (too_many), or that the egress proxy failed, says nothing
-// about the endpoint.
+// there was no connection to be had here (too_many, out_of_descriptors), or that the egress proxy
+// failed, says nothing about the endpoint.
 [[nodiscard]] DeliveryReport report_of_failure(http::CloseReason reason, bool answered);
 
 }  // namespace damper::webhooks
