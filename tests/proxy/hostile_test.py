@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Clients that hold what others need, through the real proxy. Each attack has its control."""
 
+import json
 import socket
 import ssl
 import sys
 import threading
+import time
 import unittest
 
 from proxy_process import PATIENCE, Backend, Listening, Proxy
@@ -162,6 +164,35 @@ class Claims(unittest.TestCase):
         self.assertEqual(fields["x-forwarded-proto"], "https")
         self.assertRegex(fields["x-forwarded-client-cert"],
                          '^Hash=[0-9a-f]{64};Subject="CN=localhost";DNS=localhost$')
+
+
+REFUSED = ((400, b"nonsense\r\n\r\n"), (400, b"GET / HTTP/1.1\r\n\r\n"),
+           (431, b"GET / HTTP/1.1\r\nHost: x\r\nA: " + b"a" * 70000 + b"\r\n\r\n"),
+           (501, b"PUT / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip\r\n\r\n"))
+
+
+class Log(unittest.TestCase):
+    def test_what_the_codec_refuses_is_logged_with_its_client(self):
+        backend = Backend()
+        proxy = Proxy(backend.port)
+        try:
+            for status, request in REFUSED:
+                with socket.create_connection(("127.0.0.1", proxy.port), PATIENCE) as client:
+                    client.sendall(request)
+                    self.assertEqual(int(read_head(client).split(b" ")[1]), status)
+            end = time.monotonic() + PATIENCE
+            lines = []
+            while len(lines) < len(REFUSED) and time.monotonic() < end:
+                time.sleep(0.05)
+                lines = [json.loads(line) for line in proxy.said().splitlines()
+                         if line.startswith('{"time"')]
+        finally:
+            backend.stop()
+            proxy.stop()
+        self.assertEqual(sorted(line["status"] for line in lines), [400, 400, 431, 501])
+        for line in lines:
+            self.assertEqual(line["client"], "127.0.0.1")
+            self.assertEqual(line["protocol"], "HTTP/1.1")
 
 
 if __name__ == "__main__":

@@ -70,11 +70,22 @@ class ConnectionOwner {
   ~ConnectionOwner() = default;
 };
 
+// A request that a server's codec has answered itself, or reset: no StreamUser was created for it.
+struct RefusedRequest {
+  Peer peer{};     // valid during the call
+  int status = 0;  // 400, 408, 413, 431, 501; 0: the stream was reset
+  CloseReason reason = CloseReason::malformed;
+  Instant began{};  // its first byte
+  Instant now{};
+};
+
 // A server's side: returns the user for each new request.
 class RequestSink {
  public:
   // Called before on_head(). The user outlives the stream.
   [[nodiscard]] virtual StreamUser& on_request(Stream& stream) = 0;
+  // Instead of on_request(). Not for a frame that nghttp2 refuses before its head is complete.
+  virtual void on_refused(const RefusedRequest& /*refused*/) {}
 
  protected:
   ~RequestSink() = default;

@@ -119,6 +119,11 @@ class TestEnd final : public ConnectionOwner, public RequestSink {
     return user;
   }
 
+  void on_refused(const RefusedRequest& request) override {
+    refused += std::to_string(request.status) + " " + std::string(name(request.reason)) + " " +
+               std::string(request.peer.protocol) + "; ";
+  }
+
   // All that the users heard, in the order of the requests.
   [[nodiscard]] std::string text() {
     std::string all;
@@ -128,6 +133,7 @@ class TestEnd final : public ConnectionOwner, public RequestSink {
 
   int changes = 0;
   bool consumes = true;
+  std::string refused;  // requests without a user
   std::vector<std::unique_ptr<TraceUser>> users;
   std::function<void(TraceUser&)> when_request;
 };

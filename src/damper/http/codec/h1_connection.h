@@ -76,7 +76,11 @@ class H1Connection : public Connection, protected Stream {
   void cancel() final;
   [[nodiscard]] Instant began() const noexcept final { return began_; }
   [[nodiscard]] bool touched_wire() const noexcept final { return touched_; }
-  [[nodiscard]] Peer peer() final { return owner_.peer(); }
+  [[nodiscard]] Peer peer() override {
+    Peer peer = owner_.peer();
+    peer.protocol = "HTTP/1.1";
+    return peer;
+  }
 
   // ---- For the ends
   // Runs with the bytes of input_.

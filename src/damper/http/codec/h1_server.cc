@@ -29,13 +29,13 @@ class H1Server final : public H1Connection {
       case H1Head::Result::complete: break;
     }
     on_whole_head();
+    http_1_0_ = scanned.is_http_1_0();
     const Head& head = scanned.head();
     const std::uint64_t length = head.content_length.value_or(0);
     if (limits_.max_body_bytes != 0 && length > limits_.max_body_bytes) {
       refuse(413, CloseReason::body_too_large);
       return 0;
     }
-    http_1_0_ = scanned.is_http_1_0();
     is_head_ = head.method == "HEAD";
     is_connect_ = head.method == "CONNECT";
     asks_upgrade_ = !head.upgrade.empty();
@@ -80,6 +80,13 @@ class H1Server final : public H1Connection {
       append_refusal(output_.bytes(), status);
       notify();
     }
+    if (user_ == nullptr && !discarding) {
+      sink_.on_refused({.peer = peer(),
+                        .status = answered ? 0 : status,
+                        .reason = reason,
+                        .began = input_since_,
+                        .now = clock_.now()});
+    }
     fail(reason);
   }
   [[nodiscard]] CloseReason reason_of_end() const noexcept override { return CloseReason::reset; }
@@ -88,6 +95,11 @@ class H1Server final : public H1Connection {
     if (writing_ == Writing::ended) return next_stream();
     if (writing_ == Writing::body) output_.clear();  // Not to be taken for a complete answer.
     end_well(CloseReason::cancelled);
+  }
+  [[nodiscard]] Peer peer() override {
+    Peer peer = H1Connection::peer();
+    if (http_1_0_) peer.protocol = "HTTP/1.0";
+    return peer;
   }
   void send_head(const Head& head, bool end) override {
     if (is_over()) return;

@@ -360,5 +360,32 @@ TEST_F(H1Server, DrainLetsTheRequestUnderWayEndAndTakesNoOther) {
   EXPECT_EQ(ended(), "draining");
 }
 
+TEST_F(H1Server, ARequestThatItRefusesIsReportedOnce) {
+  const std::array<std::pair<std::string, std::string_view>, 3> cases = {{
+      {"nonsense\r\n\r\n", "400 malformed HTTP/1.1; "},
+      {"PUT / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: gzip\r\n\r\n", "501 malformed HTTP/1.1; "},
+      {"GET / HTTP/1.1\r\nHost: h\r\nA: " + std::string(70'000, 'x') + "\r\n\r\n",
+       "431 head_too_large HTTP/1.1; "},
+  }};
+  for (const auto& [bytes, refused] : cases) {
+    start();
+    end_.refused.clear();
+    say(bytes);
+    EXPECT_EQ(end_.refused, refused);
+  }
+  start();
+  end_.refused.clear();
+  say("GET / HTTP/1.1\r\n");
+  connection_->on_timer(connection_->deadline());
+  EXPECT_EQ(end_.refused, "408 head_timeout HTTP/1.1; ");
+}
+
+TEST_F(H1Server, ARequestThatHasAUserIsNotReportedAsRefused) {
+  say("GET /a HTTP/1.1\r\nHost: h\r\n\r\n");
+  say("PUT /c HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n");
+  EXPECT_EQ(end_.refused, "");
+  EXPECT_EQ(ended(), "malformed");
+}
+
 }  // namespace
 }  // namespace damper::http

@@ -268,12 +268,14 @@ void H2Session::on_request_head(H2Stream& stream, bool end) {
   Head head;
   switch (reader_->read_request(head)) {
     case H2FieldReader::State::malformed:
+      report_refused(stream, 0, CloseReason::malformed);
       return reset_stream(stream, CloseReason::malformed, NGHTTP2_PROTOCOL_ERROR);
-    case H2FieldReader::State::too_large: return refuse(stream, 431, end);
+    case H2FieldReader::State::too_large:
+      return refuse(stream, 431, CloseReason::head_too_large, end);
     case H2FieldReader::State::good: break;
   }
   if (limits_.max_body_bytes != 0 && head.content_length.value_or(0) > limits_.max_body_bytes) {
-    return refuse(stream, 413, end);
+    return refuse(stream, 413, CloseReason::body_too_large, end);
   }
   stream.head_came_ = true;
   stream.peer_ended_ = end;
@@ -290,9 +292,18 @@ void H2Session::on_request_head(H2Stream& stream, bool end) {
   if (awaits_continue && stream.live_ && !stream.head_sent_) stream.submit_interim(100, {});
 }
 
+void H2Session::report_refused(H2Stream& stream, int status, CloseReason reason) {
+  sink_->on_refused({.peer = stream.peer(),
+                     .status = status,
+                     .reason = reason,
+                     .began = stream.began(),
+                     .now = clock_.now()});
+}
+
 // Without a user: what is left of the request is thrown away, and the stream reset when the answer
 // has been written.
-void H2Session::refuse(H2Stream& stream, int status, bool end) {
+void H2Session::refuse(H2Stream& stream, int status, CloseReason reason, bool end) {
+  report_refused(stream, status, reason);
   stream.head_came_ = true;
   stream.peer_ended_ = end;
   stream.send_head({.status = status}, true);

@@ -110,6 +110,7 @@ TEST_F(H2SessionTest, HeadsAndBodiesOverTheirBoundsAreAnswered) {
   EXPECT_TRUE(body.text().starts_with("413"));
   EXPECT_EQ(stream.text(), "close(reset)");
   EXPECT_EQ(server_end_.text(), "PUT / h close(body_too_large)");
+  EXPECT_EQ(server_end_.refused, "431 head_too_large HTTP/2; 413 body_too_large HTTP/2; ");
 }
 
 TEST_F(H2SessionTest, AnAnswerThatIsTooLargeToWriteResetsItsStreamAlone) {

@@ -12,8 +12,9 @@ namespace damper::http {
 
 // The other end of a connection, as far as it is known.
 struct Peer {
-  std::string_view address{};  // "10.0.0.7", without the port; empty: unknown
-  bool secure = false;         // TLS
+  std::string_view address{};   // "10.0.0.7", without the port; empty: unknown
+  bool secure = false;          // TLS
+  std::string_view protocol{};  // "HTTP/1.0", "HTTP/1.1", "HTTP/2"; set by the codec
   // Of a client whose certificate was verified: see describe_peer_certificate(). Empty: none.
   std::string_view certificate{};
 };

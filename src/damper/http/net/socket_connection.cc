@@ -69,7 +69,7 @@ Peer SocketConnection::peer() {
     }
     if (transport_->is_secure()) certificate_ = transport_->peer_certificate();
   }
-  return {peer_, transport_->is_secure(), certificate_};
+  return {.address = peer_, .secure = transport_->is_secure(), .certificate = certificate_};
 }
 
 void SocketConnection::on_readable() {

@@ -290,7 +290,8 @@ Schema<ListenerConfig> make_listener() {
       "Connections at once, of all loops together; a further one is closed.");
   s.key<DAMPER_FIELD(trust)>(
       "trust", form::parsed_list(read_trust, kTrustForms, 1, kMostTexts),
-      "Peers whose fields about deadline, retries, criticality and origin are believed and "
+      "Peers whose fields about deadline, retries, criticality, origin and request id are believed "
+      "and "
       "forwarded; those of others are removed. auto: all if the address is loopback, else "
       "none.");
   add_limits<DAMPER_FIELD(limits)>(

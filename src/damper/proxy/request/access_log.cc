@@ -115,6 +115,10 @@ void append_access_line(std::string& out, const AccessRecord& record, UnixTime n
   add_number(out, "bytes_out", record.bytes_out);
   add_text(out, "traceparent", record.traceparent);
   add_text(out, "closed", http::name(record.ended));
+  add_text(out, "client", record.client);
+  add_text(out, "protocol", record.protocol);
+  add_text(out, "user_agent", record.user_agent.substr(0, kLongestName));
+  add_text(out, "request_id", record.request_id.substr(0, kLongestName));
   out += "}\n";
 }
 
@@ -138,6 +142,15 @@ AccessLogWriter::~AccessLogWriter() { flush(); }
 
 void AccessLogWriter::on_request_over(const AccessRecord& record) noexcept {
   if (next_ != nullptr) next_->on_request_over(record);
+  write(record);
+}
+
+void AccessLogWriter::on_request_refused(const AccessRecord& record) noexcept {
+  if (next_ != nullptr) next_->on_request_refused(record);
+  write(record);
+}
+
+void AccessLogWriter::write(const AccessRecord& record) {
   if (!is_logged(mode_, record)) return;
   line_.clear();
   append_access_line(line_, record, run::wall_time());

@@ -20,6 +20,9 @@ struct AccessRecord {
   std::string_view method{}, authority{}, target{};
   std::string_view route{}, cluster{}, replica{};  // empty: none
   std::string_view traceparent{};
+  std::string_view client{};    // address, by what trusted proxies say: see Trust::client_of()
+  std::string_view protocol{};  // of the client: "HTTP/1.1", "HTTP/2"
+  std::string_view user_agent{}, request_id{};
   int status = 0;                   // sent downstream; 0: none
   Verdict verdict = Verdict::none;  // of the engine or of the admission: limited, shed, ...
   http::CloseReason ended = http::CloseReason::finished;  // downstream
@@ -34,6 +37,8 @@ struct AccessRecord {
 class AccessSink {
  public:
   virtual void on_request_over(const AccessRecord& record) noexcept = 0;
+  // A request that the codec has refused: it has no method, route or verdict.
+  virtual void on_request_refused(const AccessRecord& /*record*/) noexcept {}
 
  protected:
   ~AccessSink() = default;
@@ -44,11 +49,13 @@ class AccessSink {
 //   {"time":"2026-11-15T18:01:04.123Z","method":"GET","path":"/x","authority":"shop.example",
 //    "route":"shop","cluster":"shops","replica":"10.0.0.1:9000","status":503,
 //    "verdict":"budget_spent","attempts":1,"duration_ms":12.345,"upstream_ms":11.000,
-//    "bytes_in":0,"bytes_out":21,"traceparent":"00-...","closed":"finished"}
+//    "bytes_in":0,"bytes_out":21,"traceparent":"00-...","closed":"finished","client":"10.1.2.3",
+//    "protocol":"HTTP/2","user_agent":"curl/8.0","request_id":"4f0c..."}
 //
 // Empty values are omitted. Texts are escaped, so that no client can break a line, and truncated to
 // kLongestText bytes.
 inline constexpr std::size_t kLongestText = 1024;
+inline constexpr std::size_t kLongestName = 256;  // of user_agent and request_id
 void append_access_line(std::string& out, const AccessRecord& record, UnixTime now);
 
 // Whether `mode` logs the request. A failure is an answer of the proxy itself, a status of 500 or
@@ -82,6 +89,7 @@ class AccessLogWriter final : public AccessSink,
   ~AccessLogWriter() override;
 
   void on_request_over(const AccessRecord& record) noexcept override;
+  void on_request_refused(const AccessRecord& record) noexcept override;
   void set_mode(AccessLog mode) noexcept { mode_ = mode; }
   // After a rotation: writes to `descriptor` from now on. Buffered lines are written to the old
   // one.
@@ -97,6 +105,7 @@ class AccessLogWriter final : public AccessSink,
  private:
   void on_timer(Instant now) override;
   void on_turn_end() override { flush(); }
+  void write(const AccessRecord& record);
   void flush();
   [[nodiscard]] bool try_write_lines();
 

@@ -49,6 +49,10 @@ TEST(AccessLog, ALineHasAllThatIsKnown) {
                   .cluster = "shops",
                   .replica = "10.0.0.1:9000",
                   .traceparent = "00-1-2-01",
+                  .client = "10.1.2.3",
+                  .protocol = "HTTP/2",
+                  .user_agent = "curl \"8\"",
+                  .request_id = "id-1",
                   .status = 503,
                   .verdict = Verdict::budget_spent,
                   .attempts = 2,
@@ -60,7 +64,9 @@ TEST(AccessLog, ALineHasAllThatIsKnown) {
             "\"authority\":\"shop.example\",\"route\":\"shop\",\"cluster\":\"shops\","
             "\"replica\":\"10.0.0.1:9000\",\"status\":503,\"verdict\":\"budget_spent\","
             "\"attempts\":2,\"duration_ms\":12.345,\"upstream_ms\":11.000,\"bytes_in\":7,"
-            "\"bytes_out\":21,\"traceparent\":\"00-1-2-01\",\"closed\":\"finished\"}\n");
+            "\"bytes_out\":21,\"traceparent\":\"00-1-2-01\",\"closed\":\"finished\","
+            "\"client\":\"10.1.2.3\",\"protocol\":\"HTTP/2\",\"user_agent\":\"curl \\\"8\\\"\","
+            "\"request_id\":\"id-1\"}\n");
 }
 
 TEST(AccessLog, WhateverAClientSendsALineIsALine) {
@@ -70,6 +76,8 @@ TEST(AccessLog, WhateverAClientSendsALineIsALine) {
             "\"/\\u000a\\u0080\",\"attempts\":0,\"duration_ms\":0.000,\"bytes_in\":0,"
             "\"bytes_out\":0,\"closed\":\"finished\"}\n");
   EXPECT_LT(line({.target = std::string(100'000, 'x')}).size(), kLongestText + 300);
+  const std::string much(100'000, 'x');
+  EXPECT_LT(line({.user_agent = much, .request_id = much}).size(), 2 * 256 + 300);
 }
 
 TEST(AccessLog, TheModeSaysWhatIsWorthALine) {

@@ -6,6 +6,7 @@
 
 #include "damper/decide/layering.h"
 #include "damper/proxy/config/proxy_config.h"
+#include "damper/proxy/request/request_id.h"
 #include "damper/schedule/deadline_header.h"
 
 namespace damper::proxy {
@@ -13,7 +14,6 @@ namespace {
 
 using http::same_name;
 
-constexpr std::string_view kForwardedFor = "x-forwarded-for";
 constexpr std::string_view kForwardedProto = "x-forwarded-proto";
 constexpr std::string_view kExpect = "expect";
 constexpr std::string_view kForwardedHost = "x-forwarded-host";
@@ -21,9 +21,9 @@ constexpr std::string_view kClientCertificate = "x-forwarded-client-cert";
 constexpr std::string_view kOwnPrefix = "damper-";
 constexpr std::array<std::string_view, 3> kTrustedPrefixes = {"x-forwarded-", "x-envoy-",
                                                               kOwnPrefix};
-constexpr std::array<std::string_view, 4> kTrustedNames = {"forwarded", "x-real-ip",
-                                                           schedule::kRequestDeadlineHeader,
-                                                           decide::kGrpcPreviousAttemptsHeader};
+constexpr std::array<std::string_view, 5> kTrustedNames = {
+    "forwarded", "x-real-ip", kRequestIdHeader, schedule::kRequestDeadlineHeader,
+    decide::kGrpcPreviousAttemptsHeader};
 constexpr bool kValidated = true;  // written here, or validated: see Field::validated
 
 // Without regard to case, '_' as '-'.
@@ -80,7 +80,7 @@ bool ForwardFields::is_passed(const http::Field& field, const ForwardContext& co
   if (!context.trusted && is_trusted_field(field.name)) return false;
   const auto is = [&field](std::string_view name) { return same_name(field.name, name); };
   if (std::any_of(run::kReplacedFields.begin(), run::kReplacedFields.end(), is)) return false;
-  if (is(kForwardedFor)) {
+  if (is(kForwardedForHeader)) {
     append_part(forwarded_for_, field.value);
     return false;
   }
@@ -94,12 +94,14 @@ bool ForwardFields::is_passed(const http::Field& field, const ForwardContext& co
   has_envoy_timeout_ |= envoy_timeout;
   has_proto_ |= is(kForwardedProto);
   has_host_ |= is(kForwardedHost);
+  has_request_id_ |= is(kRequestIdHeader);
   return !grpc_timeout && !envoy_timeout && !is(kExpect);
 }
 
 http::Head ForwardFields::make(const http::Head& request, const RouteConfig& route,
                                const ForwardContext& context) {
   has_grpc_timeout_ = has_envoy_timeout_ = has_proto_ = has_host_ = false;
+  has_request_id_ = false;
   forwarded_for_.clear();
   certificates_.clear();
   fields_.clear();
@@ -118,10 +120,13 @@ http::Head ForwardFields::make(const http::Head& request, const RouteConfig& rou
   append_part(forwarded_for_, context.client.address);
   append_part(certificates_, context.client.certificate);
   if (!certificates_.empty()) fields_.push_back({kClientCertificate, certificates_});
-  if (!forwarded_for_.empty()) fields_.push_back({kForwardedFor, forwarded_for_});
+  if (!forwarded_for_.empty()) fields_.push_back({kForwardedForHeader, forwarded_for_});
   if (!has_proto_)
     fields_.push_back({kForwardedProto, context.client.secure ? "https" : "http", kValidated});
 
+  if (!has_request_id_ && !context.request_id.empty()) {
+    fields_.push_back({kRequestIdHeader, context.request_id});
+  }
   if (!route.host_rewrite.empty() && !has_host_ && !request.authority.empty()) {
     fields_.push_back({kForwardedHost, request.authority});
   }

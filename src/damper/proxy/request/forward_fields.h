@@ -14,6 +14,8 @@ namespace damper::proxy {
 
 struct RouteConfig;
 
+inline constexpr std::string_view kForwardedForHeader = "x-forwarded-for";
+
 // What an attempt adds to the client's fields: see run::OutgoingContext.
 struct ForwardContext {
   Duration remaining = kForever;
@@ -21,9 +23,10 @@ struct ForwardContext {
   std::uint32_t owner_attempt = 0;
   std::uint32_t attempt = 1;
   http::Peer client{};
-  bool trusted = true;           // the client's own words are believed
-  std::string_view scheme{};     // of the replica
-  std::string_view authority{};  // of the replica: for a request without one
+  bool trusted = true;            // the client's own words are believed
+  std::string_view request_id{};  // empty: not sent
+  std::string_view scheme{};      // of the replica
+  std::string_view authority{};   // of the replica: for a request without one
 };
 
 // ForwardFields makes the head of one attempt from the client's.
@@ -36,6 +39,7 @@ struct ForwardContext {
 //   x-forwarded-for   one field with the client's address added at its end
 //   x-forwarded-proto   added where there is none
 //   x-forwarded-host   added where there is none, if host_rewrite replaces the authority
+//   x-request-id   added where there is none
 //   x-forwarded-client-cert   a verified certificate of the client is added at its end
 //   expect   removed: the proxy has answered it
 // Of a client that is not trusted is_trusted_field()s are removed first, so that everything in them
@@ -61,12 +65,14 @@ class ForwardFields {
   bool has_envoy_timeout_ = false;
   bool has_proto_ = false;
   bool has_host_ = false;
+  bool has_request_id_ = false;
 };
 
 // Whether only a trusted client may send this field: services and proxies take its value for true.
 //
-// Model: x-forwarded-*, forwarded, x-real-ip; x-envoy-*, damper-*; x-request-deadline,
-// grpc-previous-rpc-attempts. '_' counts as '-': CGI and WSGI make the same variable of both.
+// Model: x-forwarded-*, forwarded, x-real-ip, x-request-id; x-envoy-*, damper-*;
+// x-request-deadline, grpc-previous-rpc-attempts. '_' counts as '-': CGI and WSGI make the same
+// variable of both.
 [[nodiscard]] bool is_trusted_field(std::string_view name) noexcept;
 
 // The fields without damper-*, which only the proxy itself adds to a response. In `scratch` if one

@@ -132,6 +132,7 @@ const std::array kClaims = {Field{"X-Forwarded-For", "1.1.1.1"},
                             Field{"damper-attempt", "2"},
                             Field{"Damper-Criticality", "critical_plus"},
                             Field{"grpc-previous-rpc-attempts", "1"},
+                            Field{"x-request-id", "theirs"},
                             Field{"accept", "*/*"}};
 
 TEST(ForwardFields, OfAStrangerNothingPassesThatServicesBelieve) {

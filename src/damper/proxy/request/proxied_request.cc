@@ -89,7 +89,7 @@ void ProxiedRequest::abandon() {
 
 void ProxiedRequest::on_head(const http::Head& head, bool end) {
   head_.keep(head);
-  trusted_ = std::exchange(trust_, nullptr)->trusts(client_->peer().address);
+  identity_.read(*std::exchange(trust_, nullptr), client_->peer(), head.fields);
   const bool connect = head.method == "CONNECT";
   has_no_body_ = end || connect;  // What follows the head of a CONNECT belongs to the tunnel.
   grpc_ = is_grpc(head.fields);
@@ -110,7 +110,7 @@ void ProxiedRequest::on_head(const http::Head& head, bool end) {
   const Instant now = this->now();
   const UnixTime wall = run::wall_time(between(arrived_, now));
   inherited_ = http::read_arrival(head.fields, {.arrived = arrived_, .wall = wall},
-                                  trusted_ ? kArrival : kStrangersArrival);
+                                  identity_.trusted ? kArrival : kStrangersArrival);
   enter(now);
 }
 
@@ -280,7 +280,8 @@ http::Head ProxiedRequest::head_for(const engine::Attempt& attempt, const http::
        .owner_attempt = inherited_.owned_above.retries ? inherited_.attempt : 0,
        .attempt = attempt.number,
        .client = client_ != nullptr ? client_->peer() : http::Peer{},
-       .trusted = trusted_,
+       .trusted = identity_.trusted,
+       .request_id = identity_.request_id,
        .scheme = pool.endpoint().scheme(),
        .authority = pool.authority()});
 }
@@ -473,6 +474,10 @@ void ProxiedRequest::end(CloseReason reason) {
   }
   record_.replica = replica_;
   record_.traceparent = http::find(head.fields, "traceparent").value_or("");
+  record_.client = identity_.address;
+  record_.protocol = identity_.protocol;
+  record_.user_agent = http::find(head.fields, "user-agent").value_or("");
+  record_.request_id = identity_.request_id;
   record_.ended = reason;
   record_.attempts = call_ ? call_->call().attempts() : 0;
   record_.took = between(arrived_, now);

@@ -17,6 +17,7 @@
 #include "damper/proxy/config/trust.h"
 #include "damper/proxy/data/route_admission.h"
 #include "damper/proxy/request/access_log.h"
+#include "damper/proxy/request/client_identity.h"
 #include "damper/proxy/request/forward_fields.h"
 #include "damper/proxy/request/kept_message.h"
 #include "damper/proxy/request/own_answer.h"
@@ -162,7 +163,6 @@ class ProxiedRequest final : public http::StreamUser,
   const LoopRoute* route_ = nullptr;
   http::Stream* client_ = nullptr;
   const Trust* trust_ = nullptr;  // until on_head()
-  bool trusted_ = false;          // the client's fields are believed
   State state_ = State::idle;
   Kind kind_ = Kind::plain;
   bool has_no_body_ = false;
@@ -179,6 +179,7 @@ class ProxiedRequest final : public http::StreamUser,
   run::RequestContext inherited_;
   std::string_view owner_;  // the layer that retries; empty: none
   std::string replica_;     // of the last attempt
+  ClientIdentity identity_;
   std::optional<Call> call_;
   http::AttemptSlots<UpstreamAttempt> attempts_;
   UpstreamAttempt* fallback_ = nullptr;   // its response is forwarded if no attempt succeeds
@@ -220,6 +221,13 @@ class RequestFactory final : private http::Loop::TurnEnd {
   }
   // For requests that begin from now on.
   void use(std::shared_ptr<const LoopTable> table) { table_ = std::move(table); }
+  void on_refused(const http::RefusedRequest& refused) {
+    log_.on_request_refused({.client = refused.peer.address,
+                             .protocol = refused.peer.protocol,
+                             .status = refused.status,
+                             .ended = refused.reason,
+                             .took = between(refused.began, refused.now)});
+  }
   [[nodiscard]] std::size_t under_way() const noexcept { return requests_.size() - ended_.size(); }
 
  private:
@@ -268,6 +276,7 @@ class ListenerSink final : public http::RequestSink {
   [[nodiscard]] http::StreamUser& on_request(http::Stream& stream) override {
     return factory_.on_request(stream, trust_);
   }
+  void on_refused(const http::RefusedRequest& refused) override { factory_.on_refused(refused); }
   // For requests that begin from now on.
   void use(Trust trust) { trust_ = std::move(trust); }
 

@@ -242,6 +242,7 @@ class Talker final : public http::PoolUser {
 // What an AccessRecord said.
 struct Recorded {
   std::string method, target, route, replica, traceparent;
+  std::string client, protocol, user_agent, request_id;
   int status = 0;
   Verdict verdict = Verdict::none;
   http::CloseReason ended = http::CloseReason::finished;
@@ -371,6 +372,7 @@ class Stage final : private AccessSink {
   std::optional<RequestFactory> sink;
   std::string url;
   std::vector<Recorded> records;
+  std::vector<std::string> refused;  // "400 malformed 127.0.0.1 HTTP/1.1"
 
  private:
   void on_request_over(const AccessRecord& r) noexcept override {
@@ -379,6 +381,10 @@ class Stage final : private AccessSink {
                        .route = std::string(r.route),
                        .replica = std::string(r.replica),
                        .traceparent = std::string(r.traceparent),
+                       .client = std::string(r.client),
+                       .protocol = std::string(r.protocol),
+                       .user_agent = std::string(r.user_agent),
+                       .request_id = std::string(r.request_id),
                        .status = r.status,
                        .verdict = r.verdict,
                        .ended = r.ended,
@@ -386,6 +392,11 @@ class Stage final : private AccessSink {
                        .bytes_in = r.bytes_in,
                        .bytes_out = r.bytes_out,
                        .took = r.took});
+  }
+
+  void on_request_refused(const AccessRecord& r) noexcept override {
+    refused.push_back(std::to_string(r.status) + " " + std::string(http::name(r.ended)) + " " +
+                      std::string(r.client) + " " + std::string(r.protocol));
   }
 
   std::optional<http::TlsSettings> no_tls_;

@@ -117,5 +117,61 @@ TEST(ProxiedRequestTrust, AReplicaCannotWriteOurFields) {
   EXPECT_EQ(got->trailers.find("last"), "1");
 }
 
+TEST(ProxiedRequestTrust, ARecordNamesTheClientAsFarAsItsProxiesAreTrusted) {
+  const http::FieldList fields = {{"x-forwarded-for", "8.8.8.8, 9.9.9.9"},
+                                  {"x-forwarded-for", "127.0.0.2"},
+                                  {"user-agent", "curl"},
+                                  {"x-request-id", "theirs"}};
+  struct Case {
+    Trust trust;
+    std::string client;
+    bool believes_id;
+  };
+  const std::vector<std::string> loopback = {"127.0.0.0/8"};
+  for (const Case& one :
+       {Case{Trust(), "127.0.0.1", false}, Case{Trust::of(loopback, false), "9.9.9.9", true},
+        Case{Trust::all(), "8.8.8.8", true}}) {
+    Stage stage;
+    stage.trust = one.trust;
+    Backend& backend = stage.add([](Visit& visit) { visit.respond(200); });
+    stage.begin();
+    ASSERT_EQ(stage.get("/", fields)->status, 200);
+    const Recorded& record = stage.record();
+    EXPECT_EQ(record.client, one.client);
+    EXPECT_EQ(record.protocol, "HTTP/1.1");
+    EXPECT_EQ(record.user_agent, "curl");
+    EXPECT_EQ(record.request_id == "theirs", one.believes_id);
+    EXPECT_EQ(backend.visits.back().field("x-request-id"), record.request_id);
+  }
+}
+
+TEST(ProxiedRequestTrust, ARequestWithoutAnIdGetsOneForAllItsAttempts) {
+  Stage stage;
+  stage.client_protocol = http::Protocol::h2;
+  Backend& backend = stage.add(
+      [](Visit& visit) { visit.respond(visit.field("damper-attempt") == "2" ? 200 : 503); });
+  stage.begin();
+  ASSERT_EQ(stage.get()->status, 200);
+  const std::string id = stage.record().request_id;
+  EXPECT_EQ(stage.record().protocol, "HTTP/2");
+  EXPECT_EQ(id.size(), 36u);
+  EXPECT_EQ(backend.visits.front().field("x-request-id"), id);
+  EXPECT_EQ(backend.visits.back().field("x-request-id"), id);
+  ASSERT_EQ(stage.get()->status, 200);
+  EXPECT_NE(stage.record().request_id, id);
+}
+
+TEST(ProxiedRequestTrust, ARequestThatTheCodecRefusesIsRecordedWithItsClient) {
+  Stage stage;
+  stage.limits.max_head_bytes = 2000;
+  stage.add();
+  stage.begin();
+  const auto got = stage.get("/", {{"a", std::string(3000, 'x')}});
+  ASSERT_TRUE(got);
+  EXPECT_EQ(got->status, 431);
+  EXPECT_EQ(stage.refused, std::vector<std::string>{"431 head_too_large 127.0.0.1 HTTP/1.1"});
+  EXPECT_TRUE(stage.records.empty());
+}
+
 }  // namespace
 }  // namespace damper::proxy
