@@ -202,7 +202,9 @@ TEST(Proxy, ADrainServesWhoHasConnectedAndRefusesTheRest) {
   for (const auto& client : fresh) {
     const std::string answer = ask(*client);
     EXPECT_TRUE(says(answer, "one"));
-    EXPECT_NE(answer.find("onnection: close"), std::string::npos) << answer;
+    // A loop that has not begun to drain keeps the connection, and closes it when it begins.
+    const bool announced = answer.find("onnection: close") != std::string::npos;
+    EXPECT_TRUE(announced || client->read_all().empty()) << answer;
   }
   drainer.join();
   EXPECT_TRUE(proxy->state().draining);
