@@ -89,7 +89,7 @@ TEST(H1Chunked, AnExtensionHasNoControl) {  // TERM.EXT, EXT.TERM: a line that e
                                            ";a=\"b", ";a=\"\\", ";a=\"b\"", " "};
   for (const std::string& start : starts) {
     for (const char control : {'\n', '\r', '\0', '\x0b', '\x7f'}) {
-      const std::string bytes = "3" + start + control + "\"a\r\nabc\r\n0\r\n\r\n";
+      const std::string bytes = "3" + start + control + "\"\r\nabc\r\n0\r\n\r\n";
       EXPECT_EQ(decode(bytes, 100), " malformed") << bytes;
       EXPECT_EQ(decode(bytes, 1), " malformed") << bytes;
     }
