@@ -18,8 +18,8 @@ namespace damper::http {
 // Model: a token bucket with `per_second` tokens a second and a burst of kBurstSeconds times as
 // many. If it is empty, kAnswersPerReset complete answers pay for a reset: a proxy in front, or a
 // client that hedges, resets a small part of many streams. A stream that has lived for kShortLived
-// costs nothing, since max_streams bounds the rate of such streams: the deadlines of clients end in
-// resets, and an outage ends all of their streams so.
+// costs nothing, since max_streams bounds the rate of such streams, as that of requests which are
+// answered: the deadlines of clients end in resets, and an outage ends all of their streams so.
 // Invariants:
 //   (1) In any time t, resets of short-lived streams <= per_second * (kBurstSeconds + t)
 //       + answers / kAnswersPerReset.
@@ -31,7 +31,7 @@ class ResetLimit {
   static constexpr Range<std::uint32_t> kPerSecond{1, 100'000};
   static constexpr std::uint32_t kBurstSeconds = 10;
   static constexpr std::uint32_t kAnswersPerReset = 10;
-  static constexpr Duration kShortLived = std::chrono::seconds(1);
+  static constexpr Duration kShortLived = std::chrono::milliseconds(250);
 
   // REQUIRES: kPerSecond contains per_second. Starts with a full burst.
   explicit ResetLimit(std::uint32_t per_second)
