@@ -131,7 +131,7 @@ TEST(Dialer, WithoutADescriptorNobodyIsToBlame) {
   Acceptor acceptor(loop.context(), at("127.0.0.1"));
   Dialer dialer(loop, {});
   const std::uint16_t port = acceptor.local_endpoint().port();
-  {
+  if (DAMPER_INSTRUMENTED == 0) {  // ubsan reads memory through a pipe, and finds no descriptor.
     const DescriptorsLeft none(0);
     EXPECT_EQ(dial(dialer, "127.0.0.1", port).reason, CloseReason::out_of_descriptors);
   }
