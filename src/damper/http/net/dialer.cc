@@ -200,8 +200,8 @@ class Race final : public std::enable_shared_from_this<Race>, private Transport:
     const asio::ip::address address = asio::ip::make_address(addresses_[attempts_.size()], error);
     Attempt& attempt = *attempts_.emplace_back(std::make_unique<Attempt>(*this));
     ++in_flight_;
-    if (error ||
-        !attempt.try_start({address, options_.proxy != nullptr ? options_.proxy->port : port_})) {
+    const EgressProxy* const proxy = options_.proxy.get();
+    if (error || !attempt.try_start({address, proxy != nullptr ? proxy->port : port_})) {
       attempt.close();
       return loop_.post([self = shared_from_this()] { self->on_failed(); });
     }
