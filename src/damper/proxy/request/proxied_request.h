@@ -200,7 +200,7 @@ class RequestFactory final : private http::Loop::TurnEnd {
       : TurnEnd(loop), loop_(loop), log_(log), table_(std::move(table)), waiting_(loop) {
     spare_.reserve(kMostSpare);
   }
-  ~RequestFactory() {
+  ~RequestFactory() override {
     requests_.clear_and_dispose([](ProxiedRequest* request) {
       request->abandon();
       delete request;
