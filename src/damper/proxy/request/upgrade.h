@@ -16,13 +16,12 @@ inline constexpr std::string_view kAnyUpgrade = "*";
 // Whether a request may be upgraded. `offered` is its Upgrade field: protocols, perhaps with a
 // version ("websocket", "foo/2"); `allowed` is the route's list, without versions.
 //
-// Model: the replica selects one of the protocols, so all of them must be allowed. h2c never is,
-// not even by kAnyUpgrade: the requests inside would pass routes, limits and the log unseen.
+// Model: the replica selects one of the protocols, so all of them must be allowed. Those that carry
+// HTTP requests, such as h2c, never get here: the codec ignores an Upgrade that lists one.
 [[nodiscard]] inline bool may_upgrade(std::string_view offered,
                                       std::span<const std::string> allowed) {
   const auto is_allowed = [&](std::string_view protocol) {
     protocol = protocol.substr(0, protocol.find('/'));
-    if (http::same_name(protocol, "h2c")) return false;
     return std::any_of(allowed.begin(), allowed.end(), [&](const std::string& one) {
       return one == kAnyUpgrade || http::same_name(protocol, one);
     });
