@@ -16,8 +16,10 @@ set(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL ON)
 find_program(CCACHE ccache)
 mark_as_advanced(CCACHE)
 if(CCACHE)
-  # ccache hashes the sources of a precompiled header (GoogleTest's) only with these options.
-  set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE})
+  # ccache hashes the sources of a precompiled header (GoogleTest's) only with these options. Paths
+  # inside the tree are relative for it, so that another clone finds what this one has compiled.
+  set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_NOHASHDIR=1
+    CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} ${CCACHE})
 endif()
 
 # No fused multiply-add: a product and a sum are rounded separately on every machine, so that the
