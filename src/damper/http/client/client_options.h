@@ -9,7 +9,7 @@
 #include "damper/http/client/pool.h"
 #include "damper/http/client/replicas.h"
 #include "damper/http/net/dialer.h"
-#include "damper/http/net/tls_settings.h"
+#include "damper/http/tls/tls_settings.h"
 
 namespace damper::http {
 

@@ -18,7 +18,7 @@
 #include "damper/http/net/net_testing.h"
 #include "damper/http/net/socket_connection.h"
 #include "damper/http/net/tcp_transport.h"
-#include "damper/http/net/tls_transport.h"
+#include "damper/http/tls/tls_transport.h"
 
 namespace damper::http {
 

@@ -17,7 +17,7 @@
 #include "damper/http/codec/stream.h"
 #include "damper/http/net/dialer.h"
 #include "damper/http/net/loop.h"
-#include "damper/http/net/tls_settings.h"
+#include "damper/http/tls/tls_settings.h"
 
 namespace damper::http {
 

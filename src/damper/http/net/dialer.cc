@@ -12,7 +12,7 @@
 #include "damper/http/net/descriptor_limit.h"
 #include "damper/http/net/shared_resolver.h"
 #include "damper/http/net/tcp_transport.h"
-#include "damper/http/net/tls_transport.h"
+#include "damper/http/tls/tls_transport.h"
 
 namespace damper::http {
 namespace {

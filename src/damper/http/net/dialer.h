@@ -13,8 +13,8 @@
 #include "damper/http/net/egress_guard.h"
 #include "damper/http/net/egress_proxy.h"
 #include "damper/http/net/loop.h"
-#include "damper/http/net/tls_settings.h"
 #include "damper/http/net/transport.h"
+#include "damper/http/tls/tls_settings.h"
 
 namespace damper::http {
 

@@ -10,7 +10,7 @@
 #include "damper/http/net/dialer.h"
 #include "damper/http/net/egress_proxy_testing.h"
 #include "damper/http/net/net_testing.h"
-#include "damper/http/net/tls_transport.h"
+#include "damper/http/tls/tls_transport.h"
 
 namespace damper::http {
 namespace {

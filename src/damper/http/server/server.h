@@ -14,9 +14,9 @@
 #include "damper/base/instant.h"
 #include "damper/http/codec/connection.h"
 #include "damper/http/net/loop.h"
-#include "damper/http/net/tls_settings.h"
 #include "damper/http/net/transport.h"
 #include "damper/http/server/server_metrics.h"
+#include "damper/http/tls/tls_settings.h"
 
 namespace damper::http {
 

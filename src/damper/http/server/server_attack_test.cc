@@ -8,9 +8,9 @@
 #include <string_view>
 
 #include "damper/http/net/net_testing.h"
-#include "damper/http/net/tls_settings.h"
 #include "damper/http/server/server.h"
 #include "damper/http/server/server_testing.h"
+#include "damper/http/tls/tls_settings.h"
 
 namespace damper::http {
 namespace {

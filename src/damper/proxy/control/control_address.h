@@ -6,7 +6,7 @@
 
 #include "damper/base/expected.h"
 #include "damper/http/client/url.h"
-#include "damper/http/net/tls_settings.h"
+#include "damper/http/tls/tls_settings.h"
 
 namespace damper::proxy {
 

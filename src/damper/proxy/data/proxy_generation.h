@@ -8,8 +8,8 @@
 
 #include "damper/admit/quota.h"
 #include "damper/base/expected.h"
-#include "damper/http/net/tls_settings.h"
 #include "damper/http/server/server_metrics.h"
+#include "damper/http/tls/tls_settings.h"
 #include "damper/proxy/config/proxy_config.h"
 #include "damper/proxy/config/trust.h"
 #include "damper/proxy/data/listener_sockets.h"

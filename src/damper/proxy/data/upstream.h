@@ -13,7 +13,7 @@
 #include "damper/http/client/pool.h"
 #include "damper/http/client/replicas.h"
 #include "damper/http/net/loop.h"
-#include "damper/http/net/tls_settings.h"
+#include "damper/http/tls/tls_settings.h"
 #include "damper/proxy/config/proxy_config.h"
 #include "damper/proxy/data/forced_replicas.h"
 #include "damper/proxy/data/proxy_state.h"

@@ -12,7 +12,7 @@
 
 #include "damper/base/expected.h"
 #include "damper/base/instant.h"
-#include "damper/http/net/tls_settings.h"
+#include "damper/http/tls/tls_settings.h"
 #include "damper/observe/transition_log.h"
 #include "damper/proxy/config/proxy_config.h"
 

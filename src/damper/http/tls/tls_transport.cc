@@ -1,4 +1,4 @@
-#include "damper/http/net/tls_transport.h"
+#include "damper/http/tls/tls_transport.h"
 
 #include <openssl/bio.h>
 #include <openssl/err.h>
@@ -10,7 +10,7 @@
 #include <limits>
 
 #include "damper/base/check.h"
-#include "damper/http/net/peer_certificate.h"
+#include "damper/http/tls/peer_certificate.h"
 
 namespace damper::http {
 namespace {

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "damper/http/net/tcp_transport.h"
-#include "damper/http/net/tls_settings.h"
+#include "damper/http/tls/tls_settings.h"
 
 namespace damper::http {
 

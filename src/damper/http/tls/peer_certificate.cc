@@ -1,4 +1,4 @@
-#include "damper/http/net/peer_certificate.h"
+#include "damper/http/tls/peer_certificate.h"
 
 #include <openssl/bio.h>
 #include <openssl/evp.h>

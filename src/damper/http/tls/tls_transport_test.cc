@@ -1,4 +1,4 @@
-#include "damper/http/net/tls_transport.h"
+#include "damper/http/tls/tls_transport.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "damper/http/net/net_testing.h"
-#include "damper/http/net/tls_settings.h"
+#include "damper/http/tls/tls_settings.h"
 
 namespace damper::http {
 namespace {

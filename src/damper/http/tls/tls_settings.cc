@@ -1,4 +1,4 @@
-#include "damper/http/net/tls_settings.h"
+#include "damper/http/tls/tls_settings.h"
 
 #include <openssl/bio.h>
 #include <openssl/err.h>
