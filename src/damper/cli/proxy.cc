@@ -7,6 +7,7 @@
 
 #include "damper/base/duration_text.h"
 #include "damper/proxy/control/control_address.h"
+#include "damper/proxy/data/tls_files.h"
 #include "damper/proxy/process/proxy_run.h"
 #include "damper/proxy/process/proxy_settings.h"
 
@@ -54,6 +55,10 @@ int validate(const proxy::ProxySettings& settings, const text::Stdio& streams) {
   const auto config = proxy::make_proxy_config(settings, *text, name);
   if (!config) {
     streams.err << config.error() << '\n';
+    return kTrouble;
+  }
+  if (const auto wrong = proxy::find_tls_error(*config)) {
+    streams.err << name << ": " << *wrong << '\n';
     return kTrouble;
   }
   for (const config::Note& note : config->notes) {

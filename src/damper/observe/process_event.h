@@ -18,10 +18,23 @@ enum class ProcessEvent : std::uint8_t {
   upgrade_failed,        // The new process failed, and this one continues; `detail`: why.
   out_of_descriptors,    // Connections found no file descriptor.
   descriptors_restored,  // They find some again, after `length`.
+  certificate_reloaded,  // Changed certificate files are in use; `detail`: of which listener.
+  certificate_refused,   // Changed certificate files are not used; `detail`: why.
+  certificate_expires,   // A certificate in use expires soon, or has expired; `detail`: which.
 };
-inline constexpr EnumNames<ProcessEvent::descriptors_restored> kProcessEventNames = {
-    "policy_refused", "listener_failed", "control_lost",       "control_restored",    "draining",
-    "upgraded",       "upgrade_failed",  "out_of_descriptors", "descriptors_restored"};
+inline constexpr EnumNames<ProcessEvent::certificate_expires> kProcessEventNames = {
+    "policy_refused",
+    "listener_failed",
+    "control_lost",
+    "control_restored",
+    "draining",
+    "upgraded",
+    "upgrade_failed",
+    "out_of_descriptors",
+    "descriptors_restored",
+    "certificate_reloaded",
+    "certificate_refused",
+    "certificate_expires"};
 [[nodiscard]] constexpr std::string_view name(ProcessEvent kind) noexcept {
   return kProcessEventNames[kind];
 }

@@ -71,6 +71,8 @@ class Server final : private Loop::Registration {
   // Sets the limits, max_connections and tls of future connections. The listening socket and
   // `quota` (which its owner reloads) are unchanged. REQUIRES: !find_error(options).
   void use(const ServerOptions& options);
+  // Sets the tls of future connections alone.
+  void use_tls(const std::optional<TlsSettings>& tls) { options_.tls = tls; }
   [[nodiscard]] std::size_t connections() const noexcept {
     return pending_.size() + served_.size();
   }

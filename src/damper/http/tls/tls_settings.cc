@@ -1,29 +1,23 @@
 #include "damper/http/tls/tls_settings.h"
 
-#include <openssl/bio.h>
-#include <openssl/err.h>
-#include <openssl/pem.h>
-#include <openssl/ssl.h>
-#include <openssl/x509.h>
+#include <openssl/sha.h>
 
+#include <algorithm>
+#include <array>
 #include <memory>
 #include <optional>
 #include <string_view>
 #include <utility>
 
+#include "damper/http/tls/openssl_types.h"
+#include "damper/http/tls/pem.h"
+#include "damper/http/tls/server_state.h"
+#include "damper/http/tls/session_cache.h"
+#include "damper/http/tls/tls_transport.h"
+
 namespace damper::http {
 namespace {
 
-template <auto kFree>
-struct Freed {
-  template <class T>
-  void operator()(T* thing) const {
-    kFree(thing);
-  }
-};
-using Bio = std::unique_ptr<BIO, Freed<BIO_free_all>>;
-using Certificate = std::unique_ptr<X509, Freed<X509_free>>;
-using Key = std::unique_ptr<EVP_PKEY, Freed<EVP_PKEY_free>>;
 using Settings = std::shared_ptr<SSL_CTX>;
 using Error = std::optional<std::string>;
 
@@ -35,97 +29,65 @@ const unsigned char* bytes(std::string_view text) {
   return reinterpret_cast<const unsigned char*>(text.data());
 }
 
-std::string failure(std::string_view what) {
-  std::string text(what);
-  if (const char* reason = ERR_reason_error_string(ERR_peek_error()); reason != nullptr) {
-    text.append(": ").append(reason);
+Error use_identity(SSL_CTX* settings, const LoadedIdentity& identity) {
+  if (SSL_CTX_use_cert_and_key(settings, identity.certificate.get(), identity.key.get(),
+                               identity.chain.get(), 1) == 1) {
+    return std::nullopt;
+  }
+  return openssl_failure("OpenSSL refuses the certificate");
+}
+
+void trust(SSL_CTX* settings, const LoadedCas& cas) {
+  for (const CertificatePointer& ca : cas.certificates) {
+    (void)X509_STORE_add_cert(SSL_CTX_get_cert_store(settings), ca.get());
   }
   ERR_clear_error();
-  return text;
 }
 
-Bio read_from(std::string_view text) {
-  return Bio(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
-}
-
-Error use_pem(SSL_CTX* settings, const TlsIdentity& identity) {
-  const Bio certificates = read_from(identity.certificate_pem);
-  Certificate own(PEM_read_bio_X509(certificates.get(), nullptr, nullptr, nullptr));
-  if (!own || SSL_CTX_use_certificate(settings, own.get()) != 1) {
-    return failure("certificate_pem has no certificate");
-  }
-  while (Certificate next{PEM_read_bio_X509(certificates.get(), nullptr, nullptr, nullptr)}) {
-    if (SSL_CTX_add0_chain_cert(settings, next.get()) != 1) return failure("certificate_pem");
-    (void)next.release();  // The settings have it now.
-  }
-  ERR_clear_error();  // The end of the text.
-  const Bio text = read_from(identity.key_pem);
-  const Key key(PEM_read_bio_PrivateKey(text.get(), nullptr, nullptr, nullptr));
-  if (!key || SSL_CTX_use_PrivateKey(settings, key.get()) != 1) {
-    return failure("key_pem has no key that fits the certificate");
-  }
-  return std::nullopt;
-}
-
-Error use_identity(SSL_CTX* settings, const TlsIdentity& identity) {
-  if (!identity.certificate_pem.empty()) return use_pem(settings, identity);
-  if (SSL_CTX_use_certificate_chain_file(settings, identity.certificate_file.c_str()) != 1) {
-    return failure("certificate_file " + identity.certificate_file + " cannot be used");
-  }
-  if (SSL_CTX_use_PrivateKey_file(settings, identity.key_file.c_str(), SSL_FILETYPE_PEM) != 1) {
-    return failure("key_file " + identity.key_file + " cannot be used");
-  }
-  return std::nullopt;
-}
-
-Error trust_pem(SSL_CTX* settings, const std::string& pem, const std::string& option) {
-  const Bio text = read_from(pem);
-  int added = 0;
-  while (const Certificate ca{PEM_read_bio_X509(text.get(), nullptr, nullptr, nullptr)}) {
-    added += X509_STORE_add_cert(SSL_CTX_get_cert_store(settings), ca.get());
-  }
-  if (added == 0) return failure(option + " has no certificate");
-  ERR_clear_error();
-  return std::nullopt;
+// Sessions are resumed only under the same rules for client certificates: invariant (4).
+void set_session_context(SSL_CTX* settings, const TlsServerOptions& options,
+                         const std::string& ca_pem) {
+  const std::string rules =
+      (options.require_client_certificate ? "required " : "optional ") + ca_pem;
+  std::array<unsigned char, SHA256_DIGEST_LENGTH> context{};
+  SHA256(bytes(rules), rules.size(), context.data());
+  SSL_CTX_set_session_id_context(settings, context.data(), static_cast<unsigned>(context.size()));
 }
 
 // The CA of client certificates.
-Error trust(SSL_CTX* settings, const TlsServerOptions& options) {
+Error trust_clients(SSL_CTX* settings, const TlsServerOptions& options) {
   if (options.client_ca_file.empty() && options.client_ca_pem.empty()) {
+    set_session_context(settings, options, {});
     if (!options.require_client_certificate) return std::nullopt;
     return "require_client_certificate needs a client_ca_file: whose certificates are good";
   }
+  const auto cas = load_cas(options.client_ca_file, options.client_ca_pem, "client_ca");
+  if (!cas) return cas.error();
   const int required = options.require_client_certificate ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0;
   SSL_CTX_set_verify(settings, SSL_VERIFY_PEER | required, nullptr);
-  // Sessions of clients that were verified are good for servers of this name alone.
-  static constexpr unsigned char kName[] = "damper";
-  SSL_CTX_set_session_id_context(settings, kName, sizeof(kName) - 1);
-  if (!options.client_ca_pem.empty()) {
-    return trust_pem(settings, options.client_ca_pem, "client_ca_pem");
-  }
-  if (SSL_CTX_load_verify_file(settings, options.client_ca_file.c_str()) != 1) {
-    return failure("client_ca_file " + options.client_ca_file + " cannot be used");
-  }
+  set_session_context(settings, options, cas->pem);
+  trust(settings, *cas);
   // The CA names sent to a client, so that it can choose a certificate.
-  SSL_CTX_set_client_CA_list(settings, SSL_load_client_CA_file(options.client_ca_file.c_str()));
-  ERR_clear_error();
+  for (const CertificatePointer& ca : cas->certificates) {
+    (void)SSL_CTX_add_client_CA(settings, ca.get());
+  }
   return std::nullopt;
 }
 
-Error trust(SSL_CTX* settings, const TlsClientOptions& options) {
-  if (!options.ca_pem.empty()) return trust_pem(settings, options.ca_pem, "ca_pem");
-  if (!options.ca_file.empty()) {
-    if (SSL_CTX_load_verify_file(settings, options.ca_file.c_str()) == 1) return std::nullopt;
-    return failure("ca_file " + options.ca_file + " cannot be used");
+Error trust_servers(SSL_CTX* settings, const TlsClientOptions& options) {
+  if (!options.ca_pem.empty() || !options.ca_file.empty()) {
+    const auto cas = load_cas(options.ca_file, options.ca_pem, "ca");
+    if (!cas) return cas.error();
+    trust(settings, *cas);
+    return std::nullopt;
   }
   if (SSL_CTX_set_default_verify_paths(settings) == 1) return std::nullopt;
-  return failure("the system's certificates cannot be read");
+  return openssl_failure("the system's certificates cannot be read");
 }
 
 Settings make(const SSL_METHOD* method) {
-  Settings settings(SSL_CTX_new(method), Freed<SSL_CTX_free>());
+  Settings settings(SSL_CTX_new(method), OpensslFree<SSL_CTX_free>());
   if (!settings) return settings;
-  SSL_CTX_set_min_proto_version(settings.get(), TLS1_2_VERSION);
   SSL_CTX_set_options(settings.get(), SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
   SSL_CTX_set_read_ahead(settings.get(), 1);  // A record is one system call, not two.
   // An idle connection keeps no buffers; and a write goes on from wherever the output lies then.
@@ -144,39 +106,92 @@ int select_protocol(SSL*, const unsigned char** out, unsigned char* out_size,
   return result == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
+Error use_protocol(SSL_CTX* settings, const TlsProtocolOptions& options, bool is_server) {
+  if (auto error = find_error(options)) return std::move(error->sentence);
+  if (try_apply(options, settings, is_server)) return std::nullopt;
+  return openssl_failure("OpenSSL refuses the cipher suites or curves");
+}
+
+// Stateless: a session that only the server knows would be memory that clients fill.
+void use_tickets(SSL_CTX* settings, Duration timeout) {
+  SSL_CTX_set_session_cache_mode(settings, SSL_SESS_CACHE_OFF);
+  if (timeout > Duration{0}) {
+    const auto seconds = std::chrono::ceil<std::chrono::seconds>(timeout).count();
+    SSL_CTX_set_timeout(settings, static_cast<long>(seconds));
+  } else {
+    SSL_CTX_set_options(settings, SSL_OP_NO_TICKET);
+    SSL_CTX_set_num_tickets(settings, 0);
+  }
+}
+
+// Of a client: the server has sent a ticket. 1: the session is ours now.
+int keep_session(SSL* tls, SSL_SESSION* session) {
+  return TlsTransport::try_keep_session(tls, session) ? 1 : 0;
+}
+
 }  // namespace
 
-Expected<TlsSettings> TlsSettings::for_server(const TlsServerOptions& options) {
+Expected<TlsSettings> TlsSettings::for_server(const TlsServerOptions& options,
+                                              std::shared_ptr<TicketKeys> keys) {
   Settings settings = make(TLS_server_method());
-  if (!settings) return unexpected(failure("no TLS"));
-  if (options.identity.empty()) return unexpected(std::string("a server needs a certificate"));
-  if (Error error = use_identity(settings.get(), options.identity)) {
-    return unexpected(std::move(*error));
+  if (!settings) return unexpected(openssl_failure("no TLS"));
+  std::vector<TlsServerCertificate> all;
+  if (!options.identity.empty()) all.push_back({.identity = options.identity});
+  all.insert(all.end(), options.certificates.begin(), options.certificates.end());
+  if (all.empty()) return unexpected(std::string("a server needs a certificate"));
+  if (Error error = use_protocol(settings.get(), options.protocol, true)) {
+    return unexpected(*std::move(error));
   }
-  if (Error error = trust(settings.get(), options)) return unexpected(std::move(*error));
+  auto certificates = ServerCertificates::load(all);
+  if (!certificates) return unexpected(certificates.error());
+  std::vector<CertificateFacts> facts = certificates->facts();
+  if (Error error = use_identity(settings.get(), certificates->at(0))) {
+    return unexpected(*std::move(error));
+  }
+  if (Error error = trust_clients(settings.get(), options)) return unexpected(*std::move(error));
+  use_tickets(settings.get(), options.session_timeout);
+  if (keys == nullptr) keys = std::make_shared<TicketKeys>();
+  auto state = std::make_unique<TlsServerState>(
+      TlsServerState{.certificates = *std::move(certificates),
+                     .keys = std::move(keys),
+                     .reject_unknown_names = options.reject_unknown_names});
+  if (!try_attach(std::move(state), settings.get())) return unexpected(openssl_failure("no TLS"));
   SSL_CTX_set_alpn_select_cb(settings.get(),
                              options.offer_h2 ? select_protocol<kOffer> : select_protocol<kOfferH1>,
                              nullptr);
-  return TlsSettings(std::move(settings));
+  return TlsSettings(std::move(settings), std::move(facts));
 }
 
 Expected<TlsSettings> TlsSettings::for_client(const TlsClientOptions& options) {
   Settings settings = make(TLS_client_method());
-  if (!settings) return unexpected(failure("no TLS"));
+  if (!settings) return unexpected(openssl_failure("no TLS"));
+  if (Error error = use_protocol(settings.get(), options.protocol, false)) {
+    return unexpected(*std::move(error));
+  }
   if (options.insecure_trust_anyone_who_answers) {
     SSL_CTX_set_verify(settings.get(), SSL_VERIFY_NONE, nullptr);
   } else {
     SSL_CTX_set_verify(settings.get(), SSL_VERIFY_PEER, nullptr);
-    if (Error error = trust(settings.get(), options)) return unexpected(std::move(*error));
+    if (Error error = trust_servers(settings.get(), options)) return unexpected(*std::move(error));
   }
+  std::vector<CertificateFacts> facts;
   if (!options.identity.empty()) {
-    if (Error error = use_identity(settings.get(), options.identity)) {
-      return unexpected(std::move(*error));
-    }
+    const auto identity = load_identity(options.identity);
+    if (!identity) return unexpected(identity.error());
+    if (Error error = use_identity(settings.get(), *identity)) return unexpected(*std::move(error));
+    facts.push_back({.file = options.identity.certificate_file,
+                     .not_after = identity->not_after(),
+                     .names = {}});
   }
   const std::string_view offer = options.offer_h2 ? kOffer : kOfferH1;
   SSL_CTX_set_alpn_protos(settings.get(), bytes(offer), static_cast<unsigned>(offer.size()));
-  return TlsSettings(std::move(settings));
+  SSL_CTX_set_session_cache_mode(settings.get(),
+                                 SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
+  SSL_CTX_sess_set_new_cb(settings.get(), keep_session);
+  TlsSettings made(std::move(settings), std::move(facts));
+  made.server_name_ = options.server_name;
+  made.sessions_ = std::make_shared<SessionCache>();
+  return made;
 }
 
 }  // namespace damper::http

@@ -31,6 +31,9 @@ TEST(TlsSettings, SaysWhatIsWrong) {
   EXPECT_NE(TlsSettings::for_server(options).error().find("certificate_pem has no"),
             std::string::npos);
   options = server_options(one);
+  options.protocol.cipher_suites = {"HIGH"};
+  EXPECT_NE(TlsSettings::for_server(options).error().find("cipher_suites has"), std::string::npos);
+  options = server_options(one);
   options.require_client_certificate = true;
   EXPECT_EQ(TlsSettings::for_server(options).error(),
             "require_client_certificate needs a client_ca_file: whose certificates are good");

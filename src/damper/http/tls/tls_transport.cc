@@ -10,7 +10,9 @@
 #include <limits>
 
 #include "damper/base/check.h"
+#include "damper/http/tls/openssl_types.h"
 #include "damper/http/tls/peer_certificate.h"
+#include "damper/http/tls/session_cache.h"
 
 namespace damper::http {
 namespace {
@@ -74,23 +76,41 @@ TlsTransport::TlsTransport(Loop& loop, int fd, const TlsSettings& settings)
 TlsTransport::TlsTransport(Loop& loop, int fd, const TlsSettings& settings, const std::string& host)
     : TlsTransport(loop, fd, settings) {
   SSL_set_connect_state(tls_.get());
+  const std::string& name = settings.server_name().empty() ? host : settings.server_name();
   boost::system::error_code is_name;
-  boost::asio::ip::make_address(host, is_name);
+  boost::asio::ip::make_address(name, is_name);
   bool set = false;
   if (!is_name) {
-    set = X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(tls_.get()), host.c_str()) == 1;
+    set = X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(tls_.get()), name.c_str()) == 1;
   } else {
     SSL_set_hostflags(tls_.get(), X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
     // OpenSSL would take an empty name for `do not verify the name`.
-    set = !host.empty() && SSL_set1_host(tls_.get(), host.c_str()) == 1 &&
+    set = !name.empty() && SSL_set1_host(tls_.get(), name.c_str()) == 1 &&
           SSL_ctrl(tls_.get(), SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name,
-                   const_cast<char*>(host.c_str())) == 1;
+                   const_cast<char*>(name.c_str())) == 1;
   }
   if (!set) {
     usable_ = false;
     error_ = "no name to verify";
   }
+  sessions_ = settings.sessions();
+  if (sessions_ == nullptr) return;
+  session_peer_ = name + ' ' + peer();
+  SSL_set_app_data(tls_.get(), this);
+  const SessionPointer session = sessions_->take(session_peer_);
+  if (session != nullptr) (void)SSL_set_session(tls_.get(), session.get());
 }
+
+bool TlsTransport::try_keep_session(ssl_st* tls, ssl_session_st* session) {
+  auto* const self = static_cast<TlsTransport*>(SSL_get_app_data(tls));
+  if (self == nullptr || self->sessions_ == nullptr || SSL_SESSION_is_resumable(session) != 1) {
+    return false;
+  }
+  self->sessions_->put(self->session_peer_, SessionPointer(session));
+  return true;
+}
+
+bool TlsTransport::is_resumed() const noexcept { return SSL_session_reused(tls_.get()) == 1; }
 
 TlsTransport::~TlsTransport() { close(false); }
 

@@ -9,6 +9,8 @@
 #include "damper/http/net/tcp_transport.h"
 #include "damper/http/tls/tls_settings.h"
 
+struct ssl_session_st;
+
 namespace damper::http {
 
 // A TlsTransport is TLS on a TCP connection.
@@ -25,8 +27,9 @@ class TlsTransport final : public TcpTransport {
  public:
   // The server's side. Owns `fd`. REQUIRES: it is connected and non-blocking.
   TlsTransport(Loop& loop, int fd, const TlsSettings& settings);
-  // The client's side. The certificate must be valid for `host`, a name or an address without
-  // brackets; a name is also sent as SNI.
+  // The client's side. The certificate must be valid for `host` (or the settings' server_name), a
+  // name or an address without brackets; a name is also sent as SNI. A kept session of this host at
+  // this address is resumed.
   TlsTransport(Loop& loop, int fd, const TlsSettings& settings, const std::string& host);
   ~TlsTransport() override;
 
@@ -40,8 +43,13 @@ class TlsTransport final : public TcpTransport {
   [[nodiscard]] Protocol protocol() const noexcept override;
   [[nodiscard]] bool is_secure() const noexcept override { return true; }
   [[nodiscard]] std::string peer_certificate() const override;
+  // Whether the handshake resumed a session.
+  [[nodiscard]] bool is_resumed() const noexcept;
   // OpenSSL's description of the failure; empty without one.
   [[nodiscard]] const std::string& error() const noexcept { return error_; }
+
+  // For the settings' callback: keeps a session of a client's connection; false: it has no cache.
+  [[nodiscard]] static bool try_keep_session(ssl_st* tls, ssl_session_st* session);
 
  private:
   struct Free {
@@ -57,6 +65,8 @@ class TlsTransport final : public TcpTransport {
   bool is_starved_ = false;                // OpenSSL's buffered input is less than a record
   bool usable_ = true;
   std::string error_;
+  std::shared_ptr<SessionCache> sessions_;  // of a client
+  std::string session_peer_;                // its key there
 };
 
 }  // namespace damper::http

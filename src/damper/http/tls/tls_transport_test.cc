@@ -216,6 +216,162 @@ TEST_F(Tls, AServerThatRequiresACertificateTakesThoseOfItsCaAlone) {
   EXPECT_EQ(shake(asks, &strangers), std::pair(Status::failed, std::string()));
 }
 
+TEST_F(Tls, TheServerNameSelectsTheCertificate) {
+  const TestCertificate other = make_certificate("*.shop.test");
+  TlsServerOptions options = server_options(certificate_);
+  options.certificates.push_back({.identity = {.certificate_file = {},
+                                               .key_file = {},
+                                               .certificate_pem = other.certificate_pem,
+                                               .key_pem = other.key_pem}});
+  const auto shake = [&](const std::string& host) {
+    TlsClientOptions own;
+    own.ca_pem = certificate_.certificate_pem + other.certificate_pem;
+    Ends ends =
+        connect(loop_, *TlsSettings::for_server(options), *TlsSettings::for_client(own), host);
+    ends.client->to_send = "x";
+    ends.client->closes = true;
+    run(ends);
+    return ends.server->got;
+  };
+  EXPECT_EQ(shake("db.test"), "x");
+  EXPECT_EQ(shake("a.shop.test"), "x");
+  EXPECT_EQ(shake("127.0.0.1"), "x");  // No server name: the default certificate.
+  EXPECT_EQ(shake("c.test"), "");      // It gets the default, which is not for its name.
+  options.reject_unknown_names = true;
+  EXPECT_EQ(shake("a.shop.test"), "x");
+  EXPECT_EQ(shake("127.0.0.1"), "");
+  EXPECT_EQ(shake("c.test"), "");
+}
+
+TEST_F(Tls, AServerNameOfTheSettingsIsSentAndVerified) {
+  TlsClientOptions own;
+  own.ca_pem = certificate_.certificate_pem;
+  own.server_name = "db.test";
+  Ends ends = connect(loop_, server(), *TlsSettings::for_client(own), "10.0.0.1");
+  ends.client->to_send = "x";
+  ends.client->closes = true;
+  run(ends);
+  EXPECT_EQ(ends.server->got, "x");
+  own.server_name = "other.test";
+  Ends wrong = connect(loop_, server(), *TlsSettings::for_client(own), "db.test");
+  run(wrong);
+  EXPECT_EQ(wrong.client->status, Status::failed);
+}
+
+TEST_F(Tls, VersionsAndSuitesHaveToAgree) {
+  const auto shake = [&](const TlsProtocolOptions& at_server, const TlsProtocolOptions& at_client) {
+    TlsServerOptions options = server_options(certificate_);
+    options.protocol = at_server;
+    TlsClientOptions own;
+    own.ca_pem = certificate_.certificate_pem;
+    own.protocol = at_client;
+    Ends ends =
+        connect(loop_, *TlsSettings::for_server(options), *TlsSettings::for_client(own), "db.test");
+    ends.client->to_send = "x";
+    ends.client->closes = true;
+    run(ends);
+    return ends.server->got == "x";
+  };
+  const TlsProtocolOptions any;
+  TlsProtocolOptions old = any;
+  old.max_version = TlsVersion::tls1_2;
+  TlsProtocolOptions recent = any;
+  recent.min_version = TlsVersion::tls1_3;
+  EXPECT_TRUE(shake(any, old));
+  EXPECT_TRUE(shake(any, recent));
+  EXPECT_FALSE(shake(recent, old));
+  EXPECT_FALSE(shake(old, recent));
+  TlsProtocolOptions cbc = old;
+  cbc.cipher_suites = {"ECDHE-ECDSA-AES128-SHA"};
+  EXPECT_FALSE(shake(any, cbc));  // The server's default has no CBC.
+  EXPECT_TRUE(shake(cbc, cbc));
+  TlsProtocolOptions curve = any;
+  curve.curves = {"P-384"};
+  TlsProtocolOptions other = any;
+  other.curves = {"X25519"};
+  EXPECT_TRUE(shake(curve, any));
+  EXPECT_FALSE(shake(curve, other));
+}
+
+// A client that comes back, to a server that may have new settings.
+class Resumption : public Tls {
+ protected:
+  // Whether the second handshake resumed the session of the first, on both sides.
+  bool resumes(const TlsSettings& first, const TlsSettings& second, const TlsSettings& client) {
+    bool resumed = false;
+    for (const TlsSettings* const settings : {&first, &second}) {
+      Socket to_server(loop_.context());
+      to_server.connect(acceptor_.local_endpoint());  // Sessions are kept by address and port.
+      Socket accepted(loop_.context());
+      acceptor_.accept(accepted);
+      Ends ends{std::make_unique<End>(
+                    std::make_unique<TlsTransport>(loop_, release(std::move(accepted)), *settings)),
+                std::make_unique<End>(std::make_unique<TlsTransport>(
+                    loop_, release(std::move(to_server)), client, "db.test"))};
+      ends.server->to_send = "x";  // The client reads the ticket with it.
+      ends.server->closes = true;
+      run(ends);
+      EXPECT_EQ(ends.client->got, "x");
+      EXPECT_EQ(ends.client->transport().is_resumed(), ends.server->transport().is_resumed());
+      resumed = ends.server->transport().is_resumed();
+      certificate_seen_ = ends.server->transport().peer_certificate();
+    }
+    return resumed;
+  }
+  [[nodiscard]] TlsClientOptions client_options(TlsVersion most) const {
+    TlsClientOptions options;
+    options.ca_pem = certificate_.certificate_pem;
+    options.protocol.max_version = most;
+    return options;
+  }
+  static TlsSettings client_of(const TlsClientOptions& options) {
+    return *TlsSettings::for_client(options);
+  }
+
+  boost::asio::ip::tcp::acceptor acceptor_{
+      loop_.context(), boost::asio::ip::tcp::endpoint(boost::asio::ip::address_v4::loopback(), 0)};
+  std::shared_ptr<TicketKeys> keys_ = std::make_shared<TicketKeys>();
+  std::string certificate_seen_;
+};
+
+TEST_F(Resumption, ASessionSurvivesANewCertificateIfTheKeysDo) {
+  const TlsServerOptions options = server_options(certificate_);
+  for (const TlsVersion version : {TlsVersion::tls1_2, TlsVersion::tls1_3}) {
+    const auto client = [&] { return client_of(client_options(version)); };
+    const TlsSettings one = *TlsSettings::for_server(options, keys_);
+    const TlsSettings renewed = *TlsSettings::for_server(options, keys_);
+    const TlsSettings stranger = *TlsSettings::for_server(options);
+    EXPECT_TRUE(resumes(one, one, client()));
+    EXPECT_TRUE(resumes(one, renewed, client()));
+    EXPECT_FALSE(resumes(one, stranger, client()));
+    TlsServerOptions never = options;
+    never.session_timeout = Duration{0};
+    const TlsSettings off = *TlsSettings::for_server(never, keys_);
+    EXPECT_FALSE(resumes(off, off, client()));
+  }
+}
+
+TEST_F(Resumption, KeepsTheVerifiedCertificateAndEndsWithTheCa) {
+  const TestCertificate friends = make_certificate("friend");
+  const TestCertificate others = make_certificate("other");
+  TlsServerOptions options = server_options(certificate_);
+  options.client_ca_pem = friends.certificate_pem;
+  const TlsSettings asks = *TlsSettings::for_server(options, keys_);
+  options.require_client_certificate = true;
+  const TlsSettings mutual = *TlsSettings::for_server(options, keys_);
+  options.client_ca_pem += others.certificate_pem;
+  const TlsSettings changed = *TlsSettings::for_server(options, keys_);
+  for (const TlsVersion version : {TlsVersion::tls1_2, TlsVersion::tls1_3}) {
+    TlsClientOptions own = client_options(version);
+    own.identity.certificate_pem = friends.certificate_pem;
+    own.identity.key_pem = friends.key_pem;
+    EXPECT_TRUE(resumes(mutual, mutual, client_of(own)));
+    EXPECT_TRUE(certificate_seen_.ends_with("DNS=friend")) << certificate_seen_;
+    EXPECT_FALSE(resumes(asks, mutual, client_of(own)));
+    EXPECT_FALSE(resumes(mutual, changed, client_of(own)));
+  }
+}
+
 TEST_F(Tls, WhatIsNoTlsFailsTheHandshake) {
   SocketPair pair = connect_pair(loop_);
   End end(std::make_unique<TlsTransport>(loop_, release(std::move(pair.server)), server()));

@@ -71,6 +71,16 @@ class Checker {
     return error(place, std::string(whose) + ": " + *sentence);
   }
 
+  template <class T>
+  [[nodiscard]] std::optional<Error> check(const http::TlsProtocolOptions& protocol,
+                                           const std::string& who, const config::Schema<T>& schema,
+                                           const Reading& reading) const {
+    auto wrong = http::find_error(protocol);
+    if (!wrong) return std::nullopt;
+    return error(schema.place_of(reading, "tls." + std::string(wrong->member)),
+                 who + ": " + wrong->sentence);
+  }
+
   // That no other socket listens there.
   [[nodiscard]] std::optional<Error> claim(const http::ListenAddress& address,
                                            const std::string& who, SourceLocation place) {
@@ -94,9 +104,13 @@ class Checker {
     const std::string who = "listener " + listener.name;
     if (const auto& tls = listener.tls) {
       const SourceLocation place = listener_schema().place_of(reading, "tls.certificate_file");
-      if (tls->identity.certificate_file.empty() || tls->identity.key_file.empty()) {
+      const http::TlsIdentity& identity = tls->identity;
+      const bool has_both = !identity.certificate_file.empty() && !identity.key_file.empty();
+      const bool has_none = identity.certificate_file.empty() && identity.key_file.empty();
+      if (!has_both && (!has_none || tls->certificates.empty())) {
         return error(place, who + " has tls but not both of certificate_file and key_file");
       }
+      if (auto wrong = check(tls->protocol, who, listener_schema(), reading)) return wrong;
       if (tls->require_client_certificate && tls->client_ca_file.empty()) {
         return error(listener_schema().place_of(reading, "tls.require_client_certificate"),
                      who + " has require_client_certificate but no client_ca_file to check one");
@@ -144,6 +158,7 @@ class Checker {
               reading, identity.key_file.empty() ? "tls.certificate_file" : "tls.key_file"),
           who + " has one of certificate_file and key_file: both are needed");
     }
+    if (auto wrong = check(cluster.tls.protocol, who, cluster_schema(), reading)) return wrong;
     if (auto wrong = made(reading.place, who, http::find_error(cluster.pool))) return wrong;
     if (auto wrong = made(reading.place, who, http::find_error(cluster.dialer))) return wrong;
     if (auto wrong =

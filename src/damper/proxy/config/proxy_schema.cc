@@ -7,6 +7,7 @@
 #include "damper/http/server/listen_address.h"
 #include "damper/policy/file/schema.h"
 #include "damper/proxy/config/proxy_texts.h"
+#include "damper/proxy/config/tls_schema.h"
 #include "damper/proxy/config/trust.h"
 
 namespace damper::proxy {
@@ -301,20 +302,7 @@ Schema<ListenerConfig> make_listener() {
       "HTTP/2 streams of under 1 s that the client ends in an error before their answer; a "
       "connection with more is closed as a flood. A burst may have ten times as many, and ten "
       "answered requests allow one more.");
-  s.key<DAMPER_FIELD(tls->identity.certificate_file)>("tls.certificate_file", kFile,
-                                                      "Certificate and its chain, in PEM.");
-  s.key<DAMPER_FIELD(tls->identity.key_file)>("tls.key_file", kFile,
-                                              "Key of the certificate, in PEM.");
-  s.key<DAMPER_FIELD(tls->client_ca_file)>(
-      "tls.client_ca_file", kFile,
-      "CA of client certificates, in PEM; a certificate of another CA is refused.");
-  s.key<DAMPER_FIELD(tls->require_client_certificate)>(
-      "tls.require_client_certificate", form::kBoolean,
-      "Only clients with a certificate are accepted (mTLS).");
-  s.optional_section<DAMPER_FIELD(tls)>("tls", "TLS 1.2 and 1.3.");
-  s.alias("tls.certificate_chain", "tls.certificate_file");
-  s.alias("tls.private_key", "tls.key_file");
-  s.alias("tls.trusted_ca", "tls.client_ca_file");
+  add_tls(s);
   return s;
 }
 
@@ -340,11 +328,7 @@ Schema<ClusterConfig> make_cluster() {
       "Requests that wait for a connection to a replica; shared between loops as max_connections.");
   add_limits<DAMPER_FIELD(pool.limits)>(
       s, {"response_headers_timeout", "max_response_headers", "max_response_bytes"});
-  s.key<DAMPER_FIELD(tls.ca_file)>("tls.ca_file", kFile,
-                                   "Trusted CAs, in PEM. Default: those of the system.");
-  s.key<DAMPER_FIELD(tls.identity.certificate_file)>(
-      "tls.certificate_file", kFile, "Client certificate for upstreams that request one.");
-  s.key<DAMPER_FIELD(tls.identity.key_file)>("tls.key_file", kFile, "Key of the certificate.");
+  add_tls(s);
   add_outliers(s);
   add_budget<DAMPER_FIELD(retry_budget)>(s);
   s.section("tls", "TLS to https upstreams.");
@@ -352,9 +336,6 @@ Schema<ClusterConfig> make_cluster() {
             "Ejects a failing or slow replica for a while. The only replica is never ejected.");
   s.optional_section<DAMPER_FIELD(retry_budget)>(
       "retry_budget", "Bounds the retries of all its routes together, beside their own budgets.");
-  s.alias("tls.certificate_chain", "tls.certificate_file");
-  s.alias("tls.private_key", "tls.key_file");
-  s.alias("tls.trusted_ca", "tls.ca_file");
   s.alias("circuit_breakers", "");
   s.alias("circuit_breakers.max_connections", "max_connections");
   s.alias("circuit_breakers.max_pending_requests", "max_pending_requests");

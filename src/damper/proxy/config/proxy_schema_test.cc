@@ -142,8 +142,10 @@ TEST(ProxySchema, EachErrorIsOneSentenceWithItsPlace) {
        "1:10: address must be ADDRESS:PORT, such as 127.0.0.1:8080, [::1]:8080, or :8080 for "
        "127.0.0.1, not a list"},
       {Thing::listener, "tls:",
-       "1:1: tls must be a map of keys (accepted: certificate_file, key_file, client_ca_file, "
-       "require_client_certificate, certificate_chain, private_key, trusted_ca)"},
+       "1:1: tls must be a map of keys (accepted: certificate_file, key_file, certificates, "
+       "reject_unknown_names, client_ca_file, require_client_certificate, min_version, "
+       "max_version, cipher_suites, curves, session_timeout, certificate_chain, private_key, "
+       "tls_minimum_protocol_version, tls_maximum_protocol_version, ecdh_curves, trusted_ca)"},
       {Thing::listener, "idle_timeout: 0s",
        "1:15: idle_timeout must be a duration from 1ns to 720h, such as 250ms, 2s or 1.5m, not "
        "\"0s\""},

@@ -44,6 +44,11 @@ UpstreamNames::Names names_in(const ProxyConfig& config) {
   return names;
 }
 
+std::int64_t unix_seconds() {
+  return std::chrono::duration_cast<std::chrono::seconds>(run::wall_time().time_since_epoch())
+      .count();
+}
+
 // Counts down from any thread.
 class Latch {
  public:
@@ -73,6 +78,7 @@ Proxy::Proxy(const ProxyConfig& config, const ProxyOptions& options)
       registry_({.most_series = kMostSeries}),
       applied_(registry_.counter(kReloadsMetric, kReloadsHelp, {{"result", "applied"}})),
       refused_(registry_.counter(kReloadsMetric, kReloadsHelp, {{"result", "refused"}})),
+      certificates_(registry_, options.events),
       names_(options.resolver, [this] { on_names_changed(); }) {}
 
 Proxy::~Proxy() {
@@ -221,6 +227,20 @@ std::optional<std::string> Proxy::reload(const ProxyConfig& config) {
   return std::nullopt;
 }
 
+void Proxy::look_at_certificates() {
+  const std::lock_guard one_at_a_time(reloading_);
+  const Generation current = in_force();
+  const Generation next = certificates_.look(*current, run::now(), unix_seconds());
+  if (next == nullptr) return;
+  {
+    const std::lock_guard lock(mutex_);
+    if (draining_) return;
+  }
+  for (const auto& worker : workers_) worker->run([&] { worker->use_tls(*next); });
+  const std::lock_guard lock(mutex_);
+  in_force_ = next;
+}
+
 void Proxy::on_names_changed() {
   const std::lock_guard lock(mutex_);
   for (const auto& worker : workers_) {
@@ -271,6 +291,7 @@ void Proxy::write_metrics(observe::Exposition& out) const {
   }
   lock.unlock();
   proxy::write_metrics(*current, state, loops, now, out);
+  write_expiry(*current, unix_seconds(), out);
 }
 
 ProxyState Proxy::state() {

@@ -14,6 +14,7 @@
 #include "damper/engine/event.h"
 #include "damper/observe/registry.h"
 #include "damper/proxy/config/proxy_config.h"
+#include "damper/proxy/data/certificate_watch.h"
 #include "damper/proxy/data/proxy_generation.h"
 #include "damper/proxy/data/proxy_state.h"
 #include "damper/proxy/data/proxy_view.h"
@@ -70,6 +71,9 @@ class Proxy {
   // One sentence: the reason why nothing changed. If a loop cannot use a socket after the reload
   // was applied, the socket is closed and listener_failed is emitted.
   [[nodiscard]] std::optional<std::string> reload(const ProxyConfig& config);
+  // Reads certificates, keys and CAs whose files have changed: see CertificateWatch. To be called
+  // once in CertificateWatch::kEvery.
+  void look_at_certificates();
   // Accepts no new connections; returns when all requests have ended, or after `within`. Sockets
   // are closed; a process that inherited them keeps its duplicates.
   void drain(Duration within);
@@ -132,7 +136,8 @@ class Proxy {
   observe::Counter& applied_;
   observe::Counter& refused_;
   std::map<std::string, std::unique_ptr<http::ServerMetrics>> listener_metrics_;
-  std::mutex reloading_;      // one reload at a time
+  std::mutex reloading_;  // one reload at a time
+  CertificateWatch certificates_;
   mutable std::mutex mutex_;  // guards the following members; not held while waiting for a loop
   Generation in_force_;
   std::uint64_t version_ = 0;

@@ -60,27 +60,6 @@ Expected<Sockets> open_sockets(const ListenerConfig& wanted, std::size_t loops,
   return std::make_shared<ListenerSockets>(*std::move(made));
 }
 
-Expected<std::optional<http::TlsSettings>> make_server_tls(const ListenerConfig& listener) {
-  if (!listener.tls) return std::optional<http::TlsSettings>();
-  auto made = http::TlsSettings::for_server(*listener.tls);
-  if (!made) return unexpected("listener " + listener.name + ": " + made.error());
-  return std::optional(*std::move(made));
-}
-
-Expected<std::optional<http::TlsSettings>> make_client_tls(const ClusterConfig& cluster) {
-  const bool needed =
-      std::any_of(cluster.endpoints.begin(), cluster.endpoints.end(), [](const std::string& text) {
-        const auto endpoint = http::parse_endpoint(text);
-        return endpoint && endpoint->tls;
-      });
-  if (!needed) return std::optional<http::TlsSettings>();
-  http::TlsClientOptions options = cluster.tls;
-  if (cluster.protocol == http::Protocol::h1) options.offer_h2 = false;
-  auto made = http::TlsSettings::for_client(options);
-  if (!made) return unexpected("cluster " + cluster.name + ": " + made.error());
-  return std::optional(*std::move(made));
-}
-
 // By the bound addresses: an inherited socket may be bound elsewhere than the file says.
 bool is_loopback(const ListenerSockets& sockets) {
   return std::all_of(sockets.fds().begin(), sockets.fds().end(), [](int fd) {
@@ -164,14 +143,21 @@ Expected<std::shared_ptr<ProxyGeneration>> ProxyGeneration::prepare(
   if (!log) return unexpected(log.error());
   made->log = *std::move(log);
   for (const ClusterConfig& cluster : config.clusters) {
+    made->client_stamps.push_back(stamp_files(tls_files(cluster)));  // Before they are read.
     auto tls = make_client_tls(cluster);
     if (!tls) return unexpected(tls.error());
     made->client_tls.push_back(*std::move(tls));
   }
   for (const ListenerConfig& listener : config.listeners) {
-    auto tls = make_server_tls(listener);
+    const Listener* const kept = find_kept(context.in_force, listener);
+    auto keys = kept != nullptr ? kept->keys : std::make_shared<http::TicketKeys>();
+    FileStamps stamps = stamp_files(tls_files(listener));
+    auto tls = make_server_tls(listener, keys);
     if (!tls) return unexpected(tls.error());
-    made->listeners.push_back({.sockets = nullptr, .tls = *std::move(tls)});
+    made->listeners.push_back({.sockets = nullptr,
+                               .tls = *std::move(tls),
+                               .stamps = std::move(stamps),
+                               .keys = std::move(keys)});
   }
   for (std::size_t i = 0; i < config.listeners.size(); ++i) {
     Listener& listener = made->listeners[i];

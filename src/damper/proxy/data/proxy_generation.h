@@ -15,6 +15,7 @@
 #include "damper/proxy/data/listener_sockets.h"
 #include "damper/proxy/data/shared.h"
 #include "damper/proxy/data/shared_admission.h"
+#include "damper/proxy/data/tls_files.h"
 
 namespace damper::proxy {
 
@@ -35,6 +36,8 @@ struct ProxyGeneration {
     http::ServerMetrics* metrics = nullptr;  // labelled with the name at its opening
     std::shared_ptr<admit::Quota> quota{};   // connections, of all loops together
     Trust trust{};
+    FileStamps stamps{};                       // of tls_files(), before they were read
+    std::shared_ptr<http::TicketKeys> keys{};  // of the session tickets; kept with the sockets
   };
 
   std::shared_ptr<const ProxyConfig> config;
@@ -43,6 +46,7 @@ struct ProxyGeneration {
   std::vector<std::shared_ptr<SharedCluster>> clusters;  // as config->clusters
   std::vector<std::optional<http::TlsSettings>>
       client_tls;                                       // as config->clusters; nothing: no https
+  std::vector<FileStamps> client_stamps;                // of tls_files(), as config->clusters
   std::vector<std::shared_ptr<SharedRoute>> routes;     // as config->routes
   std::vector<std::shared_ptr<SharedAdmission>> gates;  // as config->routes; nullptr: none
   std::shared_ptr<const int> log;                       // the access log's descriptor

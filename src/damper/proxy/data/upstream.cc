@@ -116,6 +116,11 @@ void Upstream::reload(const Setting& setting) {
   settle_hosts(setting.addresses);
 }
 
+void Upstream::use_tls(const http::TlsSettings& tls) {
+  DAMPER_CHECK(parts_->tls.has_value());
+  parts_->tls = tls;
+}
+
 void Upstream::use(const Addresses& addresses) { settle_hosts(addresses); }
 
 void Upstream::look_at_forced(const std::string& replica) {

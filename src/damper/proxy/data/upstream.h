@@ -66,6 +66,8 @@ class Upstream final : private http::Loop::Timer {
 
   // REQUIRES: the cluster's name is the same.
   void reload(const Setting& setting);
+  // Sets the TLS settings of future connections: its files have changed. REQUIRES: it has TLS.
+  void use_tls(const http::TlsSettings& tls);
   // Sets the names' addresses, changed or not.
   void use(const Addresses& addresses);
   // What an operator holds for a replica has changed; unknown replicas are ignored.

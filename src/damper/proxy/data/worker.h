@@ -106,6 +106,16 @@ class Worker {
     (void)describe();
     return error;
   }
+  // Uses the TLS settings of this copy of the generation in use, for connections from now on.
+  void use_tls(const ProxyGeneration& generation) {
+    for (std::size_t i = 0; i < generation.clusters.size(); ++i) {
+      if (!generation.client_tls[i]) continue;
+      upstreams_.at(generation.config->clusters[i].name)->use_tls(*generation.client_tls[i]);
+    }
+    for (std::size_t i = 0; i < generation.listeners.size() && i < listeners_.size(); ++i) {
+      for (const auto& server : listeners_[i].servers) server->use_tls(generation.listeners[i].tls);
+    }
+  }
   // The names' addresses may have changed.
   void look_at_names() {
     const std::shared_ptr<const Addresses> addresses = names_.current();

@@ -278,6 +278,7 @@ class ProxyRun {
  private:
   [[nodiscard]] int wait_ms() const {
     Instant due = std::min({watchdog_due_, successor_due_, descriptors_due_});
+    if (!drainer_.joinable()) due = std::min(due, certificates_due_);
     if (watch_ && !drainer_.joinable()) due = std::min(due, watch_->due());
     if (due == kNever) return -1;
     const Duration wait = std::max(between(run::now(), due), Duration{0});
@@ -289,6 +290,10 @@ class ProxyRun {
     if (descriptors_due_ <= now) {
       descriptors_.look(http::out_of_descriptors_count(), now);
       descriptors_due_ = add(now, DescriptorWatch::kEvery);
+    }
+    if (certificates_due_ <= now && !drainer_.joinable()) {
+      process_.proxy().look_at_certificates();
+      certificates_due_ = add(now, CertificateWatch::kEvery);
     }
     if (watch_ && !drainer_.joinable() && watch_->due() <= now) {
       watch_->on_look();
@@ -401,6 +406,7 @@ class ProxyRun {
   Instant watchdog_due_ = kNever;
   DescriptorWatch descriptors_{process_.events()};
   Instant descriptors_due_{};
+  Instant certificates_due_{};
   std::thread drainer_;
   int drained_fd_ = -1;
   bool handed_over_ = false;  // the successor serves; this process drains

@@ -1,0 +1,91 @@
+#include "damper/proxy/data/tls_files.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "damper/http/client/url.h"
+
+namespace damper::proxy {
+namespace {
+
+bool uses_tls(const ClusterConfig& cluster) {
+  return std::any_of(cluster.endpoints.begin(), cluster.endpoints.end(),
+                     [](const std::string& text) {
+                       const auto endpoint = http::parse_endpoint(text);
+                       return endpoint && endpoint->tls;
+                     });
+}
+
+std::int64_t nanoseconds(const timespec& time) {
+  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+void add_files(std::vector<std::string>& files, const http::TlsIdentity& identity) {
+  if (!identity.certificate_file.empty()) files.push_back(identity.certificate_file);
+  if (!identity.key_file.empty()) files.push_back(identity.key_file);
+}
+
+}  // namespace
+
+FileStamps stamp_files(const std::vector<std::string>& files) {
+  FileStamps stamps;
+  stamps.reserve(files.size());
+  for (const std::string& file : files) {
+    struct stat found {};
+    FileStamp& stamp = stamps.emplace_back();
+    if (::stat(file.c_str(), &found) != 0) continue;
+    stamp = {.device = found.st_dev,
+             .inode = found.st_ino,
+             .size = found.st_size,
+             .modified = nanoseconds(found.st_mtim),
+             .changed = nanoseconds(found.st_ctim)};
+  }
+  return stamps;
+}
+
+std::vector<std::string> tls_files(const ListenerConfig& listener) {
+  std::vector<std::string> files;
+  if (!listener.tls) return files;
+  add_files(files, listener.tls->identity);
+  for (const auto& one : listener.tls->certificates) add_files(files, one.identity);
+  if (!listener.tls->client_ca_file.empty()) files.push_back(listener.tls->client_ca_file);
+  return files;
+}
+
+std::vector<std::string> tls_files(const ClusterConfig& cluster) {
+  std::vector<std::string> files;
+  if (!uses_tls(cluster)) return files;
+  add_files(files, cluster.tls.identity);
+  if (!cluster.tls.ca_file.empty()) files.push_back(cluster.tls.ca_file);
+  return files;
+}
+
+MadeTls make_server_tls(const ListenerConfig& listener, std::shared_ptr<http::TicketKeys> keys) {
+  if (!listener.tls) return std::optional<http::TlsSettings>();
+  auto made = http::TlsSettings::for_server(*listener.tls, std::move(keys));
+  if (!made) return unexpected("listener " + listener.name + ": " + made.error());
+  return std::optional(*std::move(made));
+}
+
+MadeTls make_client_tls(const ClusterConfig& cluster) {
+  if (!uses_tls(cluster)) return std::optional<http::TlsSettings>();
+  http::TlsClientOptions options = cluster.tls;
+  if (cluster.protocol == http::Protocol::h1) options.offer_h2 = false;
+  auto made = http::TlsSettings::for_client(options);
+  if (!made) return unexpected("cluster " + cluster.name + ": " + made.error());
+  return std::optional(*std::move(made));
+}
+
+std::optional<std::string> find_tls_error(const ProxyConfig& config) {
+  for (const ListenerConfig& listener : config.listeners) {
+    if (const auto made = make_server_tls(listener, nullptr); !made) return made.error();
+  }
+  for (const ClusterConfig& cluster : config.clusters) {
+    if (const auto made = make_client_tls(cluster); !made) return made.error();
+  }
+  return std::nullopt;
+}
+
+}  // namespace damper::proxy
