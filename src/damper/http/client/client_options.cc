@@ -21,7 +21,7 @@ std::optional<std::string> find_error(const GuardedClientOptions& options) {
   }
   bool tls = false;
   for (const std::string& endpoint : options.endpoints) {
-    const auto parsed = parse_endpoint(endpoint);
+    const auto parsed = parse_upstream(endpoint);
     if (!parsed) return "endpoint '" + endpoint + "': " + parsed.error();
     tls = tls || parsed->tls;
   }

@@ -34,7 +34,7 @@ struct ClientOptions {
 
 // A service, and how its client behaves beyond the dependency's policy.
 struct GuardedClientOptions {
-  std::vector<std::string> endpoints;  // 1 to kMostReplicas: "http://127.0.0.1:9000"
+  std::vector<std::string> endpoints;  // 1 to kMostReplicas: "http://127.0.0.1:9000", "unix:/path"
   std::string authority{};             // of Host; empty: each endpoint's own
   ReplicaOptions replicas{};
   ClientOptions client{};

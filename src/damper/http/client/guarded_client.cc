@@ -208,7 +208,7 @@ GuardedClient::GuardedClient(Loop& loop, Dependency& dependency,
   DAMPER_CHECK_VALID(find_error(options));
   if (decide::valid_owner(dependency.name())) owner_ = dependency.name();
   for (const std::string& text : options.endpoints) {
-    const Endpoint endpoint = *parse_endpoint(text);
+    const Endpoint endpoint = *parse_upstream(text);
     if (endpoint.tls && !tls_) tls_ = *TlsSettings::for_client(options.client.tls);
     pools_.push_back(std::make_unique<Pool>(dialer_, endpoint, options.client.pool,
                                             endpoint.tls ? &*tls_ : nullptr, metrics_));

@@ -132,7 +132,10 @@ std::string Endpoint::authority() const {
   return out;
 }
 
-std::string Endpoint::text() const { return std::string(scheme()) + "://" + authority(); }
+std::string Endpoint::text() const {
+  if (is_unix()) return address;
+  return std::string(scheme()) + "://" + authority();
+}
 
 bool valid_target(std::string_view target) noexcept {
   if (!target.starts_with('/') || target.size() > kMostUrlBytes) return false;
@@ -184,6 +187,13 @@ Expected<Endpoint> parse_endpoint(std::string_view text) {
   if (!url) return unexpected(std::move(url).take_error());
   if (url->target != "/") return unexpected(std::string("an endpoint has neither path nor query"));
   return std::move(url->endpoint);
+}
+
+Expected<Endpoint> parse_upstream(std::string_view text) {
+  if (!UnixAddress::is_unix(text)) return parse_endpoint(text);
+  auto address = UnixAddress::parse(text);
+  if (!address) return unexpected(std::move(address).take_error());
+  return Endpoint{.tls = false, .host = "localhost", .port = 80, .address = address->text()};
 }
 
 }  // namespace damper::http

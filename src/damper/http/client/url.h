@@ -6,6 +6,7 @@
 
 #include "damper/base/expected.h"
 #include "damper/http/net/egress_guard.h"
+#include "damper/http/net/unix_address.h"
 
 namespace damper::http {
 
@@ -14,13 +15,15 @@ struct Endpoint {
   bool tls = false;         // https
   std::string host;         // in lower case; an IPv6 address without its brackets
   std::uint16_t port = 80;  // never 0
-  // Where it is, if somebody looked the host's name up already; TLS and Host still have the name.
+  // Where it is, if it is known already: an IP address, or a UnixAddress. TLS and Host still have
+  // the host's name.
   std::string address{};
 
+  [[nodiscard]] bool is_unix() const noexcept { return UnixAddress::is_unix(address); }
   [[nodiscard]] std::string_view scheme() const noexcept { return tls ? "https" : "http"; }
   // As Host and :authority carry it: without the scheme's own port, an IPv6 address in brackets.
   [[nodiscard]] std::string authority() const;
-  [[nodiscard]] std::string text() const;  // "https://example.com:8443"
+  [[nodiscard]] std::string text() const;  // "https://example.com:8443", "unix:/run/app.sock"
 
   friend bool operator==(const Endpoint&, const Endpoint&) = default;
 };
@@ -50,6 +53,9 @@ inline constexpr std::size_t kMostUrlBytes = std::size_t{8} * 1024;
 [[nodiscard]] Expected<Url> parse_url(std::string_view text, const EgressGuard& guard);
 // The same without a target: "http://127.0.0.1:9000", with "/" after it or nothing.
 [[nodiscard]] Expected<Endpoint> parse_endpoint(std::string_view text);
+
+// The same, or a Unix socket: "unix:/run/app.sock", which has http and the Host "localhost".
+[[nodiscard]] Expected<Endpoint> parse_upstream(std::string_view text);
 
 // Whether it can be sent as it is: a path from "/" on and perhaps a query.
 [[nodiscard]] bool valid_target(std::string_view target) noexcept;

@@ -12,6 +12,7 @@
 #include "damper/http/net/descriptor_limit.h"
 #include "damper/http/net/shared_resolver.h"
 #include "damper/http/net/tcp_transport.h"
+#include "damper/http/net/unix_address.h"
 #include "damper/http/tls/tls_transport.h"
 
 namespace damper::http {
@@ -76,6 +77,7 @@ class Race final : public std::enable_shared_from_this<Race>, private Transport:
         return refuse(*std::move(refusal));
       }
     }
+    if (UnixAddress::is_unix(address)) return connect_to_unix(address);
     if (resolver == nullptr) return on_resolved({address});
     // A weak pointer: a cancelled dial is destroyed while the resolver is still busy.
     resolver->resolve(host_, [weak = weak_from_this()](const std::vector<std::string>& addresses) {
@@ -99,12 +101,12 @@ class Race final : public std::enable_shared_from_this<Race>, private Transport:
     explicit Attempt(Race& race) noexcept : race_(race) {}
     ~Attempt() override { close(); }
 
-    [[nodiscard]] bool try_start(const tcp::endpoint& to) noexcept {
-      fd_ = ::socket(to.protocol().family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    [[nodiscard]] bool try_start(const sockaddr* to, std::size_t size) noexcept {
+      fd_ = ::socket(to->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
       const bool lacks_descriptor = is_out_of_descriptors(fd_);
       race_.lacks_descriptor_ = race_.lacks_descriptor_ || lacks_descriptor;
       if (fd_ < 0 || lacks_descriptor) return false;
-      const int result = ::connect(fd_, to.data(), static_cast<socklen_t>(to.size()));
+      const int result = ::connect(fd_, to, static_cast<socklen_t>(size));
       return (result == 0 || errno == EINPROGRESS) && race_.loop_.try_add(fd_, *this);
     }
     [[nodiscard]] bool is_connected() const noexcept {
@@ -128,6 +130,19 @@ class Race final : public std::enable_shared_from_this<Race>, private Transport:
     Race& race_;
     int fd_ = -1;
   };
+
+  // Directly, and only without a guard: it is for URLs that strangers choose.
+  void connect_to_unix(const std::string& text) {
+    if (options_.guard != nullptr) return refuse("a Unix socket is not allowed");
+    const auto address = UnixAddress::parse(text);
+    addresses_ = {text};
+    Attempt& attempt = *attempts_.emplace_back(std::make_unique<Attempt>(*this));
+    ++in_flight_;
+    is_unix_ = true;
+    if (address && attempt.try_start(address->data(), address->size())) return;
+    attempt.close();
+    loop_.post([self = shared_from_this()] { self->on_failed(); });
+  }
 
   // What it waits for.
   enum class Stage : std::uint8_t {
@@ -201,7 +216,8 @@ class Race final : public std::enable_shared_from_this<Race>, private Transport:
     Attempt& attempt = *attempts_.emplace_back(std::make_unique<Attempt>(*this));
     ++in_flight_;
     const EgressProxy* const proxy = options_.proxy.get();
-    if (error || !attempt.try_start({address, proxy != nullptr ? proxy->port : port_})) {
+    const tcp::endpoint to(address, proxy != nullptr ? proxy->port : port_);
+    if (error || !attempt.try_start(to.data(), to.size())) {
       attempt.close();
       return loop_.post([self = shared_from_this()] { self->on_failed(); });
     }
@@ -222,7 +238,8 @@ class Race final : public std::enable_shared_from_this<Race>, private Transport:
     if (attempts_.size() < addresses_.size()) return try_next();
     if (in_flight_ > 0) return;
     if (lacks_descriptor_) return fail(CloseReason::out_of_descriptors);
-    fail(options_.proxy != nullptr ? CloseReason::proxy_failed : CloseReason::connect_refused);
+    const bool by_proxy = options_.proxy != nullptr && !is_unix_;
+    fail(by_proxy ? CloseReason::proxy_failed : CloseReason::connect_refused);
   }
 
   void on_connected(Attempt& winner) {
@@ -230,7 +247,7 @@ class Race final : public std::enable_shared_from_this<Race>, private Transport:
     const int fd = winner.release();
     for (const auto& attempt : attempts_) attempt->close();
     addresses_.resize(attempts_.size());  // No more of them.
-    if (options_.proxy != nullptr) return open_tunnel(fd);
+    if (options_.proxy != nullptr && !is_unix_) return open_tunnel(fd);
     on_path(fd);
   }
 
@@ -341,6 +358,7 @@ class Race final : public std::enable_shared_from_this<Race>, private Transport:
   std::vector<std::unique_ptr<Attempt>> attempts_;  // one for each address so far
   std::size_t in_flight_ = 0;                       // attempts
   bool lacks_descriptor_ = false;                   // an attempt had none
+  bool is_unix_ = false;                            // a Unix socket: never through the proxy
   std::unique_ptr<Transport> transport_;            // during its handshake
   bool over_ = false;
 };

@@ -97,7 +97,7 @@ class Dialer {
 
   // `done` is called later, never from within dial(). `tls`: nullptr for plain TCP; it outlives the
   // dial. `address`: of the host, if known; then it is not resolved, and TLS still verifies the
-  // host's name.
+  // host's name. It may be a UnixAddress, unless there is a guard.
   [[nodiscard]] Dial dial(const std::string& host, std::uint16_t port, const TlsSettings* tls,
                           Done done, const std::string& address = {});
 

@@ -62,7 +62,7 @@ void SocketConnection::abort(CloseReason reason) {
 Peer SocketConnection::peer() {
   if (peer_.empty()) {
     peer_ = transport_->peer();
-    peer_.resize(std::min(peer_.size(), peer_.rfind(':')));
+    if (peer_ != kUnixPeer) peer_.resize(std::min(peer_.size(), peer_.rfind(':')));
     if (peer_.starts_with('[') && peer_.ends_with(']')) {
       peer_.pop_back();
       peer_.erase(0, 1);

@@ -146,6 +146,7 @@ std::string TcpTransport::peer() const {
   boost::asio::ip::tcp::endpoint endpoint;
   auto size = static_cast<socklen_t>(endpoint.capacity());
   if (::getpeername(fd_, endpoint.data(), &size) != 0) return {};
+  if (endpoint.data()->sa_family == AF_UNIX) return std::string(kUnixPeer);
   endpoint.resize(size);
   const std::string address = endpoint.address().to_string();
   const std::string port = std::to_string(endpoint.port());

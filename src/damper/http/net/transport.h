@@ -10,6 +10,9 @@
 
 namespace damper::http {
 
+// The peer() of a Unix socket: clients have no address there.
+inline constexpr std::string_view kUnixPeer = "unix:";
+
 // A Transport reads and writes the bytes of one connection, plain TCP or TLS, and never blocks:
 // recv and send are tried at once, and a caller waits for readiness only after `again`.
 //
@@ -49,7 +52,7 @@ class Transport {
   // The protocol that ALPN selected; unknown for plain TCP.
   [[nodiscard]] virtual Protocol protocol() const noexcept = 0;
   [[nodiscard]] virtual bool is_secure() const noexcept = 0;  // TLS
-  [[nodiscard]] virtual std::string peer() const = 0;         // "127.0.0.1:8080"
+  [[nodiscard]] virtual std::string peer() const = 0;         // "127.0.0.1:8080", or kUnixPeer
   // See describe_peer_certificate(). Empty without TLS.
   [[nodiscard]] virtual std::string peer_certificate() const { return {}; }
 };

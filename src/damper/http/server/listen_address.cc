@@ -2,10 +2,12 @@
 
 #include "damper/base/text/words.h"
 #include "damper/http/net/ip_address.h"
+#include "damper/http/net/unix_address.h"
 
 namespace damper::http {
 
 std::string ListenAddress::text() const {
+  if (UnixAddress::is_unix(host)) return host;
   const bool is_ipv6 = host.find(':') != std::string::npos;
   return (is_ipv6 ? '[' + host + ']' : host) + ':' + std::to_string(port);
 }
@@ -27,6 +29,13 @@ Expected<ListenAddress> parse_listen_address(std::string_view text) {
         std::string("the address is neither IPv4 nor IPv6 in brackets; a name is not accepted"));
   }
   return ListenAddress{address->text(), *port};
+}
+
+Expected<ListenAddress> parse_listener_address(std::string_view text) {
+  if (!UnixAddress::is_unix(text)) return parse_listen_address(text);
+  auto address = UnixAddress::parse(text);
+  if (!address) return unexpected(std::move(address).take_error());
+  return ListenAddress{address->text(), 0};
 }
 
 bool overlap(const ListenAddress& one, const ListenAddress& other) {

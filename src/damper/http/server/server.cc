@@ -194,7 +194,8 @@ std::optional<std::string> Server::open() {
   if (::getsockname(fd_, bound.data(), &size) != 0 || ::fcntl(fd_, F_SETFL, O_NONBLOCK) != 0) {
     return open_failed();
   }
-  port_ = bound.port();
+  const int family = bound.data()->sa_family;
+  port_ = family == AF_INET || family == AF_INET6 ? bound.port() : std::uint16_t{0};
   return std::nullopt;
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "damper/base/text/words.h"
+#include "damper/http/net/unix_address.h"
 #include "damper/http/server/listen_address.h"
 #include "damper/http/server/local_access.h"
 #include "damper/proxy/config/proxy_schema.h"
@@ -84,7 +85,7 @@ class Checker {
   // That no other socket listens there.
   [[nodiscard]] std::optional<Error> claim(const http::ListenAddress& address,
                                            const std::string& who, SourceLocation place) {
-    if (address.port == 0) return std::nullopt;
+    if (address.port == 0 && !http::UnixAddress::is_unix(address.host)) return std::nullopt;
     for (const auto& [first, whose] : taken_) {
       if (first == address) {
         return error(place, refusal(who, address, whose).append(" does already"));
@@ -102,6 +103,11 @@ class Checker {
 
   [[nodiscard]] std::optional<Error> check(const ListenerConfig& listener, const Reading& reading) {
     const std::string who = "listener " + listener.name;
+    const bool is_file = listener.address.starts_with("unix:/");
+    if (!listener.mode.empty() && !is_file) {
+      return error(listener_schema().place_of(reading, "mode"),
+                   who + " has mode, but its address is not the path of a Unix socket");
+    }
     if (const auto& tls = listener.tls) {
       const SourceLocation place = listener_schema().place_of(reading, "tls.certificate_file");
       const http::TlsIdentity& identity = tls->identity;

@@ -166,10 +166,11 @@ TEST(ProxyCheck, FlagsAreHeldToTheSameRules) {
   const std::vector<std::pair<Flags, std::string_view>> cases = {
       {{.listen = {"80"}, .to = {"http://a"}},
        "--listen: must be ADDRESS:PORT, such as 127.0.0.1:8080, [::1]:8080, or :8080 for "
-       "127.0.0.1, not \"80\": it has no port"},
+       "127.0.0.1, or a Unix socket such as unix:/run/damper.sock, not \"80\": it has no port"},
       {{.listen = {":80"}, .to = {"a:80"}},
-       "--to: must be a URL such as http://10.0.0.1:9000, not \"a:80\": a URL begins with http:// "
-       "or https://"},
+       "--to: must be a URL such as http://10.0.0.1:9000, or unix:/run/app.sock, not \"a:80\": a "
+       "URL "
+       "begins with http:// or https://"},
       {{.listen = {":80"}, .to = {"http://a"}, .admin = "x"},
        "--admin: must be ADDRESS:PORT, such as 127.0.0.1:8080, [::1]:8080, or :8080 for "
        "127.0.0.1, not \"x\": it has no port"},

@@ -29,6 +29,7 @@ struct ListenerConfig {
   std::string name;
   std::string address = "127.0.0.1";
   std::uint16_t port = 0;
+  std::string mode{};  // of a Unix socket's file, in octal: "0660"; empty: by the umask
   std::optional<http::TlsServerOptions> tls{};  // nothing: plain TCP
   std::size_t max_connections = 10'000;         // of all loops together
   std::vector<std::string> trust{"auto"};       // see Trust

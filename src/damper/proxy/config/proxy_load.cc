@@ -145,8 +145,8 @@ class Loader {
   }
 
   void add_listen(const std::string& text) {
-    const auto address = http::parse_listen_address(text);
-    if (!address) return refuse("--listen", http::kListenAddressForms, text, address.error());
+    const auto address = http::parse_listener_address(text);
+    if (!address) return refuse("--listen", http::kListenerAddressForms, text, address.error());
     if (config_.listeners.size() == kMostListeners) {
       return fail_flag("--listen",
                        "is given more than " + std::to_string(kMostListeners) + " times");

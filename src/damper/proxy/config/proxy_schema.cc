@@ -41,7 +41,7 @@ Value address_of(const T& listens) {
 }
 template <class T>
 void set_address(T& listens, const Value& value) {
-  auto address = http::parse_listen_address(std::get<std::string>(value));
+  auto address = http::parse_listener_address(std::get<std::string>(value));
   listens.address = address->host;
   listens.port = address->port;
 }
@@ -52,6 +52,14 @@ constexpr config::Form kAddress = form::parsed(
       return address->text();
     },
     http::kListenAddressForms);
+
+constexpr config::Form kListenerAddress = form::parsed(
+    [](std::string_view text) -> Expected<std::string> {
+      const auto address = http::parse_listener_address(text);
+      if (!address) return unexpected(address.error());
+      return address->text();
+    },
+    http::kListenerAddressForms);
 
 // The names that differ between requests and responses.
 struct LimitNames {
@@ -283,9 +291,11 @@ Schema<ProxyConfig> make_proxy() {
 
 Schema<ListenerConfig> make_listener() {
   Schema<ListenerConfig> s("listener");
-  s.key<address_of<ListenerConfig>, set_address<ListenerConfig>>("address", kAddress,
-                                                                 "Address and port to listen on.")
+  s.key<address_of<ListenerConfig>, set_address<ListenerConfig>>(
+       "address", kListenerAddress, "Address and port to listen on, or a Unix socket.")
       .required = true;
+  s.key<DAMPER_FIELD(mode)>("mode", form::parsed(read_mode, kModeForms),
+                            "Permissions of a Unix socket's file. Default: by the umask.");
   s.key<DAMPER_FIELD(max_connections)>(
       "max_connections", form::integer(1, 1'000'000),
       "Connections at once, of all loops together; a further one is closed.");

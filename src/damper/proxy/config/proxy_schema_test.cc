@@ -140,7 +140,7 @@ TEST(ProxySchema, EachErrorIsOneSentenceWithItsPlace) {
        "access_log_file:", "1:1: access_log_file must be the name of a file, not nothing"},
       {Thing::listener, "address: [1]",
        "1:10: address must be ADDRESS:PORT, such as 127.0.0.1:8080, [::1]:8080, or :8080 for "
-       "127.0.0.1, not a list"},
+       "127.0.0.1, or a Unix socket such as unix:/run/damper.sock, not a list"},
       {Thing::listener, "tls:",
        "1:1: tls must be a map of keys (accepted: certificate_file, key_file, certificates, "
        "reject_unknown_names, client_ca_file, require_client_certificate, min_version, "
@@ -153,15 +153,15 @@ TEST(ProxySchema, EachErrorIsOneSentenceWithItsPlace) {
        "1:22: max_request_headers must be a number of bytes from 1KiB to 1MiB, such as 4096, 64KiB "
        "or 1MiB, not \"64KB\""},
       {Thing::cluster, "endpoints: []",
-       "1:12: endpoints must be a list of 1 to 256, each a URL such as http://10.0.0.1:9000, not "
-       "an "
+       "1:12: endpoints must be a list of 1 to 256, each a URL such as http://10.0.0.1:9000, "
+       "or unix:/run/app.sock, not an "
        "empty list"},
       {Thing::cluster, "endpoints: {a: b}",
-       "1:12: endpoints must be a list of 1 to 256, each a URL such as http://10.0.0.1:9000, not "
-       "a map"},
+       "1:12: endpoints must be a list of 1 to 256, each a URL such as http://10.0.0.1:9000, "
+       "or unix:/run/app.sock, not a map"},
       {Thing::cluster, "endpoints: [http://a, ftp://b]",
-       "1:23: endpoints must be a URL such as http://10.0.0.1:9000, not \"ftp://b\": a URL begins "
-       "with http:// or https://"},
+       "1:23: endpoints must be a URL such as http://10.0.0.1:9000, or unix:/run/app.sock, not "
+       "\"ftp://b\": a URL begins with http:// or https://"},
       {Thing::cluster, "protocol: h2",
        "1:11: protocol must be one of auto, http1, http2, not \"h2\""},
       {Thing::cluster, "circuit_breakers: {max_requests: 1}",
@@ -207,7 +207,7 @@ TEST(ProxySchema, EachErrorIsOneSentenceWithItsPlace) {
   for (int i = 0; i < 256; ++i) long_list += ", http://a" + std::to_string(i);
   EXPECT_EQ(read_as(Thing::cluster, long_list + "]"),
             "p.yaml:1:12: endpoints must be a list of 1 to 256, each a URL such as "
-            "http://10.0.0.1:9000, not a list of 257");
+            "http://10.0.0.1:9000, or unix:/run/app.sock, not a list of 257");
 }
 
 TEST(ProxySchema, HeadersAreAMapOrEnvoysList) {

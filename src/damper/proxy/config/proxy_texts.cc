@@ -77,7 +77,7 @@ Expected<std::string> read_header_value(std::string_view text) {
 }
 
 Expected<std::string> read_endpoint(std::string_view text) {
-  const auto endpoint = http::parse_endpoint(text);
+  const auto endpoint = http::parse_upstream(text);
   if (!endpoint) return refused(endpoint.error());
   return endpoint->text();
 }
@@ -87,6 +87,14 @@ Expected<std::string> read_authority(std::string_view text) {
   if (!endpoint) return refused(endpoint.error());
   if (text.ends_with('/')) return refused();
   return http::lowered(text);
+}
+
+Expected<std::string> read_mode(std::string_view text) {
+  if (text.size() == 4 && text[0] == '0') text.remove_prefix(1);
+  if (text.size() != 3 || text.find_first_not_of("01234567") != std::string_view::npos) {
+    return refused();
+  }
+  return '0' + std::string(text);
 }
 
 Expected<std::string> read_file_name(std::string_view text) {

@@ -36,13 +36,18 @@ inline constexpr std::string_view kHeaderValueForms =
 inline constexpr std::string_view kUpgradeForms = "a protocol such as websocket, or *";
 [[nodiscard]] Expected<std::string> read_upgrade(std::string_view text);
 
-// "http://10.0.0.1:9000", in its shortest form.
-inline constexpr std::string_view kEndpointForms = "a URL such as http://10.0.0.1:9000";
+// "http://10.0.0.1:9000", in its shortest form; or a Unix socket.
+inline constexpr std::string_view kEndpointForms =
+    "a URL such as http://10.0.0.1:9000, or unix:/run/app.sock";
 [[nodiscard]] Expected<std::string> read_endpoint(std::string_view text);
 
 // The value of Host or :authority: a name or an address, optionally with a port.
 inline constexpr std::string_view kAuthorityForms = "a host such as shop.example or 10.0.0.1:8080";
 [[nodiscard]] Expected<std::string> read_authority(std::string_view text);
+
+// Permissions in octal, of 3 digits or of 4 with a leading 0; as four digits.
+inline constexpr std::string_view kModeForms = "permissions in octal, such as 0660";
+[[nodiscard]] Expected<std::string> read_mode(std::string_view text);
 
 inline constexpr std::string_view kFileForms = "the name of a file";
 [[nodiscard]] Expected<std::string> read_file_name(std::string_view text);

@@ -2,13 +2,17 @@
 
 #include <fcntl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <boost/asio/ip/tcp.hpp>
 #include <cerrno>
+#include <cstdlib>
 #include <system_error>
 #include <utility>
+
+#include "damper/http/net/unix_address.h"
 
 namespace damper::proxy {
 namespace {
@@ -23,6 +27,22 @@ std::optional<tcp::endpoint> find_endpoint(const std::string& address, std::uint
   return failed ? std::nullopt : std::optional(tcp::endpoint(parsed, port));
 }
 
+// Whether a process accepts connections there.
+bool answers(const http::UnixAddress& where) {
+  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (fd < 0) return false;
+  const bool refused =
+      ::connect(fd, where.data(), where.size()) != 0 && (errno == ECONNREFUSED || errno == ENOENT);
+  ::close(fd);
+  return !refused;
+}
+
+std::uint64_t inode_of(const std::string& file) {
+  struct stat found {};
+  if (::lstat(file.c_str(), &found) != 0 || !S_ISSOCK(found.st_mode)) return 0;
+  return found.st_ino;
+}
+
 std::string failure(const std::string& what) {
   return what + ": " + std::generic_category().message(errno);
 }
@@ -30,6 +50,9 @@ std::string failure(const std::string& what) {
 }  // namespace
 
 std::optional<http::ListenAddress> find_bound(int fd) {
+  if (const auto path = http::UnixAddress::of_socket(fd)) {
+    return http::ListenAddress{path->text(), 0};
+  }
   tcp::endpoint bound;
   auto size = static_cast<socklen_t>(bound.capacity());
   if (::getsockname(fd, bound.data(), &size) != 0) return std::nullopt;
@@ -47,6 +70,10 @@ bool is_listening(int fd) {
 }
 
 bool is_taken(const http::ListenAddress& address) {
+  if (http::UnixAddress::is_unix(address.host)) {
+    const auto path = http::UnixAddress::parse(address.host);
+    return path && (path->path().empty() || inode_of(path->path()) != 0) && answers(*path);
+  }
   const auto where = find_endpoint(address.host, address.port);
   if (address.port == 0 || !where) return false;
   const int fd = ::socket(where->protocol().family(), SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -65,7 +92,10 @@ ListenerSockets::ListenerSockets(ListenerSockets&& other) noexcept
       copies_(std::exchange(other.copies_, {})),
       port_(other.port_),
       where_(std::move(other.where_)),
-      listens_(other.listens_) {}
+      listens_(other.listens_),
+      file_(std::exchange(other.file_, {})),
+      removes_(std::exchange(other.removes_, false)),
+      inode_(other.inode_) {}
 
 Expected<ListenerSockets> ListenerSockets::bind(const std::string& address, std::uint16_t port,
                                                 std::size_t loops) {
@@ -89,6 +119,48 @@ Expected<ListenerSockets> ListenerSockets::bind(const std::string& address, std:
   }
   if (auto error = made.duplicate(loops)) return unexpected(*error);
   return made;
+}
+
+Expected<ListenerSockets> ListenerSockets::bind_unix(const std::string& address,
+                                                     const std::string& mode, std::size_t loops) {
+  const auto where = http::UnixAddress::parse(address);
+  if (!where) return unexpected(where.error());
+  ListenerSockets made;
+  made.where_ = address;
+  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (fd < 0) return unexpected(failure("cannot listen on " + address));
+  made.fds_.push_back(fd);
+  const std::string file = where->path();
+  bool bound = ::bind(fd, where->data(), where->size()) == 0;
+  if (!bound && errno == EADDRINUSE && !file.empty()) {
+    if (inode_of(file) == 0) {
+      return unexpected("cannot listen on " + address + ": the file is not a socket");
+    }
+    if (answers(*where)) {
+      return unexpected("cannot listen on " + address + ": another process listens there");
+    }
+    // Left by a process that was killed.
+    bound = ::unlink(file.c_str()) == 0 && ::bind(fd, where->data(), where->size()) == 0;
+  }
+  if (!bound) return unexpected(failure("cannot listen on " + address));
+  made.file_ = file;
+  made.removes_ = !file.empty();
+  made.inode_ = file.empty() ? 0 : inode_of(file);
+  made.set_mode(mode);  // Before it listens.
+  if (auto error = made.duplicate(loops)) return unexpected(*error);
+  return made;
+}
+
+void ListenerSockets::inherit_file() {
+  const auto where = fds_.empty() ? std::nullopt : http::UnixAddress::of_socket(fds_.front());
+  if (!where || where->path().empty()) return;
+  file_ = where->path();
+  inode_ = inode_of(file_);
+}
+
+void ListenerSockets::set_mode(const std::string& mode) const noexcept {
+  if (file_.empty() || mode.empty()) return;
+  (void)::chmod(file_.c_str(), static_cast<mode_t>(std::strtoul(mode.c_str(), nullptr, 8)));
 }
 
 Expected<ListenerSockets> ListenerSockets::adopt(const std::vector<int>& fds, std::size_t loops) {
@@ -145,6 +217,10 @@ void ListenerSockets::give_up(std::size_t loop) noexcept {
 }
 
 void ListenerSockets::close() noexcept {
+  // Only if it is still the file of this socket.
+  if (std::exchange(removes_, false) && !file_.empty() && inode_of(file_) == inode_) {
+    (void)::unlink(file_.c_str());
+  }
   for (const int fd : fds_) ::close(fd);
   for (const std::vector<int>& copies : copies_) {
     for (const int fd : copies) ::close(fd);

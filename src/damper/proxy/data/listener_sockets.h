@@ -34,6 +34,11 @@ class ListenerSockets {
   // For `loops` loops on an address; port 0: any, the same for all. One sentence says why not.
   [[nodiscard]] static Expected<ListenerSockets> bind(const std::string& address,
                                                       std::uint16_t port, std::size_t loops);
+  // One socket, which all loops share: a Unix socket has no SO_REUSEPORT. A file of the path is
+  // replaced if it is a socket that no process listens on. `mode`: see ListenerConfig.
+  [[nodiscard]] static Expected<ListenerSockets> bind_unix(const std::string& address,
+                                                           const std::string& mode,
+                                                           std::size_t loops);
   // Of sockets that listen: duplicates, the caller keeps its own. REQUIRES: there is one at least.
   [[nodiscard]] static Expected<ListenerSockets> adopt(const std::vector<int>& fds,
                                                        std::size_t loops);
@@ -48,7 +53,14 @@ class ListenerSockets {
   [[nodiscard]] std::vector<int> take(std::size_t loop);
   // That loop cannot accept: its sockets are closed, but for those that another loop has as well.
   void give_up(std::size_t loop) noexcept;
-  // Ours alone: what was taken stays.
+  // Of a Unix socket that was inherited from a predecessor: its file is ours after on_started().
+  void inherit_file();
+  void on_started() noexcept { removes_ = !file_.empty(); }
+  // The file stays at the end: a successor has the socket.
+  void keep_file() noexcept { file_.clear(); }
+  void set_mode(const std::string& mode) const noexcept;
+  [[nodiscard]] bool has_path() const noexcept { return !file_.empty(); }
+  // Ours alone: what was taken stays. Removes the file of a Unix socket that is ours.
   void close() noexcept;
 
   [[nodiscard]] const std::vector<int>& fds() const noexcept { return fds_; }
@@ -64,11 +76,15 @@ class ListenerSockets {
   std::uint16_t port_ = 0;
   std::string where_;  // in errors
   bool listens_ = false;
+  std::string file_;  // of a Unix socket; empty: there is none, or it is not ours
+  bool removes_ = false;
+  std::uint64_t inode_ = 0;
 };
 
-// The address and port of a bound socket; nothing: it is no socket of IP.
+// The address and port of a bound socket; nothing: it is no socket of IP, nor a Unix socket with a
+// name.
 [[nodiscard]] std::optional<http::ListenAddress> find_bound(int fd);
-// Whether it is a TCP socket that listens.
+// Whether it is a stream socket that listens.
 [[nodiscard]] bool is_listening(int fd);
 // Whether another process listens there already.
 // Why: our own sockets share a port among loops (SO_REUSEPORT), and would share it silently with

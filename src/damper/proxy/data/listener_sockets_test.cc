@@ -6,6 +6,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
 namespace damper::proxy {
 namespace {
 
@@ -78,6 +83,82 @@ TEST(ListenerSockets, WhatALoopCannotAcceptFromDoesNotListen) {
   auto shared = ListenerSockets::adopt(sockets->fds(), 2);
   shared->give_up(1);  // The other one accepts from it.
   EXPECT_EQ(shared->fds().size(), 1U);
+}
+
+// A folder of its own for the files of Unix sockets.
+class UnixSockets : public testing::Test {
+ protected:
+  UnixSockets() {
+    std::string name = "/tmp/damper-unix-XXXXXX";
+    folder_ = ::mkdtemp(name.data());
+    file_ = folder_ + "/s.sock";
+  }
+  ~UnixSockets() override { std::filesystem::remove_all(folder_); }
+  [[nodiscard]] Expected<ListenerSockets> bind(const std::string& mode = "") const {
+    return ListenerSockets::bind_unix("unix:" + file_, mode, 2);
+  }
+  [[nodiscard]] bool exists() const { return std::filesystem::exists(file_); }
+
+  std::string folder_;
+  std::string file_;
+};
+
+TEST_F(UnixSockets, AllLoopsShareOneAndTheFileGoesAtTheEnd) {
+  {
+    auto sockets = bind("0600");
+    ASSERT_TRUE(sockets) << sockets.error();
+    ASSERT_FALSE(sockets->listen());
+    EXPECT_EQ(sockets->fds().size(), 1u);
+    EXPECT_EQ(find_bound(sockets->fds()[0]), (http::ListenAddress{"unix:" + file_, 0}));
+    EXPECT_TRUE(is_taken({"unix:" + file_, 0}));
+    const auto mode = std::filesystem::status(file_).permissions();
+    EXPECT_EQ(mode, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+    for (const std::size_t loop : {0U, 1U}) {
+      const std::vector<int> taken = sockets->take(loop);
+      EXPECT_EQ(taken.size(), 1u);
+      close_all(taken);
+    }
+    EXPECT_EQ(bind().error(), "cannot listen on unix:" + file_ + ": another process listens there");
+  }
+  EXPECT_FALSE(exists());
+  EXPECT_FALSE(is_taken({"unix:" + file_, 0}));
+}
+
+TEST_F(UnixSockets, AFileThatIsLeftIsReplacedUnlessItIsNoSocket) {
+  {
+    auto killed = bind();
+    ASSERT_FALSE(killed->listen());
+    killed->keep_file();
+  }
+  EXPECT_TRUE(exists());
+  {
+    auto next = bind();
+    ASSERT_TRUE(next) << next.error();
+  }
+  EXPECT_FALSE(exists());
+  std::ofstream(file_) << "data";
+  EXPECT_EQ(bind().error(), "cannot listen on unix:" + file_ + ": the file is not a socket");
+  EXPECT_TRUE(exists());
+}
+
+TEST_F(UnixSockets, AnInheritedFileIsRemovedOnlyByAProcessThatHasStarted) {
+  auto first = bind();
+  ASSERT_FALSE(first->listen());
+  {
+    auto failed = ListenerSockets::adopt(first->fds(), 1);
+    ASSERT_TRUE(failed);
+    failed->inherit_file();
+  }
+  EXPECT_TRUE(exists());
+  {
+    auto successor = ListenerSockets::adopt(first->fds(), 1);
+    successor->inherit_file();
+    successor->on_started();
+    first->keep_file();
+    first->close();
+    EXPECT_TRUE(exists());
+  }
+  EXPECT_FALSE(exists());
 }
 
 }  // namespace

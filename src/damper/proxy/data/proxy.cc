@@ -35,8 +35,8 @@ UpstreamNames::Names names_in(const ProxyConfig& config) {
   UpstreamNames::Names names;
   for (const ClusterConfig& cluster : config.clusters) {
     for (const std::string& text : cluster.endpoints) {
-      const auto endpoint = http::parse_endpoint(text);
-      if (!endpoint || http::is_address(endpoint->host)) continue;
+      const auto endpoint = http::parse_upstream(text);
+      if (!endpoint || http::is_address(endpoint->host) || endpoint->is_unix()) continue;
       const auto [place, added] = names.try_emplace(endpoint->host, cluster.dns_refresh);
       if (!added) place->second = std::min(place->second, cluster.dns_refresh);
     }
@@ -125,6 +125,7 @@ std::optional<std::string> Proxy::begin(const ProxyConfig& config,
   }
   if (auto error = use(*first)) return error;
   for (const InheritedSocket& one : inherited) ::close(one.fd);
+  for (const auto& listener : (*first)->listeners) listener.sockets->on_started();
   collection_ = registry_.collect([this](observe::Exposition& out) { write_metrics(out); });
   return std::nullopt;
 }
@@ -319,11 +320,19 @@ std::vector<InheritedSocket> Proxy::sockets() const {
   for (std::size_t i = 0; i < in_force_->listeners.size(); ++i) {
     for (const int fd : in_force_->listeners[i].sockets->fds()) {
       const ListenerConfig& of = in_force_->config->listeners[i];
-      const bool elsewhere = of.port != 0 && of.port != in_force_->listeners[i].sockets->port();
+      const ListenerSockets& sockets = *in_force_->listeners[i].sockets;
+      const bool elsewhere = http::UnixAddress::is_unix(of.address)
+                                 ? !sockets.has_path()
+                                 : of.port != 0 && of.port != sockets.port();
       all.push_back({.listener = of.name, .fd = fd, .any_port = elsewhere});
     }
   }
   return all;
+}
+
+void Proxy::keep_socket_files() {
+  const std::lock_guard lock(mutex_);
+  for (const auto& listener : in_force_->listeners) listener.sockets->keep_file();
 }
 
 std::uint16_t Proxy::port(std::string_view listener) const {

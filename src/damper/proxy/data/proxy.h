@@ -85,6 +85,8 @@ class Proxy {
   // The listening sockets, for a successor: the proxy's own descriptors, valid until drain() or a
   // reload that removes the listener.
   [[nodiscard]] std::vector<InheritedSocket> sockets() const;
+  // A successor has the sockets: the files of Unix sockets are not removed at the end.
+  void keep_socket_files();
   // The bound port, for a listener with port 0.
   [[nodiscard]] std::uint16_t port(std::string_view listener) const;
 

@@ -10,6 +10,7 @@
 
 #include "damper/base/check.h"
 #include "damper/http/client/url.h"
+#include "damper/http/net/unix_address.h"
 #include "damper/http/server/local_access.h"
 
 namespace damper::proxy {
@@ -25,6 +26,7 @@ const ProxyGeneration::Listener* find_kept(const ProxyGeneration* in_force,
     const ListenerConfig& old = in_force->config->listeners[i];
     const ProxyGeneration::Listener& listener = in_force->listeners[i];
     if (old.address != wanted.address) continue;
+    if (http::UnixAddress::is_unix(old.address)) return &listener;
     const bool same = (old.port == wanted.port && old.name == wanted.name) ||
                       (wanted.port != 0 && listener.sockets->port() == wanted.port);
     if (same) return &listener;
@@ -39,14 +41,17 @@ std::vector<int> find_inherited(const std::vector<InheritedSocket>& inherited,
   std::vector<int> fds;
   for (const auto& socket : inherited) {
     const auto bound = find_bound(socket.fd);
+    const bool is_unix = http::UnixAddress::is_unix(wanted.address);
     const bool right_port =
-        socket.any_port || wanted.port == 0 || (bound && bound->port == wanted.port);
+        socket.any_port || (bound && bound->host == wanted.address && is_unix) ||
+        (!is_unix && wanted.port == 0) || (!is_unix && bound && bound->port == wanted.port);
     if (socket.listener == wanted.name && right_port) fds.push_back(socket.fd);
   }
   if (!fds.empty()) return fds;
   for (const auto& socket : inherited) {
     const http::ListenAddress place{wanted.address, wanted.port};
-    if (wanted.port != 0 && find_bound(socket.fd) == place) fds.push_back(socket.fd);
+    const bool is_fixed = wanted.port != 0 || http::UnixAddress::is_unix(wanted.address);
+    if (is_fixed && find_bound(socket.fd) == place) fds.push_back(socket.fd);
   }
   return fds;
 }
@@ -54,9 +59,16 @@ std::vector<int> find_inherited(const std::vector<InheritedSocket>& inherited,
 Expected<Sockets> open_sockets(const ListenerConfig& wanted, std::size_t loops,
                                const std::vector<InheritedSocket>& inherited) {
   const std::vector<int> fds = find_inherited(inherited, wanted);
-  auto made = fds.empty() ? ListenerSockets::bind(wanted.address, wanted.port, loops)
-                          : ListenerSockets::adopt(fds, loops);
+  const bool is_unix = http::UnixAddress::is_unix(wanted.address);
+  auto made = !fds.empty() ? ListenerSockets::adopt(fds, loops)
+              : is_unix    ? ListenerSockets::bind_unix(wanted.address, wanted.mode, loops)
+                           : ListenerSockets::bind(wanted.address, wanted.port, loops);
   if (!made) return unexpected("listener " + wanted.name + ": " + made.error());
+  // The file of systemd's socket is systemd's.
+  const bool given = std::any_of(inherited.begin(), inherited.end(), [&](const auto& one) {
+    return one.any_port && std::find(fds.begin(), fds.end(), one.fd) != fds.end();
+  });
+  if (is_unix && !fds.empty() && !given) made->inherit_file();
   return std::make_shared<ListenerSockets>(*std::move(made));
 }
 
@@ -64,7 +76,7 @@ Expected<Sockets> open_sockets(const ListenerConfig& wanted, std::size_t loops,
 bool is_loopback(const ListenerSockets& sockets) {
   return std::all_of(sockets.fds().begin(), sockets.fds().end(), [](int fd) {
     const auto bound = find_bound(fd);
-    return bound && http::is_loopback(bound->host);
+    return bound && (http::is_loopback(bound->host) || http::UnixAddress::is_unix(bound->host));
   });
 }
 
@@ -195,6 +207,7 @@ void ProxyGeneration::commit(const Context& context, Instant now) {
   }
   for (std::size_t i = 0; i < listeners.size(); ++i) {
     listeners[i].quota->reload(config->listeners[i].max_connections);
+    listeners[i].sockets->set_mode(config->listeners[i].mode);
   }
   for (std::size_t i = 0; i < clusters.size(); ++i) {
     for (std::size_t before = 0; before < old.clusters.size(); ++before) {

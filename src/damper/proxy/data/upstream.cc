@@ -18,7 +18,8 @@ bool same_connections(const ClusterConfig& a, const ClusterConfig& b) {
 }
 
 std::string label(const http::Endpoint& endpoint) {
-  return endpoint.address.empty() ? endpoint.text() : endpoint.text() + " " + endpoint.address;
+  return endpoint.address.empty() || endpoint.is_unix() ? endpoint.text()
+                                                        : endpoint.text() + " " + endpoint.address;
 }
 
 // The endpoints with names expanded to addresses, in their order, each once.
@@ -29,9 +30,9 @@ std::vector<http::Endpoint> expand(const std::vector<std::string>& texts,
     if (std::find(all.begin(), all.end(), endpoint) == all.end()) all.push_back(endpoint);
   };
   for (const std::string& text : texts) {
-    const auto endpoint = http::parse_endpoint(text);
+    const auto endpoint = http::parse_upstream(text);
     DAMPER_CHECK(bool(endpoint));
-    if (http::is_address(endpoint->host)) {
+    if (http::is_address(endpoint->host) || endpoint->is_unix()) {
       add(*endpoint);
       continue;
     }

@@ -69,8 +69,8 @@ Expected<std::vector<ListenFd>> take_listen_fds() {
     auto bound = find_bound(fd);
     if (!bound || !is_listening(fd) || fcntl(fd, F_SETFD, FD_CLOEXEC) != 0) {
       return unexpected("descriptor " + std::to_string(fd) + " of LISTEN_FDS (" + name +
-                        ") is not a listening TCP socket: the .socket unit needs ListenStream= "
-                        "with a port, and no Accept=yes");
+                        ") is not a listening stream socket: the .socket unit needs ListenStream= "
+                        "with a port or a path, and no Accept=yes");
     }
     out.push_back({std::move(name), fd++, *std::move(bound)});
   }
@@ -103,7 +103,10 @@ SocketMatch match_sockets(const ProxyConfig& config, const std::vector<ListenFd>
     };
     auto whose = of([&](const auto& listener) {
       return listener.name == socket.name &&
-             (any_port(listener.name) || listener.port == 0 || listener.port == socket.bound.port);
+             (any_port(listener.name) || is_at(listener, socket.bound) ||
+              (!http::UnixAddress::is_unix(listener.address) &&
+               !http::UnixAddress::is_unix(socket.bound.host) &&
+               (listener.port == 0 || listener.port == socket.bound.port)));
     });
     if (whose == config.listeners.end()) {
       whose = of([&](const auto& listener) { return is_at(listener, socket.bound); });

@@ -380,6 +380,7 @@ class ProxyRun {
       notify_.alive();  // systemd ignores the successor until main_pid().
     notify_.main_pid(pid);
     handed_over_ = true;
+    process_.proxy().keep_socket_files();
     watchdog_due_ = kNever;
     process_.events().on_event({.kind = ProcessEvent::upgraded,
                                 .key = "proxy",

@@ -30,6 +30,12 @@ void bound_connections(ProxyConfig& config, std::size_t most, std::string_view n
 
 // The URL for a client on this machine.
 std::string reach(const ListenerConfig& listener, std::uint16_t port) {
+  if (const auto path = http::UnixAddress::parse(listener.address)) {
+    const bool is_file = !path->path().empty();
+    return (is_file ? "--unix-socket " + path->path()
+                    : "--abstract-unix-socket " + path->text().substr(6)) +
+           (listener.tls ? " https://localhost" : " http://localhost");
+  }
   std::string address = listener.address;
   if (address == "0.0.0.0") address = "127.0.0.1";
   if (address == "::") address = "::1";
