@@ -33,6 +33,13 @@ Expected<std::string> read_tls_name(std::string_view text) {
   return std::string(text);
 }
 
+// One name: a wildcard is for servers.
+Expected<std::string> read_sni(std::string_view text) {
+  if (text.starts_with('*')) return unexpected(std::string("a wildcard is no name of a server"));
+  return read_host(text);
+}
+constexpr std::string_view kSniForms = "a host such as shop.example, without a port";
+
 Expected<std::string, Error> read_certificate(const Tree& item, const Error& refused) {
   std::string certificate;
   std::string key;
@@ -188,7 +195,7 @@ void add_tls(Schema<ClusterConfig>& s) {
       "tls.certificate_file", kTlsFile, "Client certificate for upstreams that request one.");
   s.key<DAMPER_FIELD(tls.identity.key_file)>("tls.key_file", kTlsFile, "Key of the certificate.");
   s.key<DAMPER_FIELD(tls.server_name)>(
-      "tls.sni", form::parsed(read_host, kHostForms),
+      "tls.sni", form::parsed(read_sni, kSniForms),
       "Name that is sent (SNI), and that the upstream's certificate must have. Default: the "
       "endpoint's host.");
   add_protocol<DAMPER_FIELD(tls.protocol)>(s,

@@ -74,6 +74,7 @@ TEST(TlsSchema, AnErrorIsOneSentenceWithItsPlace) {
     EXPECT_EQ(tls_error_of(good + bad).find("f:4:"), 0u) << bad << ": " << tls_error_of(good + bad);
   }
   EXPECT_EQ(tls_error_of(good, "sni: \"a b\"").find("f:8:"), 0u);
+  EXPECT_EQ(tls_error_of(good, "sni: \"*.up.test\"").find("f:8:"), 0u);
 }
 
 }  // namespace

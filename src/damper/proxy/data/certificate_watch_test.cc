@@ -1,0 +1,110 @@
+#include "damper/proxy/data/certificate_watch.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "damper/http/net/net_testing.h"
+
+namespace damper::proxy {
+namespace {
+
+class KeptEvents final : public engine::EventSink {
+ public:
+  void on_event(const engine::Event& event) noexcept override { all.emplace_back(event.detail); }
+  std::vector<std::string> all;
+};
+
+// A listener with the files of one certificate, as they are read at the start.
+class Watched : public testing::Test {
+ protected:
+  Watched() {
+    std::string name = "/tmp/damper-watch-XXXXXX";
+    folder_ = ::mkdtemp(name.data());
+    write(http::make_certificate("one"));
+    ProxyConfig config;
+    ListenerConfig& listener = config.listeners.emplace_back();
+    listener.name = "web";
+    listener.tls.emplace();
+    listener.tls->identity.certificate_file = folder_ + "/crt";
+    listener.tls->identity.key_file = folder_ + "/key";
+    in_force_->listeners.push_back({.sockets = nullptr,
+                                    .tls = *make_server_tls(listener, nullptr),
+                                    .stamps = stamp_files(tls_files(listener))});
+    in_force_->config = std::make_shared<const ProxyConfig>(config);
+  }
+  ~Watched() override { std::filesystem::remove_all(folder_); }
+
+  void write(const http::TestCertificate& made) const {
+    put("crt", made.certificate_pem);
+    put("key", made.key_pem);
+  }
+  // A new file: its inode differs, whatever the clock says.
+  void put(const std::string& name, const std::string& text) const {
+    std::ofstream(folder_ + "/next") << text;
+    std::filesystem::rename(folder_ + "/next", folder_ + '/' + name);
+  }
+  bool look() {
+    auto next = watch_.look(*in_force_, Instant{}, std::time(nullptr) - 30 * 86400);
+    if (next == nullptr) return false;
+    in_force_ = std::move(next);
+    return true;
+  }
+  [[nodiscard]] std::string name() const {
+    return in_force_->listeners[0].tls->certificates()[0].names.at(0);
+  }
+
+  std::string folder_;
+  std::shared_ptr<ProxyGeneration> in_force_ = std::make_shared<ProxyGeneration>();
+  observe::Registry registry_;
+  KeptEvents events_;
+  CertificateWatch watch_{registry_, &events_};
+};
+
+TEST_F(Watched, FilesThatHaveChangedAreReadOnceTheyAreTheSameForTwoLooks) {
+  EXPECT_FALSE(look());
+  write(http::make_certificate("two"));
+  EXPECT_FALSE(look());
+  put("crt", "half");  // It is still being written.
+  EXPECT_FALSE(look());
+  write(http::make_certificate("three"));
+  EXPECT_FALSE(look());
+  EXPECT_TRUE(look());
+  EXPECT_EQ(name(), "three");
+  EXPECT_FALSE(look());
+  EXPECT_EQ(events_.all, std::vector<std::string>{"listener web"});
+}
+
+// Invariant (1).
+TEST_F(Watched, AKeyOfAnotherCertificateIsRefusedAndReportedOnce) {
+  const http::TestCertificate two = http::make_certificate("two");
+  put("crt", two.certificate_pem);
+  for (int i = 0; i < 4; ++i) EXPECT_FALSE(look());
+  EXPECT_EQ(name(), "one");
+  ASSERT_EQ(events_.all.size(), 1u);
+  EXPECT_EQ(events_.all[0], "listener web: key_file " + folder_ +
+                                "/key has no key that fits certificate_file " + folder_ +
+                                "/crt; the old one stays in use");
+  put("key", two.key_pem);
+  EXPECT_FALSE(look());
+  EXPECT_TRUE(look());
+  EXPECT_EQ(name(), "two");
+}
+
+TEST_F(Watched, AnEndThatIsNearIsReportedOnce) {
+  const std::int64_t now = std::time(nullptr);
+  EXPECT_EQ(watch_.look(*in_force_, Instant{}, now), nullptr);
+  EXPECT_EQ(watch_.look(*in_force_, Instant{}, now), nullptr);
+  ASSERT_EQ(events_.all.size(), 1u);
+  EXPECT_TRUE(
+      events_.all[0].starts_with("listener web: certificate_file " + folder_ + "/crt expires in "))
+      << events_.all[0];
+}
+
+}  // namespace
+}  // namespace damper::proxy
