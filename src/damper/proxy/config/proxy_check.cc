@@ -45,6 +45,12 @@ class Checker {
     for (std::size_t i = 0; i < config_.routes.size(); ++i) {
       if (auto wrong = check(config_.routes[i], places_.routes[i])) return wrong;
     }
+    if (config_.tracing) {
+      if (auto wrong = made(proxy_schema().place_of(places_.proxy, "tracing.collector"), "tracing",
+                            http::find_error(*config_.tracing))) {
+        return wrong;
+      }
+    }
     if (config_.retry_budget) {
       const SourceLocation place =
           proxy_schema().place_of(places_.proxy, "retry_budget.budget_percent");
@@ -293,6 +299,11 @@ std::vector<config::Note> notes_of(const ProxyConfig& config, const ProxyPlaces&
   if (config.access_log == AccessLog::off && !config.access_log_file.empty()) {
     note(proxy_schema().place_of(places.proxy, "access_log_file"),
          "access_log_file is not used: access_log is off");
+  }
+  if (config.access_layout.format == AccessFormat::combined &&
+      config.access_layout.fields != AccessLayout::kAll) {
+    note(proxy_schema().place_of(places.proxy, "access_log_fields"),
+         "access_log_fields is not used: access_log_format is combined");
   }
   return notes;
 }

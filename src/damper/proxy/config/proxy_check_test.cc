@@ -61,8 +61,8 @@ TEST(ProxyCheck, WhatIsWrongBetweenThingsIsOneSentenceWithItsPlace) {
       {"listener: {}",
        "3:1: unknown key \"listener\" in the file; did you mean "
        "listeners? (accepted: listeners, clusters, route, routes, dependencies, "
-       "defaults, access_log, access_log_file, drain_time, threads, admin, "
-       "retry_budget, concurrency)"},
+       "defaults, access_log, access_log_file, access_log_format, access_log_fields, drain_time, "
+       "threads, tracing, admin, retry_budget, concurrency)"},
   };
   for (const auto& [text, error] : cases) {
     EXPECT_EQ(error_with(text).substr(0, 7 + error.size()), "p.yaml:" + std::string(error)) << text;
@@ -218,11 +218,14 @@ TEST(ProxyCheck, WhatIsOnlyStrangeIsANote) {
                        "  a: {cluster: c, match: {prefix: /a}}\n"
                        "  b: {cluster: c, match: {path: /a/b}}\n"
                        "access_log: off\n"
-                       "access_log_file: x\n"),
+                       "access_log_file: x\n"
+                       "access_log_format: combined\n"
+                       "access_log_fields: [time]\n"),
             "p.yaml:7:3: route b is never reached: route a before it takes all of its requests\n"
             "p.yaml:3:43: tls of cluster c is not used: its endpoints are of http\n"
             "p.yaml:4:3: cluster d is not used: no route goes to it\n"
-            "p.yaml:9:18: access_log_file is not used: access_log is off\n");
+            "p.yaml:9:18: access_log_file is not used: access_log is off\n"
+            "p.yaml:11:20: access_log_fields is not used: access_log_format is combined\n");
   EXPECT_EQ(notes_with(std::string(kTop) + "route: {outlier_detection: {interval: 5s}}"),
             "p.yaml:3:9: outlier_detection is read as circuit_breaker: one breaker for the "
             "dependency, not an ejection of single hosts\n");

@@ -16,7 +16,9 @@
 #include "damper/http/client/replicas.h"
 #include "damper/http/codec/connection.h"
 #include "damper/http/server/admission.h"
+#include "damper/http/trace/trace_exporter.h"
 #include "damper/policy/file/policy_file.h"
+#include "damper/proxy/config/access_layout.h"
 
 namespace damper::proxy {
 
@@ -115,6 +117,8 @@ struct ProxyConfig {
   std::optional<admit::RetryBudgetOptions> retry_budget{};  // of the process
   AccessLog access_log = AccessLog::failures;
   std::string access_log_file{};  // empty: standard output
+  AccessLayout access_layout{};
+  std::optional<http::TraceExporterOptions> tracing{};  // nothing: no tracing
   Duration drain_time = std::chrono::seconds(30);
   std::uint32_t threads = 0;  // loops; 0: one a core
   std::vector<config::Note> notes{};

@@ -58,6 +58,9 @@ admin: { address: 127.0.0.1:9901 }
 retry_budget: { budget_percent: 20 }
 access_log: all
 access_log_file: /var/log/damper.json
+access_log_format: json
+access_log_fields: [time, status]
+tracing: { collector: "http://10.0.0.9:4318/x", service_name: shop, random_sampling: 5 }
 drain_time: 10s
 threads: 2
 )";
@@ -132,6 +135,13 @@ TEST(ProxyConfig, AWholeFileSaysEverything) {
   EXPECT_EQ(config.retry_budget->percent, Percent(20));
   EXPECT_EQ(config.access_log, AccessLog::all);
   EXPECT_EQ(config.access_log_file, "/var/log/damper.json");
+  EXPECT_EQ(config.access_layout.format, AccessFormat::json);
+  EXPECT_TRUE(config.access_layout.has(AccessField::status));
+  EXPECT_FALSE(config.access_layout.has(AccessField::path));
+  ASSERT_TRUE(config.tracing);
+  EXPECT_EQ(config.tracing->collector, "http://10.0.0.9:4318/x");
+  EXPECT_EQ(config.tracing->service_name, "shop");
+  EXPECT_EQ(config.tracing->tracer.sampling, Percent(5));
   EXPECT_EQ(config.drain_time, 10s);
   EXPECT_EQ(config.threads, 2U);
   EXPECT_TRUE(config.notes.empty()) << to_string(config.notes[0]);

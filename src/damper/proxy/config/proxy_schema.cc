@@ -261,14 +261,48 @@ void add_admission(Schema<RouteConfig>& s) {
                                                "Longest wait; then the request is shed.");
 }
 
+void add_tracing(Schema<ProxyConfig>& s) {
+  using Options = http::TraceExporterOptions;
+  s.key<DAMPER_FIELD(tracing->collector)>(
+      "tracing.collector", form::parsed(read_collector, kCollectorForms),
+      "OpenTelemetry collector that gets the spans, as OTLP over "
+      "HTTP (protobuf). A URL without a path: /v1/traces.");
+  s.key<DAMPER_FIELD(tracing->service_name)>("tracing.service_name",
+                                             form::parsed(read_service_name, kServiceNameForms),
+                                             "service.name of the spans.");
+  s.key<DAMPER_FIELD(tracing->tracer.sampling)>(
+      "tracing.sampling", form::percent(observe::TracerOptions::kSampling),
+      "Share of the traces that are exported; the decision of a trusted caller comes first.");
+  s.key<DAMPER_FIELD(tracing->tracer.failures_per_second)>(
+      "tracing.failures_per_second", form::integer(observe::TracerOptions::kFailures),
+      "Failed requests that are exported although they are not sampled. 0: none.");
+  s.key<DAMPER_FIELD(tracing->timeout)>("tracing.timeout", form::duration(Options::kTimeout),
+                                        "Limit of an export with all its attempts.");
+  s.key<DAMPER_FIELD(tracing->interval)>("tracing.interval", form::duration(Options::kInterval),
+                                         "Longest time between exports.");
+  s.key<DAMPER_FIELD(tracing->max_batch)>("tracing.max_batch_size", form::integer(Options::kBatch),
+                                          "Spans of one export.");
+  s.key<DAMPER_FIELD(tracing->queue)>(
+      "tracing.max_queue_size", form::integer(Options::kQueue),
+      "Spans that wait for their export, of all loops together; more are dropped and counted.");
+  s.optional_section<DAMPER_FIELD(tracing)>(
+      "tracing", "Spans for each request and each attempt, exported to a collector.");
+  s.alias("tracing.random_sampling", "tracing.sampling");
+}
+
 Schema<ProxyConfig> make_proxy() {
   Schema<ProxyConfig> s("proxy");
   s.key<DAMPER_FIELD(access_log)>(
       "access_log", form::choice(kAccessLogNames),
-      "Requests that are logged, one line of JSON each. failures: those without a response of the "
+      "Requests that are logged, one line each. failures: those without a response of the "
       "service, or with a 5xx.");
   s.key<DAMPER_FIELD(access_log_file)>("access_log_file", kFile,
                                        "File of the access log. Default: standard output.");
+  s.key<DAMPER_FIELD(access_layout.format)>(
+      "access_log_format", form::choice(kAccessFormatNames),
+      "json: an object for each request. combined: the format of Apache and nginx of that name.");
+  s.key<DAMPER_FIELD(access_layout.fields)>("access_log_fields", form::tokens(kAccessFieldNames),
+                                            "Fields of a JSON line.");
   s.key<DAMPER_FIELD(drain_time)>("drain_time", form::duration(0s, 1h),
                                   "Time for requests in flight to finish when the proxy stops.");
   s.key<DAMPER_FIELD(threads)>("threads", form::integer(1, 256).with_off(0, "auto"),
@@ -281,6 +315,7 @@ Schema<ProxyConfig> make_proxy() {
       "admin.token_file", kFile,
       "File with the token that requests which change state must carry.");
   add_budget<DAMPER_FIELD(retry_budget)>(s);
+  add_tracing(s);
   s.optional_section<DAMPER_FIELD(admin)>("admin",
                                           "API to show and change the state of the proxy.");
   s.optional_section<DAMPER_FIELD(retry_budget)>(

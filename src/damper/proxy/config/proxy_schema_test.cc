@@ -115,17 +115,44 @@ struct Case {
 TEST(ProxySchema, EachErrorIsOneSentenceWithItsPlace) {
   const std::vector<Case> cases = {
       {Thing::proxy, "[]",
-       "1:1: it must be a map of keys (accepted: access_log, access_log_file, drain_time, threads, "
-       "admin, retry_budget, concurrency)"},
+       "1:1: it must be a map of keys (accepted: access_log, access_log_file, access_log_format, "
+       "access_log_fields, drain_time, threads, tracing, admin, retry_budget, concurrency)"},
       {Thing::proxy, "thread: 1",
        "1:1: unknown key \"thread\" in it; did you mean threads? (accepted: access_log, "
-       "access_log_file, drain_time, threads, admin, retry_budget, concurrency)"},
+       "access_log_file, access_log_format, access_log_fields, drain_time, threads, tracing, "
+       "admin, retry_budget, concurrency)"},
       {Thing::proxy, "threads: 1\nconcurrency: 2",
        "2:1: concurrency is given twice, first in line 1"},
       {Thing::proxy, "threads: 257",
        "1:10: threads must be a whole number from 1 to 256, or auto, not \"257\""},
       {Thing::proxy, "access_log: al",
        "1:13: access_log must be one of off, failures, all, not \"al\"; did you mean all?"},
+      {Thing::proxy, "access_log_format: xml",
+       "1:20: access_log_format must be one of json, combined, not \"xml\""},
+      {Thing::proxy, "access_log_fields: [time, referrer]",
+       "1:20: access_log_fields has no word \"referrer\"; did you mean referer? (accepted: time, "
+       "method, path, authority, route, cluster, replica, status, verdict, attempts, duration_ms, "
+       "upstream_ms, bytes_in, bytes_out, traceparent, closed, client, protocol, user_agent, "
+       "request_id, trace_id, referer)"},
+      {Thing::proxy, "tracing: {collector: 'collector:4318'}",
+       "1:22: collector must be a URL such as http://127.0.0.1:4318, not \"collector:4318\": a URL "
+       "begins with "
+       "http:// or https://"},
+      {Thing::proxy, "tracing: {sampling: 101}",
+       "1:21: sampling must be a percentage from 0 to 100 with at most two decimals, not \"101\""},
+      {Thing::proxy, "tracing: {service_name: \"a\\u00e9\"}",
+       "1:25: service_name must be 1 to 256 printable ASCII characters, not "
+       "\"a\\xc3\\xa9\""},
+      {Thing::proxy, "tracing: {failures_per_second: -1}",
+       "1:32: failures_per_second must be a whole number from 0 to 100000, not \"-1\""},
+      {Thing::proxy, "tracing: {timeout: 0s}",
+       "1:20: timeout must be a duration from 10ms to 1m, such as 250ms, 2s or 1.5m, not \"0s\""},
+      {Thing::proxy, "tracing: {interval: 2m}",
+       "1:21: interval must be a duration from 10ms to 1m, such as 250ms, 2s or 1.5m, not \"2m\""},
+      {Thing::proxy, "tracing: {max_batch_size: 0}",
+       "1:27: max_batch_size must be a whole number from 1 to 10000, not \"0\""},
+      {Thing::proxy, "tracing: {max_queue_size: 1}",
+       "1:27: max_queue_size must be a whole number from 16 to 1000000, not \"1\""},
       {Thing::proxy, "admin: yes", "1:8: admin must be on, off or a map of keys, not \"yes\""},
       {Thing::proxy, "admin: {adress: a}",
        "1:9: unknown key \"adress\" in admin; did you mean address? (accepted: address, "

@@ -23,6 +23,7 @@ namespace {
 constexpr std::uint32_t kMostLoops = SharedAdmission::kMostLoops;
 constexpr Duration kNameTimeout = std::chrono::seconds(1);   // of a first lookup, then it continues
 constexpr Duration kLoopTimeout = std::chrono::seconds(1);   // of a loop's answer
+constexpr Duration kTraceDrain = std::chrono::seconds(2);    // of spans at the end
 constexpr std::size_t kMostSeries = std::size_t{20} * 1000;  // 1000 routes and some
 
 std::uint32_t loops_of(const ProxyConfig& config) {
@@ -223,6 +224,9 @@ std::optional<std::string> Proxy::reload(const ProxyConfig& config) {
                        .at = now,
                        .detail = *error});
   }
+  if (current->tracing != nullptr && current->tracing != (*next)->tracing) {
+    current->tracing->drain(kTraceDrain);
+  }
   names_.watch(names_in(config), Duration{0});
   applied_.add();
   return std::nullopt;
@@ -264,6 +268,7 @@ void Proxy::drain(Duration within) {
     }
   }
   left->wait_for(std::min(within, kLongest) + kLoopTimeout);
+  if (const auto tracing = in_force()->tracing) tracing->drain(std::min(within, kTraceDrain));
 }
 
 // The part that needs no loop.
@@ -293,6 +298,7 @@ void Proxy::write_metrics(observe::Exposition& out) const {
   lock.unlock();
   proxy::write_metrics(*current, state, loops, now, out);
   write_expiry(*current, unix_seconds(), out);
+  if (current->tracing != nullptr) http::write_trace_metrics(current->tracing->counts(), out);
 }
 
 ProxyState Proxy::state() {

@@ -95,6 +95,21 @@ Expected<std::shared_ptr<const int>> open_log(const ProxyConfig& config) {
   });
 }
 
+// The exporter of the generation in force, if its options stay.
+Expected<std::shared_ptr<http::TraceExporter>> share_tracing(
+    const ProxyConfig& config, const ProxyGeneration::Context& context) {
+  if (!config.tracing) return std::shared_ptr<http::TraceExporter>();
+  if (context.in_force != nullptr && context.in_force->tracing != nullptr &&
+      context.in_force->tracing->options() == *config.tracing) {
+    return context.in_force->tracing;
+  }
+  try {
+    return std::make_shared<http::TraceExporter>(*config.tracing, context.loops);
+  } catch (const std::system_error& failed) {
+    return unexpected(std::string("tracing: cannot start a thread: ") + failed.what());
+  }
+}
+
 template <class Shared, class Same>
 std::shared_ptr<Shared> find_shared(const std::vector<std::shared_ptr<Shared>>& all, Same same) {
   const auto found = std::find_if(all.begin(), all.end(), same);
@@ -186,6 +201,9 @@ Expected<std::shared_ptr<ProxyGeneration>> ProxyGeneration::prepare(
     listener.quota = std::make_shared<admit::Quota>(config.listeners[i].max_connections);
     listener.trust = Trust::of(config.listeners[i].trust, is_loopback(*listener.sockets));
   }
+  auto tracing = share_tracing(config, context);
+  if (!tracing) return unexpected(tracing.error());
+  made->tracing = *std::move(tracing);
   share(*made, context, now);
   return made;
 }

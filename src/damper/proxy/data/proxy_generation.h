@@ -10,6 +10,7 @@
 #include "damper/base/expected.h"
 #include "damper/http/server/server_metrics.h"
 #include "damper/http/tls/tls_settings.h"
+#include "damper/http/trace/trace_exporter.h"
 #include "damper/proxy/config/proxy_config.h"
 #include "damper/proxy/config/trust.h"
 #include "damper/proxy/data/listener_sockets.h"
@@ -49,6 +50,7 @@ struct ProxyGeneration {
   std::vector<FileStamps> client_stamps;                // of tls_files(), as config->clusters
   std::vector<std::shared_ptr<SharedRoute>> routes;     // as config->routes
   std::vector<std::shared_ptr<SharedAdmission>> gates;  // as config->routes; nullptr: none
+  std::shared_ptr<http::TraceExporter> tracing;         // nullptr: no tracing
   std::shared_ptr<const int> log;                       // the access log's descriptor
 
   // The proxy's part of a generation; outlives it.

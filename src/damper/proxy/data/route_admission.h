@@ -10,6 +10,7 @@
 #include "damper/base/verdict.h"
 #include "damper/http/net/loop.h"
 #include "damper/http/server/admission.h"
+#include "damper/observe/trace/tracer.h"
 #include "damper/proxy/config/proxy_config.h"
 #include "damper/proxy/config/route_matcher.h"
 #include "damper/proxy/data/shared.h"
@@ -193,7 +194,8 @@ struct LoopRoute {
 struct LoopTable {
   std::shared_ptr<const ProxyConfig> config;
   RouteMatcher matcher;
-  std::vector<LoopRoute> routes;  // as config->routes
+  std::vector<LoopRoute> routes;              // as config->routes
+  std::shared_ptr<observe::Tracer> tracer{};  // of this loop; nullptr: no tracing
 };
 
 }  // namespace damper::proxy

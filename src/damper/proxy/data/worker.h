@@ -201,6 +201,7 @@ class Worker {
       log_->use(*log_file_);
       log_->set_mode(generation.config->access_log);
     }
+    log_->set_layout(generation.config->access_layout);
   }
   void use_clusters(const ProxyGeneration& generation) {
     const std::shared_ptr<const Addresses> addresses = names_.current();
@@ -243,16 +244,24 @@ class Worker {
       routes.push_back(std::move(route));
     }
     for (auto& [shared, known] : before) unneeded_gates_.push_back(std::move(known.admission));
+    use_tracing(generation);
     table_ = std::make_shared<const LoopTable>(
         LoopTable{.config = generation.config,
                   .matcher = RouteMatcher(generation.config->routes),
-                  .routes = std::move(routes)});
+                  .routes = std::move(routes),
+                  .tracer = tracer_});
     if (sink_ == nullptr) {
       sink_ = std::make_unique<RequestFactory>(loop_, table_, *log_);
     } else {
       sink_->use(table_);
     }
     look_later();
+  }
+  // The exporter in use is alive until the next one is: equal addresses are the same exporter.
+  void use_tracing(const ProxyGeneration& generation) {
+    if (exporter_ == generation.tracing.get()) return;
+    exporter_ = generation.tracing.get();
+    tracer_ = exporter_ == nullptr ? nullptr : generation.tracing->make_tracer();
   }
   [[nodiscard]] std::optional<std::string> use_listeners(const ProxyGeneration& generation) {
     std::vector<Listener> before = std::exchange(listeners_, {});
@@ -329,6 +338,8 @@ class Worker {
   AccessMetrics metrics_;
   std::shared_ptr<const int> log_file_;
   std::optional<AccessLogWriter> log_;
+  const http::TraceExporter* exporter_ = nullptr;  // of tracer_; compared alone
+  std::shared_ptr<observe::Tracer> tracer_;
   std::shared_ptr<const LoopTable> table_;
   std::map<std::string, std::shared_ptr<Upstream>> upstreams_;  // by the cluster's name
   Gates gates_;

@@ -5,14 +5,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <climits>
 #include <mutex>
 #include <string_view>
 
+#include "damper/proxy/request/access_line.h"
 #include "damper/run/clock.h"
 
 namespace damper::proxy {
@@ -20,107 +19,12 @@ namespace {
 
 constexpr Duration kFlushInterval = std::chrono::seconds(1);
 
-void append_text(std::string& out, std::string_view text) {
-  constexpr std::string_view kHex = "0123456789abcdef";
-  if (text.size() > kLongestText) text = text.substr(0, kLongestText);
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (byte >= 0x20 && byte < 0x7f) {
-      out += c;
-    } else {  // Bytes over 0x7f too: they need not be UTF-8.
-      out += "\\u00";
-      out += kHex[byte >> 4];
-      out += kHex[byte & 15];
-    }
-  }
-}
-
-void add_text(std::string& out, std::string_view name, std::string_view text) {
-  if (text.empty()) return;
-  out.append(",\"").append(name).append("\":\"");
-  append_text(out, text);
-  out += '"';
-}
-
-void append_number(std::string& out, std::uint64_t number) {
-  std::array<char, 20> digits{};
-  out.append(digits.data(), std::to_chars(digits.data(), digits.data() + 20, number).ptr);
-}
-
-void add_number(std::string& out, std::string_view name, std::uint64_t number) {
-  out.append(",\"").append(name).append("\":");
-  append_number(out, number);
-}
-
-void append_padded(std::string& out, std::uint64_t number, std::size_t width) {
-  std::array<char, 20> digits{};
-  char* const end = std::to_chars(digits.data(), digits.data() + 20, number).ptr;
-  const auto size = static_cast<std::size_t>(end - digits.data());
-  if (size < width) out.append(width - size, '0');
-  out.append(digits.data(), end);
-}
-
-void add_milliseconds(std::string& out, std::string_view name, Duration length) {
-  const auto us = static_cast<std::uint64_t>(std::max<std::int64_t>(0, length.count() / 1000));
-  add_number(out, name, us / 1000);
-  out += '.';
-  append_padded(out, us % 1000, 3);
-}
-
-void append_time(std::string& out, UnixTime now) {
-  const auto day = std::chrono::floor<std::chrono::days>(now);
-  const std::chrono::year_month_day date(day);
-  const std::chrono::hh_mm_ss time(std::chrono::floor<std::chrono::milliseconds>(now - day));
-  const auto padded = [&](auto number, std::size_t width, char after) {
-    append_padded(out, static_cast<std::uint64_t>(number), width);
-    out += after;
-  };
-  padded(static_cast<int>(date.year()), 4, '-');
-  padded(static_cast<unsigned>(date.month()), 2, '-');
-  padded(static_cast<unsigned>(date.day()), 2, 'T');
-  padded(time.hours().count(), 2, ':');
-  padded(time.minutes().count(), 2, ':');
-  padded(time.seconds().count(), 2, '.');
-  padded(time.subseconds().count(), 3, 'Z');
-}
-
 bool is_file(int fd) {
   struct stat status {};
   return ::fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
 }
 
 }  // namespace
-
-void append_access_line(std::string& out, const AccessRecord& record, UnixTime now) {
-  out += "{\"time\":\"";
-  append_time(out, now);
-  out += '"';
-  add_text(out, "method", record.method);
-  add_text(out, "path", record.target);
-  add_text(out, "authority", record.authority);
-  add_text(out, "route", record.route);
-  add_text(out, "cluster", record.cluster);
-  add_text(out, "replica", record.replica);
-  if (record.status != 0) add_number(out, "status", static_cast<std::uint64_t>(record.status));
-  if (record.verdict != Verdict::none) add_text(out, "verdict", name(record.verdict));
-  add_number(out, "attempts", record.attempts);
-  add_milliseconds(out, "duration_ms", record.took);
-  if (record.upstream_head > Duration{0}) {
-    add_milliseconds(out, "upstream_ms", record.upstream_head);
-  }
-  add_number(out, "bytes_in", record.bytes_in);
-  add_number(out, "bytes_out", record.bytes_out);
-  add_text(out, "traceparent", record.traceparent);
-  add_text(out, "closed", http::name(record.ended));
-  add_text(out, "client", record.client);
-  add_text(out, "protocol", record.protocol);
-  add_text(out, "user_agent", record.user_agent.substr(0, kLongestName));
-  add_text(out, "request_id", record.request_id.substr(0, kLongestName));
-  out += "}\n";
-}
 
 bool is_logged(AccessLog mode, const AccessRecord& record) noexcept {
   switch (mode) {
@@ -153,7 +57,7 @@ void AccessLogWriter::on_request_refused(const AccessRecord& record) noexcept {
 void AccessLogWriter::write(const AccessRecord& record) {
   if (!is_logged(mode_, record)) return;
   line_.clear();
-  append_access_line(line_, record, run::wall_time());
+  append_access_line(line_, record, layout_, run::wall_time());
   if (line_.size() > kBuffer - buffer_.size() || (!is_file_ && line_.size() > PIPE_BUF)) {
     dropped_.fetch_add(1, std::memory_order_relaxed);
     return;

@@ -12,25 +12,9 @@
 #include "damper/http/codec/close_reason.h"
 #include "damper/http/net/loop.h"
 #include "damper/proxy/config/proxy_config.h"
+#include "damper/proxy/request/access_line.h"
 
 namespace damper::proxy {
-
-// The facts of one request that has ended; the views are valid during the call.
-struct AccessRecord {
-  std::string_view method{}, authority{}, target{};
-  std::string_view route{}, cluster{}, replica{};  // empty: none
-  std::string_view traceparent{};
-  std::string_view client{};    // address, by what trusted proxies say: see Trust::client_of()
-  std::string_view protocol{};  // of the client: "HTTP/1.1", "HTTP/2"
-  std::string_view user_agent{}, request_id{};
-  int status = 0;                   // sent downstream; 0: none
-  Verdict verdict = Verdict::none;  // of the engine or of the admission: limited, shed, ...
-  http::CloseReason ended = http::CloseReason::finished;  // downstream
-  std::uint32_t attempts = 0;
-  std::uint64_t bytes_in = 0, bytes_out = 0;  // of the bodies
-  Duration took{0};                           // from the first byte to the last
-  Duration upstream_head{0};                  // from an attempt's start to the head of its response
-};
 
 // An AccessSink gets the record of every request: the access log, the metrics. Called on the loop's
 // thread.
@@ -43,20 +27,6 @@ class AccessSink {
  protected:
   ~AccessSink() = default;
 };
-
-// Appends the log's line for a request: JSON, with a newline.
-//
-//   {"time":"2026-11-15T18:01:04.123Z","method":"GET","path":"/x","authority":"shop.example",
-//    "route":"shop","cluster":"shops","replica":"10.0.0.1:9000","status":503,
-//    "verdict":"budget_spent","attempts":1,"duration_ms":12.345,"upstream_ms":11.000,
-//    "bytes_in":0,"bytes_out":21,"traceparent":"00-...","closed":"finished","client":"10.1.2.3",
-//    "protocol":"HTTP/2","user_agent":"curl/8.0","request_id":"4f0c..."}
-//
-// Empty values are omitted. Texts are escaped, so that no client can break a line, and truncated to
-// kLongestText bytes.
-inline constexpr std::size_t kLongestText = 1024;
-inline constexpr std::size_t kLongestName = 256;  // of user_agent and request_id
-void append_access_line(std::string& out, const AccessRecord& record, UnixTime now);
 
 // Whether `mode` logs the request. A failure is an answer of the proxy itself, a status of 500 or
 // above, or an incomplete response.
@@ -91,6 +61,7 @@ class AccessLogWriter final : public AccessSink,
   void on_request_over(const AccessRecord& record) noexcept override;
   void on_request_refused(const AccessRecord& record) noexcept override;
   void set_mode(AccessLog mode) noexcept { mode_ = mode; }
+  void set_layout(const AccessLayout& layout) noexcept { layout_ = layout; }
   // After a rotation: writes to `descriptor` from now on. Buffered lines are written to the old
   // one.
   void use(int fd);
@@ -112,6 +83,7 @@ class AccessLogWriter final : public AccessSink,
   int fd_;
   bool is_file_;
   AccessLog mode_;
+  AccessLayout layout_{};
   AccessSink* const next_;
   std::string buffer_;
   std::string line_;

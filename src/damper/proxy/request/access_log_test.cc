@@ -14,9 +14,9 @@ using namespace std::chrono_literals;
 constexpr UnixTime kNow{std::chrono::sys_days(std::chrono::year(2026) / 11 / 5) + 3h + 4min + 5s +
                         67ms};
 
-std::string line(const AccessRecord& record) {
+std::string line(const AccessRecord& record, const AccessLayout& layout = {}) {
   std::string out;
-  append_access_line(out, record, kNow);
+  append_access_line(out, record, layout, kNow);
   return out;
 }
 
@@ -53,6 +53,7 @@ TEST(AccessLog, ALineHasAllThatIsKnown) {
                   .protocol = "HTTP/2",
                   .user_agent = "curl \"8\"",
                   .request_id = "id-1",
+                  .trace = {10, 11},
                   .status = 503,
                   .verdict = Verdict::budget_spent,
                   .attempts = 2,
@@ -66,7 +67,49 @@ TEST(AccessLog, ALineHasAllThatIsKnown) {
             "\"attempts\":2,\"duration_ms\":12.345,\"upstream_ms\":11.000,\"bytes_in\":7,"
             "\"bytes_out\":21,\"traceparent\":\"00-1-2-01\",\"closed\":\"finished\","
             "\"client\":\"10.1.2.3\",\"protocol\":\"HTTP/2\",\"user_agent\":\"curl \\\"8\\\"\","
-            "\"request_id\":\"id-1\"}\n");
+            "\"request_id\":\"id-1\",\"trace_id\":\"000000000000000a000000000000000b\"}\n");
+}
+
+constexpr std::uint32_t bit(AccessField field) { return 1U << static_cast<unsigned>(field); }
+
+TEST(AccessLog, HasTheFieldsThatAreChosen) {
+  const AccessLayout layout{.fields = bit(AccessField::status) | bit(AccessField::path) |
+                                      bit(AccessField::referer)};
+  AccessRecord record = good();
+  EXPECT_EQ(line(record, layout), "{\"path\":\"/\",\"status\":200}\n");
+  const http::Field referer{"Referer", "https://x/"};
+  record.fields = {&referer, 1};
+  EXPECT_EQ(line(record, layout), "{\"path\":\"/\",\"status\":200,\"referer\":\"https://x/\"}\n");
+  EXPECT_EQ(line(record, {.fields = bit(AccessField::route)}), "{}\n");
+}
+
+TEST(AccessLog, TheCombinedFormatIsThatOfApache) {
+  AccessRecord record = good();
+  record.client = "10.1.2.3";
+  record.protocol = "HTTP/1.1";
+  record.bytes_out = 21;
+  record.user_agent = "curl/8.0";
+  const AccessLayout combined{.format = AccessFormat::combined};
+  EXPECT_EQ(line(record, combined),
+            "10.1.2.3 - - [05/Nov/2026:03:04:05 +0000] \"GET / HTTP/1.1\" 200 21 \"-\" "
+            "\"curl/8.0\"\n");
+  // Refused by the codec.
+  EXPECT_EQ(line({.client = "::1", .status = 400}, combined),
+            "::1 - - [05/Nov/2026:03:04:05 +0000] \"-\" 400 0 \"-\" \"-\"\n");
+}
+
+TEST(AccessLog, NoLineOfTheCombinedFormatCanBeForged) {
+  AccessRecord record = good();
+  record.client = "10.1.2.3";
+  record.protocol = "HTTP/2";
+  record.target = "/\" 200 0\n1.2.3.4";
+  record.user_agent = "\\x22\x80\x7f";
+  const http::Field referer{"referer", "a\"\r\n"};
+  record.fields = {&referer, 1};
+  EXPECT_EQ(
+      line(record, {.format = AccessFormat::combined}),
+      "10.1.2.3 - - [05/Nov/2026:03:04:05 +0000] \"GET /\\x22 200 0\\x0a1.2.3.4 HTTP/2\" 200 0 "
+      "\"a\\x22\\x0d\\x0a\" \"\\x5cx22\\x80\\x7f\"\n");
 }
 
 TEST(AccessLog, WhateverAClientSendsALineIsALine) {

@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "damper/decide/layering.h"
+#include "damper/observe/trace/span_context.h"
 #include "damper/proxy/config/proxy_config.h"
 #include "damper/proxy/request/request_id.h"
 #include "damper/schedule/deadline_header.h"
@@ -84,6 +85,10 @@ bool ForwardFields::is_passed(const http::Field& field, const ForwardContext& co
     append_part(forwarded_for_, field.value);
     return false;
   }
+  if (!context.traceparent.empty() &&
+      (is(observe::kTraceparentHeader) || is(observe::kTracestateHeader))) {
+    return false;
+  }
   if (!context.client.certificate.empty() && is(kClientCertificate)) {
     append_part(certificates_, field.value);
     return false;
@@ -124,6 +129,12 @@ http::Head ForwardFields::make(const http::Head& request, const RouteConfig& rou
   if (!has_proto_)
     fields_.push_back({kForwardedProto, context.client.secure ? "https" : "http", kValidated});
 
+  if (!context.traceparent.empty()) {
+    fields_.push_back({observe::kTraceparentHeader, context.traceparent, kValidated});
+    if (!context.tracestate.empty()) {
+      fields_.push_back({observe::kTracestateHeader, context.tracestate});
+    }
+  }
   if (!has_request_id_ && !context.request_id.empty()) {
     fields_.push_back({kRequestIdHeader, context.request_id});
   }

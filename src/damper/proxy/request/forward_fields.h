@@ -25,8 +25,11 @@ struct ForwardContext {
   http::Peer client{};
   bool trusted = true;            // the client's own words are believed
   std::string_view request_id{};  // empty: not sent
-  std::string_view scheme{};      // of the replica
-  std::string_view authority{};   // of the replica: for a request without one
+  // Of our own span, instead of the client's traceparent and tracestate; empty: those are passed.
+  std::string_view traceparent{};
+  std::string_view tracestate{};
+  std::string_view scheme{};     // of the replica
+  std::string_view authority{};  // of the replica: for a request without one
 };
 
 // ForwardFields makes the head of one attempt from the client's.
@@ -40,6 +43,7 @@ struct ForwardContext {
 //   x-forwarded-proto   added where there is none
 //   x-forwarded-host   added where there is none, if host_rewrite replaces the authority
 //   x-request-id   added where there is none
+//   traceparent, tracestate   replaced by those of the attempt's span, if there is one
 //   x-forwarded-client-cert   a verified certificate of the client is added at its end
 //   expect   removed: the proxy has answered it
 // Of a client that is not trusted is_trusted_field()s are removed first, so that everything in them

@@ -39,6 +39,13 @@ struct OwnAnswer {
 [[nodiscard]] OwnAnswer upgrade_not_allowed() noexcept;  // 403
 [[nodiscard]] OwnAnswer too_many_tunnels() noexcept;     // 503: the route's max_tunnels
 
+// Whether `damper-verdict` is added to a forwarded response: not to a success, nor to a response
+// that would be final without the proxy too.
+[[nodiscard]] constexpr bool is_remarkable(Verdict verdict) noexcept {
+  return verdict != Verdict::success && verdict != Verdict::permanent &&
+         verdict != Verdict::conflict;
+}
+
 // Writes the complete response. `draw` spreads Retry-After over a second.
 void send(http::Stream& stream, const OwnAnswer& answer, bool grpc, double draw);
 

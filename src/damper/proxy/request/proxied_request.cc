@@ -29,18 +29,6 @@ constexpr http::ArrivalOptions kStrangersArrival = {
     .default_deadline = kLongest, .longest_deadline = kLongest, .trusted = false};
 constexpr std::string_view kOwner = "damper-proxy";  // if the route's name is no valid owner
 
-bool may_connect(const RouteConfig& route) {
-  const auto& methods = route.match.methods;
-  return std::find(methods.begin(), methods.end(), "CONNECT") != methods.end();
-}
-
-// Whether `damper-verdict` is added to a forwarded response: not to a success, nor to a response
-// that would be final without the proxy too.
-bool is_remarkable(Verdict verdict) noexcept {
-  return verdict != Verdict::success && verdict != Verdict::permanent &&
-         verdict != Verdict::conflict;
-}
-
 }  // namespace
 
 ProxiedRequest::ProxiedRequest(RequestFactory& factory)
@@ -70,6 +58,7 @@ void ProxiedRequest::recycle() {
   last_ = Outcome::success;
   interim_attempt_ = 0;
   record_ = {};
+  trace_.reset();
   head_.clear();
   trailers_.clear();
   body_.begin(0);
@@ -90,6 +79,7 @@ void ProxiedRequest::abandon() {
 void ProxiedRequest::on_head(const http::Head& head, bool end) {
   head_.keep(head);
   identity_.read(*std::exchange(trust_, nullptr), client_->peer(), head.fields);
+  trace_.begin(table_->tracer.get(), head.fields, identity_.trusted);
   const bool connect = head.method == "CONNECT";
   has_no_body_ = end || connect;  // What follows the head of a CONNECT belongs to the tunnel.
   grpc_ = is_grpc(head.fields);
@@ -99,7 +89,7 @@ void ProxiedRequest::on_head(const http::Head& head, bool end) {
   body_.begin(config().request_buffer);
   if (connect) {
     kind_ = Kind::connect;
-    if (!may_connect(config())) return answer(connect_not_allowed());
+    if (!may_connect(config().match.methods)) return answer(connect_not_allowed());
   } else if (end) {
     body_.on_end();
     if (!head.upgrade.empty()) {
@@ -282,11 +272,16 @@ http::Head ProxiedRequest::head_for(const engine::Attempt& attempt, const http::
        .client = client_ != nullptr ? client_->peer() : http::Peer{},
        .trusted = identity_.trusted,
        .request_id = identity_.request_id,
+       .traceparent = trace_.traceparent_of(attempt.number),
+       .tracestate = trace_.tracestate(),
        .scheme = pool.endpoint().scheme(),
        .authority = pool.authority()});
 }
 
-void ProxiedRequest::on_attempt_started(const http::Pool& pool) { replica_ = pool.authority(); }
+void ProxiedRequest::on_attempt_started(const engine::Attempt& attempt, const http::Pool& pool) {
+  replica_ = pool.authority();
+  trace_.on_attempt(attempt, replica_);
+}
 
 void ProxiedRequest::on_success(UpstreamAttempt& attempt, const http::Head& head) {
   call_->on_attempt_over(attempt, {}, now());
@@ -350,7 +345,8 @@ void ProxiedRequest::on_interim_response(std::uint32_t attempt, const http::Head
   client_->send_interim(own);
 }
 
-void ProxiedRequest::on_response_head(const engine::Attempt& attempt) {
+void ProxiedRequest::on_response_head(const engine::Attempt& attempt, int status) {
+  trace_.on_attempt_head(attempt.number, status);
   record_.upstream_head = between(attempt.sent, now());
 }
 
@@ -478,10 +474,13 @@ void ProxiedRequest::end(CloseReason reason) {
   record_.protocol = identity_.protocol;
   record_.user_agent = http::find(head.fields, "user-agent").value_or("");
   record_.request_id = identity_.request_id;
+  record_.trace = trace_.context().trace;
+  record_.fields = head.fields;
   record_.ended = reason;
   record_.attempts = call_ ? call_->call().attempts() : 0;
   record_.took = between(arrived_, now);
   factory_.log_.on_request_over(record_);
+  trace_.end(record_, now);
   leave_admission(true);  // It is there no more, unless the client has gone before a response.
   release_tunnel();
   check_end();

@@ -21,6 +21,7 @@
 #include "damper/proxy/request/forward_fields.h"
 #include "damper/proxy/request/kept_message.h"
 #include "damper/proxy/request/own_answer.h"
+#include "damper/proxy/request/request_trace.h"
 #include "damper/proxy/request/tunnel.h"
 #include "damper/proxy/request/upstream_attempt.h"
 #include "damper/run/scope.h"
@@ -92,11 +93,14 @@ class ProxiedRequest final : public http::StreamUser,
   [[nodiscard]] bool wants_tunnel() const noexcept { return kind_ != Kind::plain; }
   [[nodiscard]] bool has_client() const noexcept { return client_ != nullptr; }
   [[nodiscard]] Instant now() const noexcept { return Timer::loop().now(); }
-  void on_attempt_started(const http::Pool& pool);
+  void on_attempt_started(const engine::Attempt& attempt, const http::Pool& pool);
+  void on_attempt_settled(std::uint32_t number, decide::Outcome outcome) noexcept {
+    trace_.on_attempt_over(number, outcome, now());
+  }
   void on_attempt_late() noexcept { last_ = decide::Outcome::timeout; }
   void on_body_taken();
   void on_interim_response(std::uint32_t attempt, const http::Head& head);
-  void on_response_head(const engine::Attempt& attempt);
+  void on_response_head(const engine::Attempt& attempt, int status);
   // The attempt's response is the one; `head` is valid during the call.
   void on_success(UpstreamAttempt& attempt, const http::Head& head);
   // It failed with a response, which is forwarded if no later attempt has one.
@@ -173,6 +177,7 @@ class ProxiedRequest final : public http::StreamUser,
   std::uint32_t interim_attempt_ = 0;  // whose interim responses are forwarded; 0: none came
   Instant arrived_{};
   AccessRecord record_;
+  RequestTrace trace_;
   KeptHead head_;
   KeptHead trailers_;
   KeptBody body_;

@@ -31,4 +31,9 @@ inline constexpr std::string_view kAnyUpgrade = "*";
   return all;
 }
 
+// Whether a route allows CONNECT: `methods` of its match lists it.
+[[nodiscard]] inline bool may_connect(std::span<const std::string> methods) {
+  return std::find(methods.begin(), methods.end(), "CONNECT") != methods.end();
+}
+
 }  // namespace damper::proxy

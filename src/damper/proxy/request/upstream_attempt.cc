@@ -40,12 +40,13 @@ void UpstreamAttempt::start() {
   DAMPER_CHECK(is_free() && !is_under_way());
   state_ = State::in_flight;
   report_ = {};
-  request_.on_attempt_started(lease().pool());
+  request_.on_attempt_started(attempt(), lease().pool());
   open(lease().pool());
 }
 
 void UpstreamAttempt::give_up(bool late) {
   if (late) request_.on_attempt_late();
+  request_.on_attempt_settled(attempt().number, late ? Outcome::timeout : Outcome::cancelled);
   release(late);
 }
 
@@ -63,7 +64,10 @@ void UpstreamAttempt::release(bool late) {
   owed_ = 0;
 }
 
-void UpstreamAttempt::settle(Outcome outcome) { lease().settle(outcome, request_.now()); }
+void UpstreamAttempt::settle(Outcome outcome) {
+  if (lease()) request_.on_attempt_settled(attempt().number, outcome);
+  lease().settle(outcome, request_.now());
+}
 
 void UpstreamAttempt::abandon() {
   settle(is_whole() ? outcome() : Outcome::cancelled);
@@ -127,7 +131,7 @@ void UpstreamAttempt::on_interim(const http::Head& head) {
 void UpstreamAttempt::on_head(const http::Head& head, bool end) {
   on_received(end);
   lease().on_head(request_.now());
-  request_.on_response_head(attempt());
+  request_.on_response_head(attempt(), head.status);
   const RouteConfig& route = request_.config();
   report_ = report_of_head(head, route.settings.retry_on,
                            head.status >= 400 ? run::wall_time() : UnixTime{});

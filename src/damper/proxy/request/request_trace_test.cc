@@ -1,0 +1,120 @@
+#include "damper/proxy/request/request_trace.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace damper::proxy {
+namespace {
+
+using decide::Outcome;
+using http::Field;
+
+constexpr std::string_view kTrace = "0af7651916cd43dd8448eb211c80319c";
+constexpr std::string_view kParent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+constexpr Instant kNow{std::chrono::seconds(100)};
+
+class Silent final : public observe::SpanLane::Reader {
+  void on_lane_filling() noexcept override {}
+};
+
+// A tracer whose spans are counted.
+struct Traced {
+  explicit Traced(Percent sampling)
+      : lane(std::make_shared<observe::SpanLane>(100, reader)),
+        tracer(lane, {.sampling = sampling}, 1) {}
+  Silent reader;
+  std::shared_ptr<observe::SpanLane> lane;
+  observe::Tracer tracer;
+};
+
+AccessRecord good() {
+  return {.method = "GET", .target = "/", .status = 200, .verdict = Verdict::success};
+}
+
+TEST(RequestTrace, WithoutATracerItDoesNothing) {
+  RequestTrace trace;
+  const std::vector<Field> fields = {{"traceparent", kParent}};
+  trace.begin(nullptr, fields, true);
+  trace.on_attempt({.number = 1}, "a:1");
+  EXPECT_EQ(trace.traceparent_of(1), "");
+  trace.end(good(), kNow);
+}
+
+TEST(RequestTrace, EachAttemptHasItsOwnSpan) {
+  Traced traced(Percent(0));
+  RequestTrace trace;
+  const std::vector<Field> fields = {
+      {"Traceparent", kParent}, {"tracestate", "a=1"}, {"tracestate", "b=2"}};
+  trace.begin(&traced.tracer, fields, true);
+  trace.on_attempt({.number = 1}, "a:1");
+  const std::string first(trace.traceparent_of(1));
+  trace.on_attempt({.number = 2, .hedge = true}, "b:1");
+  EXPECT_EQ(first.substr(0, 36), kParent.substr(0, 36));
+  EXPECT_EQ(trace.traceparent_of(1), first);
+  EXPECT_NE(trace.traceparent_of(2), first);
+  EXPECT_EQ(trace.tracestate(), "a=1,b=2");
+  trace.on_attempt_over(1, Outcome::cancelled, kNow);
+  trace.end(good(), kNow);
+  EXPECT_EQ(traced.lane->size(), 3U);
+}
+
+TEST(RequestTrace, AStrangersFlagAndIdDecideNothing) {
+  Traced traced(Percent(0));
+  RequestTrace trace;
+  const std::vector<Field> fields = {{"traceparent", kParent}, {"tracestate", "a=1"}};
+  trace.begin(&traced.tracer, fields, false);
+  EXPECT_FALSE(trace.context().is_sampled());
+  EXPECT_EQ(std::string(trace.traceparent_of(1)).find(kTrace), std::string::npos);
+  EXPECT_EQ(trace.tracestate(), "");
+  trace.end(good(), kNow);
+  EXPECT_EQ(traced.lane->size(), 0U);
+}
+
+TEST(RequestTrace, AFailureIsExportedWithoutASample) {
+  Traced traced(Percent(0));
+  RequestTrace trace;
+  trace.begin(&traced.tracer, {}, true);
+  AccessRecord record = good();
+  record.status = 503;
+  record.verdict = Verdict::budget_spent;
+  trace.end(record, kNow);
+  EXPECT_EQ(traced.lane->size(), 1U);
+}
+
+TEST(RequestTrace, AMalformedOrSecondParentIsNone) {
+  Traced traced(Percent(0));
+  for (const std::vector<Field>& fields :
+       {std::vector<Field>{{"traceparent", "x"}, {"tracestate", "a=1"}},
+        std::vector<Field>{{"traceparent", kParent}, {"traceparent", kParent}},
+        std::vector<Field>{{"tracestate", "a=1"}}}) {
+    RequestTrace trace;
+    trace.begin(&traced.tracer, fields, true);
+    EXPECT_EQ(std::string(trace.traceparent_of(1)).find(kTrace), std::string::npos);
+    EXPECT_EQ(trace.tracestate(), "");
+    EXPECT_TRUE(trace.context());
+  }
+}
+
+TEST(RequestTrace, KeepsABoundedNumberOfAttemptsAndIsReused) {
+  Traced traced(Percent(100));
+  RequestTrace trace;
+  for (int round = 0; round < 2; ++round) {
+    trace.begin(&traced.tracer, {}, true);
+    for (std::uint32_t n = 1; n <= 40; ++n) {
+      trace.on_attempt({.number = n}, "a:1");
+      trace.on_attempt_head(n, 503);
+      trace.on_attempt_over(n, Outcome::transient, kNow);
+    }
+    trace.end(good(), kNow);
+    std::string bytes;
+    EXPECT_EQ(traced.lane->take(bytes), 1 + RequestTrace::kMostAttempts);
+    trace.reset();
+    EXPECT_FALSE(trace.is_on());
+  }
+}
+
+}  // namespace
+}  // namespace damper::proxy
