@@ -21,8 +21,9 @@ enum class ProcessEvent : std::uint8_t {
   certificate_reloaded,  // Changed certificate files are in use; `detail`: of which listener.
   certificate_refused,   // Changed certificate files are not used; `detail`: why.
   certificate_expires,   // A certificate in use expires soon, or has expired; `detail`: which.
+  client_over_limit,     // `count` connections were closed: `detail` names the last client.
 };
-inline constexpr EnumNames<ProcessEvent::certificate_expires> kProcessEventNames = {
+inline constexpr EnumNames<ProcessEvent::client_over_limit> kProcessEventNames = {
     "policy_refused",
     "listener_failed",
     "control_lost",
@@ -34,7 +35,8 @@ inline constexpr EnumNames<ProcessEvent::certificate_expires> kProcessEventNames
     "descriptors_restored",
     "certificate_reloaded",
     "certificate_refused",
-    "certificate_expires"};
+    "certificate_expires",
+    "client_over_limit"};
 [[nodiscard]] constexpr std::string_view name(ProcessEvent kind) noexcept {
   return kProcessEventNames[kind];
 }

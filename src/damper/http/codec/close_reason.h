@@ -32,6 +32,7 @@ enum class CloseReason : std::uint8_t {
   proxy_failed,        // Our own egress proxy opened no tunnel, and that is not the target's fault.
   out_of_descriptors,  // Our own process has no file descriptor left for a connection.
   too_many,            // Over the limit of connections, streams or waiting requests.
+  too_many_of_client,  // Over the limit of connections of one client.
   cancelled,           // Our own side gave it up.
 };
 
@@ -46,7 +47,8 @@ inline constexpr EnumNames<CloseReason::cancelled> kCloseReasonNames = {
     "connect_timeout", "name_not_resolved",
     "address_refused", "handshake_failed",
     "proxy_failed",    "out_of_descriptors",
-    "too_many",        "cancelled"};
+    "too_many",        "too_many_of_client",
+    "cancelled"};
 
 [[nodiscard]] constexpr std::string_view name(CloseReason reason) noexcept {
   return kCloseReasonNames[reason];
@@ -71,6 +73,7 @@ inline constexpr EnumNames<CloseReason::cancelled> kCloseReasonNames = {
     case CloseReason::handshake_failed: return TransportEvent::handshake_failed;
     case CloseReason::proxy_failed: return TransportEvent::proxy_failed;
     case CloseReason::out_of_descriptors:
+    case CloseReason::too_many_of_client:
     case CloseReason::too_many: return TransportEvent::pool_exhausted;
     case CloseReason::malformed:
     case CloseReason::head_too_large:

@@ -34,6 +34,15 @@ class IpAddress {
   [[nodiscard]] constexpr IpAddress embedded(std::size_t at) const noexcept {
     return IpAddress(V4{bytes_[at], bytes_[at + 1], bytes_[at + 2], bytes_[at + 3]});
   }
+  // An IPv4 address inside of IPv6 (::ffff:10.0.0.1, of a socket on [::]) as IPv4; others
+  // unchanged.
+  [[nodiscard]] constexpr IpAddress unmapped() const noexcept {
+    if (!v6_ || bytes_[10] != 0xff || bytes_[11] != 0xff) return *this;
+    for (std::size_t i = 0; i < 10; ++i) {
+      if (bytes_[i] != 0) return *this;
+    }
+    return embedded(12);
+  }
   [[nodiscard]] std::string text() const;
 
   friend constexpr bool operator==(const IpAddress&, const IpAddress&) = default;

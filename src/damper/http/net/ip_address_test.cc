@@ -93,6 +93,16 @@ TEST(IpAddress, IsWrittenAsItIsRead) {
   }
 }
 
+TEST(IpAddress, AMappedAddressIsIpv4) {
+  const auto unmapped = [](std::string_view text) {
+    return IpAddress::find(text)->unmapped().text();
+  };
+  EXPECT_EQ(unmapped("::ffff:10.0.0.1"), "10.0.0.1");
+  EXPECT_EQ(unmapped("10.0.0.1"), "10.0.0.1");
+  EXPECT_EQ(unmapped("2001:db8::ffff:a00:1"), "2001:db8::ffff:a00:1");
+  EXPECT_EQ(unmapped("::1"), "::1");
+}
+
 TEST(IpAddress, ANetworkIsItsFirstBits) {
   const auto contains = [](std::string_view network, std::string_view address) {
     return Network::find(network)->contains(*IpAddress::find(address));

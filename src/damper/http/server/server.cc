@@ -17,6 +17,7 @@
 #include "damper/http/net/descriptor_limit.h"
 #include "damper/http/net/socket_connection.h"
 #include "damper/http/net/tcp_transport.h"
+#include "damper/http/peer/peer_address.h"
 #include "damper/http/tls/tls_transport.h"
 
 namespace damper::http {
@@ -51,8 +52,11 @@ class Server::PendingConnection final : public Hook,
                                         private Transport::Waiter,
                                         private Loop::Timer {
  public:
-  PendingConnection(Server& server, std::unique_ptr<Transport> transport)
-      : Loop::Timer(server.loop_), server_(server), transport_(std::move(transport)) {}
+  PendingConnection(Server& server, std::unique_ptr<Transport> transport, ClientSlot slot)
+      : Loop::Timer(server.loop_),
+        server_(server),
+        transport_(std::move(transport)),
+        slot_(std::move(slot)) {}
 
   void start() {
     const ConnectionLimits& limits = server_.options_.limits;
@@ -108,13 +112,15 @@ class Server::PendingConnection final : public Hook,
   void become(Protocol protocol, std::string_view bytes) {
     Server& server = server_;
     std::unique_ptr<Transport> transport = std::move(transport_);
+    ClientSlot slot = std::move(slot_);
     server.pending_.erase(server.pending_.iterator_to(*this));
     delete this;
-    server.serve(std::move(transport), protocol, bytes);
+    server.serve(std::move(transport), std::move(slot), protocol, bytes);
   }
 
   Server& server_;
   std::unique_ptr<Transport> transport_;
+  ClientSlot slot_;
   std::array<char, kPreface> first_{};  // the first `size_` bytes received
   std::size_t size_ = 0;
   bool handshake_done_ = false;
@@ -123,8 +129,9 @@ class Server::PendingConnection final : public Hook,
 // A connection whose protocol is known.
 class Server::ServerConnection final : public Hook, private SocketConnection::Owner {
  public:
-  ServerConnection(Server& server, std::unique_ptr<Transport> transport)
+  ServerConnection(Server& server, std::unique_ptr<Transport> transport, ClientSlot slot)
       : server_(server),
+        slot_(std::move(slot)),
         connection_(server.loop_, std::move(transport), *this, SocketConnection::Side::server) {}
 
   [[nodiscard]] SocketConnection& connection() noexcept { return connection_; }
@@ -138,6 +145,7 @@ class Server::ServerConnection final : public Hook, private SocketConnection::Ow
   }
 
   Server& server_;
+  ClientSlot slot_;
   SocketConnection connection_;
 };
 
@@ -218,6 +226,7 @@ void Server::use(const ServerOptions& options) {
   DAMPER_CHECK_VALID(find_error(options));
   options_.limits = options.limits;
   if (!shares_quota_) quota_->reload(options.max_connections);
+  options_.clients = options.clients;
   options_.tls = options.tls;
 }
 
@@ -225,11 +234,25 @@ void Server::on_events(std::uint32_t /*events*/) {
   if (!draining_) accept_some();
 }
 
+// Accepts one; -1 and errno: there is none. Its address is not needed without a limit by client.
+int Server::next_connection(std::optional<IpAddress>& peer) const noexcept {
+  if (options_.clients == nullptr) {
+    return ::accept4(fd_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+  }
+  ::sockaddr_storage address{};
+  socklen_t size = sizeof(address);
+  auto* const plain = reinterpret_cast<::sockaddr*>(&address);
+  const int fd = ::accept4(fd_, plain, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
+  if (fd >= 0) peer = find_address(*plain, size);
+  return fd;
+}
+
 void Server::accept_some() {
   for (int i = 0; i < kMostAccepts; ++i) {
-    const int fd = ::accept4(fd_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    std::optional<IpAddress> peer;
+    const int fd = next_connection(peer);
     if (fd >= 0) {
-      accept(fd);
+      accept(fd, peer);
       continue;
     }
     if (is_out_of_descriptors(fd) || errno == ENOBUFS || errno == ENOMEM) {
@@ -241,15 +264,23 @@ void Server::accept_some() {
   wait_.arm(loop_.now());  // Edge-triggered: no event follows for the rest of the queue.
 }
 
-void Server::accept(int fd) {
+void Server::accept(int fd, const std::optional<IpAddress>& peer) {
   if (metrics_ != nullptr) metrics_->on_accepted();
-  const bool is_out = is_out_of_descriptors(fd, options_.uses_reserve);
-  if (is_out || quota_->try_take() == 0) {
+  const auto refuse = [&](CloseReason reason) {
     ::close(fd);
-    if (metrics_ != nullptr) {
-      metrics_->on_closed(is_out ? CloseReason::out_of_descriptors : CloseReason::too_many);
+    if (metrics_ != nullptr) metrics_->on_closed(reason);
+  };
+  if (is_out_of_descriptors(fd, options_.uses_reserve)) {
+    return refuse(CloseReason::out_of_descriptors);
+  }
+  if (quota_->try_take() == 0) return refuse(CloseReason::too_many);
+  ClientSlot slot;
+  if (options_.clients != nullptr && peer) {
+    slot = ClientConnections::try_take(options_.clients, *peer);
+    if (!slot) {
+      quota_->give_back();
+      return refuse(CloseReason::too_many_of_client);
     }
-    return;
   }
   std::unique_ptr<Transport> transport;
   if (options_.tls) {
@@ -257,14 +288,14 @@ void Server::accept(int fd) {
   } else {
     transport = std::make_unique<TcpTransport>(loop_, fd);
   }
-  auto* const pending = new PendingConnection(*this, std::move(transport));
+  auto* const pending = new PendingConnection(*this, std::move(transport), std::move(slot));
   pending_.push_back(*pending);
   pending->start();
 }
 
-void Server::serve(std::unique_ptr<Transport> transport, Protocol protocol,
+void Server::serve(std::unique_ptr<Transport> transport, ClientSlot slot, Protocol protocol,
                    std::string_view first) {
-  auto* const served = new ServerConnection(*this, std::move(transport));
+  auto* const served = new ServerConnection(*this, std::move(transport), std::move(slot));
   served_.push_back(*served);
   SocketConnection& connection = served->connection();
   const Instant now = loop_.now();
@@ -291,9 +322,10 @@ void Server::drain(Duration within, std::function<void()> done) {
   drained_ = std::move(done);
   // Drain the accept queue first: the kernel has already completed these handshakes.
   for (int i = 0; fd_ >= 0 && i < kMostLastAccepts; ++i) {
-    const int fd = ::accept4(fd_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    std::optional<IpAddress> peer;
+    const int fd = next_connection(peer);
     if (fd < 0) break;
-    accept(fd);
+    accept(fd, peer);
   }
   close_listener();
   drained_by_ = damper::add(loop_.now(), within);

@@ -15,6 +15,7 @@
 #include "damper/http/codec/connection.h"
 #include "damper/http/net/loop.h"
 #include "damper/http/net/transport.h"
+#include "damper/http/peer/client_connections.h"
 #include "damper/http/server/server_metrics.h"
 #include "damper/http/tls/tls_settings.h"
 
@@ -32,6 +33,8 @@ struct ServerOptions {
   std::size_t max_connections = 10'000;  // one more is closed at once
   // Instead of max_connections: a limit that servers of other loops share.
   std::shared_ptr<admit::Quota> quota{};
+  // Limits the connections of each client; servers of other loops may share it. nullptr: no limit.
+  std::shared_ptr<ClientConnections> clients{};
   bool uses_reserve = false;         // of reserve_descriptors(), for a server that operators need
   std::optional<TlsSettings> tls{};  // unset: plain TCP
   ConnectionLimits limits{};
@@ -55,6 +58,7 @@ struct ServerOptions {
 //       also after a failed handshake, an unknown protocol or over the limit.
 //   (3) Without free file descriptors accept is retried after a pause, not in a busy loop. If only
 //       the reserve is left (see reserve_descriptors()), a connection is closed at once.
+//   (4) With `clients`, at most its limit from one client; a further connection is closed at once.
 // Lifetime: the loop, the sink and the metrics outlive it. Its destructor closes all connections,
 // and their streams with `cancelled`.
 // Thread safety: none; all on the loop's thread.
@@ -68,8 +72,8 @@ class Server final : private Loop::Registration {
   [[nodiscard]] std::optional<std::string> listen();
   [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
 
-  // Sets the limits, max_connections and tls of future connections. The listening socket and
-  // `quota` (which its owner reloads) are unchanged. REQUIRES: !find_error(options).
+  // Sets the limits, max_connections, clients and tls of future connections. The listening socket
+  // and `quota` (which its owner reloads) are unchanged. REQUIRES: !find_error(options).
   void use(const ServerOptions& options);
   // Sets the tls of future connections alone.
   void use_tls(const std::optional<TlsSettings>& tls) { options_.tls = tls; }
@@ -94,8 +98,10 @@ class Server final : private Loop::Registration {
   [[nodiscard]] std::optional<std::string> open_failed();
   void on_events(std::uint32_t events) override;
   void accept_some();
-  void accept(int fd);
-  void serve(std::unique_ptr<Transport> transport, Protocol protocol, std::string_view first);
+  void accept(int fd, const std::optional<IpAddress>& peer);
+  [[nodiscard]] int next_connection(std::optional<IpAddress>& peer) const noexcept;
+  void serve(std::unique_ptr<Transport> transport, ClientSlot slot, Protocol protocol,
+             std::string_view first);
   void on_removed(CloseReason reason) noexcept;
   void on_wait_over(Instant now);
   void end_drain();

@@ -83,6 +83,34 @@ TEST(Server, OneConnectionTooManyIsClosedAtOnceAndCounted) {
   EXPECT_NE(again.read_to("/4!").find("200"), std::string::npos);
 }
 
+TEST(Server, AClientHasAtMostItsConnectionsOnAllLoops) {
+  const auto clients = std::make_shared<ClientConnections>(2);
+  TestServer one(hello(), {.clients = clients});
+  TestServer two(hello(), {.clients = clients});
+  RawClient first(one.port);
+  RawClient second(two.port);
+  first.send(get("/1"));
+  EXPECT_NE(first.read_to("/1!").find("200"), std::string::npos);
+  second.send(get("/2"));
+  EXPECT_NE(second.read_to("/2!").find("200"), std::string::npos);
+  for (std::uint64_t i = 1; i <= 20; ++i) {
+    EXPECT_EQ(RawClient(two.port).read_all(), "");
+    ASSERT_TRUE(two.has_closed(CloseReason::too_many_of_client, i));
+  }
+  EXPECT_EQ(clients->clients(), 1U);
+  first.close();
+  EXPECT_TRUE(one.has_closed(CloseReason::finished));
+  RawClient again(two.port);
+  again.send(get("/3"));
+  EXPECT_NE(again.read_to("/3!").find("200"), std::string::npos);
+  two.run([&] { two.server->use({}); });  // Without a limit from now on.
+  RawClient third(two.port);
+  third.send(get("/4"));
+  EXPECT_NE(third.read_to("/4!").find("200"), std::string::npos);
+  two.run([&] { two.server.reset(); });
+  EXPECT_EQ(clients->clients(), 0U);
+}
+
 TEST(Server, TheReserveOfDescriptorsIsForTheServersThatUseIt) {
   TestServer data(hello());
   TestServer admin(hello(), {.uses_reserve = true});

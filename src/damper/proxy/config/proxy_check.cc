@@ -198,6 +198,13 @@ class Checker {
         return wrong;
       }
     }
+    if (route.client_rate_limit) {
+      if (auto wrong =
+              made(place_of(reading, "client_rate_limit.requests_per_second"),
+                   who + ": client_rate_limit", http::find_error(route.client_rate_limit->rates))) {
+        return wrong;
+      }
+    }
     if (!route.admission) return std::nullopt;
     return made(place_of(reading, "admission_control.kind"), who + ": admission_control",
                 http::find_error(*route.admission));

@@ -33,6 +33,19 @@ std::string notes_with(std::string_view text) {
   return notes;
 }
 
+TEST(ProxyCheck, ALimitByClientIsANumberOrOff) {
+  constexpr std::string_view kBegin =
+      "listeners: {l: {address: ':80', max_connections_per_client: ";
+  constexpr std::string_view kEnd = "}}\nclusters: {c: {endpoints: http://a}}\n";
+  const auto error = [&](std::string_view value) {
+    return error_of(std::string(kBegin) + std::string(value) + std::string(kEnd));
+  };
+  EXPECT_EQ(error("100"), "ok");
+  EXPECT_EQ(error("off"), "ok");
+  EXPECT_EQ(error("1000001").substr(0, 58),
+            "p.yaml:1:61: max_connections_per_client must be a whole nu");
+}
+
 TEST(ProxyCheck, WhatIsWrongBetweenThingsIsOneSentenceWithItsPlace) {
   const std::vector<std::pair<std::string_view, std::string_view>> cases = {
       {"route: {cluster: cc}",
@@ -44,6 +57,11 @@ TEST(ProxyCheck, WhatIsWrongBetweenThingsIsOneSentenceWithItsPlace) {
        "3:35: route default: admission_control: limit.initial is 5; it must be from 10 to 1000"},
       {"route: {admission_control: {queue_interval: 5ms, queue_target: 6ms}}",
        "3:1: route default: admission_control: queue.target is 6ms; it must be "},
+      {"route: {client_rate_limit: {max_clients: 8}}",
+       "3:42: max_clients must be a whole number from 16 to 1000000, not \"8\""},
+      {"route: {client_rate_limit: {header: host}}", "3:37: header must be the name of a head"},
+      {"route: {client_rate_limit: {requests_per_second: 0}}",
+       "3:50: requests_per_second must be a number from 0.00"},
       {"defaults: {match: {path: /a}}",
        "3:12: match cannot stand in defaults: each route has its own"},
       {"admin: {address: '0.0.0.0:9901'}",

@@ -15,6 +15,7 @@
 #include "damper/http/client/client_options.h"
 #include "damper/http/client/replicas.h"
 #include "damper/http/codec/connection.h"
+#include "damper/http/peer/client_rates.h"
 #include "damper/http/server/admission.h"
 #include "damper/http/trace/trace_exporter.h"
 #include "damper/policy/file/policy_file.h"
@@ -34,6 +35,7 @@ struct ListenerConfig {
   std::string mode{};  // of a Unix socket's file, in octal: "0660"; empty: by the umask
   std::optional<http::TlsServerOptions> tls{};  // nothing: plain TCP
   std::size_t max_connections = 10'000;         // of all loops together
+  std::size_t max_connections_per_client = 0;   // of those; 0: no limit. See http::ClientKey
   std::vector<std::string> trust{"auto"};       // see Trust
   http::ConnectionLimits limits = kStreaming;
 };
@@ -66,6 +68,14 @@ struct RouteMatch {
   std::vector<Header> headers{};       // all of them
 };
 
+// The request rate of each client, of all loops together.
+struct ClientRateConfig {
+  http::ClientRateOptions rates{};
+  std::string header{};  // a client is its value; empty, or a request without it: the address
+
+  friend bool operator==(const ClientRateConfig&, const ClientRateConfig&) = default;
+};
+
 struct RouteConfig {
   std::string name;
   RouteMatch match{};
@@ -83,6 +93,7 @@ struct RouteConfig {
   // to 16 MiB.
   std::size_t response_buffer = 0;
   std::optional<admit::TokenBucketOptions> rate_limit{};  // requests, of all loops together
+  std::optional<ClientRateConfig> client_rate_limit{};
   // Requests in flight and queued requests, by criticality; of all loops together.
   std::optional<http::AdmissionOptions> admission{};
   // Protocols to which a request may be upgraded (RFC 9110, 7.8); "*": all. h2c never is.

@@ -238,6 +238,22 @@ void add_admission(Schema<RouteConfig>& s) {
   s.key<DAMPER_FIELD(rate_limit->burst)>("rate_limit.burst",
                                          form::integer(admit::TokenBucketOptions::kBurst),
                                          "Requests at once after an idle period.");
+  s.key<DAMPER_FIELD(client_rate_limit->rates.bucket.rate_per_second)>(
+      "client_rate_limit.requests_per_second",
+      form::rate(admit::TokenBucketOptions::kRatePerSecond),
+      "Requests per second of each client, of all loops together; more are refused with 429.");
+  s.key<DAMPER_FIELD(client_rate_limit->rates.bucket.burst)>(
+      "client_rate_limit.burst", form::integer(admit::TokenBucketOptions::kBurst),
+      "Requests at once of a client after an idle period.");
+  s.key<DAMPER_FIELD(client_rate_limit->header)>(
+      "client_rate_limit.header", form::parsed(read_header_name, kHeaderNameForms),
+      "A client is the value of this field. Default, and for requests without it: its address "
+      "(IPv6: the /64).");
+  s.key<DAMPER_FIELD(client_rate_limit->rates.max_clients)>(
+      "client_rate_limit.max_clients", form::integer(http::ClientRateOptions::kMaxClients),
+      "Clients that are tracked at once, rounded up to a power of two. Those whose burst is "
+      "complete again are forgotten first; beyond the bound, requests of further clients are "
+      "admitted.");
   like<DAMPER_FIELD(admission->limit.kind)>(s, "admission_control.kind", "concurrency_limit.kind");
   like<DAMPER_FIELD(admission->limit.min)>(s, "admission_control.min", "concurrency_limit.min");
   like<DAMPER_FIELD(admission->limit.initial)>(
@@ -334,6 +350,10 @@ Schema<ListenerConfig> make_listener() {
   s.key<DAMPER_FIELD(max_connections)>(
       "max_connections", form::integer(1, 1'000'000),
       "Connections at once, of all loops together; a further one is closed.");
+  s.key<DAMPER_FIELD(max_connections_per_client)>(
+      "max_connections_per_client", form::integer(1, 1'000'000).with_off(0),
+      "Connections at once of one client, by address (IPv6: by /64), of all loops together; a "
+      "further one is closed. off: no limit.");
   s.key<DAMPER_FIELD(trust)>(
       "trust", form::parsed_list(read_trust, kTrustForms, 1, kMostTexts),
       "Peers whose fields about deadline, retries, criticality, origin and request id are believed "
@@ -422,6 +442,8 @@ Schema<RouteConfig> make_route() {
   add_admission(s);
   s.section("match", "Requests that the route accepts; a key that is not set matches everything.");
   s.optional_section<DAMPER_FIELD(rate_limit)>("rate_limit", "Bounds the rate of requests.");
+  s.optional_section<DAMPER_FIELD(client_rate_limit)>(
+      "client_rate_limit", "Bounds the rate of requests of each client.");
   s.optional_section<DAMPER_FIELD(admission)>(
       "admission_control",
       "Bounds requests that wait for the head of their response; further ones are queued, and the "

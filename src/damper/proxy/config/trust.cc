@@ -16,10 +16,8 @@ bool is_word(std::string_view text) {
 }
 
 std::optional<IpAddress> find_address(std::string_view text) noexcept {
-  constexpr http::Network kMapped = *http::Network::find("::ffff:0:0/96");
   const std::optional<IpAddress> address = IpAddress::find(text);
-  if (address && kMapped.contains(*address)) return address->embedded(12);
-  return address;
+  return address ? std::optional(address->unmapped()) : std::nullopt;
 }
 
 }  // namespace

@@ -131,6 +131,30 @@ std::shared_ptr<SharedAdmission> share_gate(const RouteConfig& config,
   return std::make_shared<SharedAdmission>(*config.admission, context.loops);
 }
 
+// The table of a route that stays, unless its size has changed; or a new one.
+std::shared_ptr<http::ClientRates> share_client_rates(const RouteConfig& config,
+                                                      const std::shared_ptr<SharedRoute>& route,
+                                                      const ProxyGeneration* in_force) {
+  if (!config.client_rate_limit) return nullptr;
+  const http::ClientRateOptions& options = config.client_rate_limit->rates;
+  for (std::size_t i = 0; in_force != nullptr && i < in_force->routes.size(); ++i) {
+    const auto& old = in_force->config->routes[i].client_rate_limit;
+    if (in_force->routes[i] != route || !old || old->rates.max_clients != options.max_clients) {
+      continue;
+    }
+    return in_force->client_rates[i];
+  }
+  return std::make_shared<http::ClientRates>(options);
+}
+
+// The counts of a listener that stays, or new ones.
+std::shared_ptr<http::ClientConnections> share_clients(const ListenerConfig& config,
+                                                       const ProxyGeneration::Listener* kept) {
+  if (config.max_connections_per_client == 0) return nullptr;
+  if (kept != nullptr && kept->clients != nullptr) return kept->clients;
+  return std::make_shared<http::ClientConnections>(config.max_connections_per_client);
+}
+
 // Clusters and routes: those of the one in force, as far as they stay, else new ones.
 void share(ProxyGeneration& made, const ProxyGeneration::Context& context, Instant now) {
   static const ProxyGeneration kNothing;
@@ -155,6 +179,7 @@ void share(ProxyGeneration& made, const ProxyGeneration::Context& context, Insta
     made.routes.push_back(std::move(shared));
     made.gates.push_back(route.admission ? share_gate(route, made.routes.back(), context)
                                          : nullptr);
+    made.client_rates.push_back(share_client_rates(route, made.routes.back(), context.in_force));
   }
 }
 
@@ -188,7 +213,9 @@ Expected<std::shared_ptr<ProxyGeneration>> ProxyGeneration::prepare(
   }
   for (std::size_t i = 0; i < config.listeners.size(); ++i) {
     Listener& listener = made->listeners[i];
-    if (const Listener* const kept = find_kept(context.in_force, config.listeners[i])) {
+    const Listener* const kept = find_kept(context.in_force, config.listeners[i]);
+    listener.clients = share_clients(config.listeners[i], kept);
+    if (kept != nullptr) {
       listener.sockets = kept->sockets;
       listener.metrics = kept->metrics;
       listener.quota = kept->quota;
@@ -226,6 +253,9 @@ void ProxyGeneration::commit(const Context& context, Instant now) {
   for (std::size_t i = 0; i < listeners.size(); ++i) {
     listeners[i].quota->reload(config->listeners[i].max_connections);
     listeners[i].sockets->set_mode(config->listeners[i].mode);
+    if (listeners[i].clients != nullptr) {
+      listeners[i].clients->reload(config->listeners[i].max_connections_per_client);
+    }
   }
   for (std::size_t i = 0; i < clusters.size(); ++i) {
     for (std::size_t before = 0; before < old.clusters.size(); ++before) {
@@ -246,6 +276,9 @@ void ProxyGeneration::commit(const Context& context, Instant now) {
         routes[i]->reload(is, now);
       }
       routes[i]->set_max_tunnels(is.max_tunnels);
+      if (client_rates[i] != nullptr && was.client_rate_limit != is.client_rate_limit) {
+        client_rates[i]->reload(is.client_rate_limit->rates.bucket, now);
+      }
       if (was.admission && is.admission && was.admission != is.admission) {
         gates[i]->reload(*is.admission);
       }

@@ -8,6 +8,8 @@
 
 #include "damper/admit/quota.h"
 #include "damper/base/expected.h"
+#include "damper/http/peer/client_connections.h"
+#include "damper/http/peer/client_rates.h"
 #include "damper/http/server/server_metrics.h"
 #include "damper/http/tls/tls_settings.h"
 #include "damper/http/trace/trace_exporter.h"
@@ -34,8 +36,9 @@ struct ProxyGeneration {
   struct Listener {
     std::shared_ptr<ListenerSockets> sockets;
     std::optional<http::TlsSettings> tls{};
-    http::ServerMetrics* metrics = nullptr;  // labelled with the name at its opening
-    std::shared_ptr<admit::Quota> quota{};   // connections, of all loops together
+    http::ServerMetrics* metrics = nullptr;              // labelled with the name at its opening
+    std::shared_ptr<admit::Quota> quota{};               // connections, of all loops together
+    std::shared_ptr<http::ClientConnections> clients{};  // nullptr: no limit by client
     Trust trust{};
     FileStamps stamps{};                       // of tls_files(), before they were read
     std::shared_ptr<http::TicketKeys> keys{};  // of the session tickets; kept with the sockets
@@ -51,7 +54,8 @@ struct ProxyGeneration {
   std::vector<std::shared_ptr<SharedRoute>> routes;     // as config->routes
   std::vector<std::shared_ptr<SharedAdmission>> gates;  // as config->routes; nullptr: none
   std::shared_ptr<http::TraceExporter> tracing;         // nullptr: no tracing
-  std::shared_ptr<const int> log;                       // the access log's descriptor
+  std::vector<std::shared_ptr<http::ClientRates>> client_rates;  // as config->routes; or nullptr
+  std::shared_ptr<const int> log;                                // the access log's descriptor
 
   // The proxy's part of a generation; outlives it.
   struct Context {

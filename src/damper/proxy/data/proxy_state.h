@@ -43,6 +43,9 @@ struct RouteState {
   std::int64_t queued = 0, running = 0;        // requests that wait for a slot, that hold one
   std::uint64_t tunnels = 0, max_tunnels = 0;  // of all loops together
   std::uint64_t refused_tunnels = 0;
+  bool has_client_rates = false;
+  std::uint64_t clients = 0, max_clients = 0;              // that client_rate_limit tracks, at most
+  std::uint64_t client_refused = 0, client_untracked = 0;  // requests
   Duration p50{0}, p99{0};
 };
 struct ReplicaState {
@@ -65,6 +68,7 @@ struct ListenerState {
   std::uint16_t port = 0;
   bool tls = false;
   std::size_t connections = 0, max_connections = 0;  // of all loops together
+  std::size_t clients = 0, max_per_client = 0;       // with connections; 0, 0: no limit by client
 };
 struct ProxyState {
   std::uint64_t version = 0;

@@ -66,6 +66,20 @@ void add(http::ClientMetrics& sum, const http::ClientMetrics& one) {
   }
 }
 
+void write_client_rates(const RouteState& route, const observe::Labels& labels,
+                        observe::Exposition& out) {
+  out.gauge("damper_proxy_rated_clients", "Clients whose rate is tracked.", labels,
+            static_cast<double>(route.clients));
+  out.gauge("damper_proxy_max_rated_clients", "Clients whose rate is tracked at most.", labels,
+            static_cast<double>(route.max_clients));
+  out.counter("damper_proxy_client_rate_refused_total",
+              "Requests that were refused because of their client's rate.", labels,
+              route.client_refused);
+  out.counter("damper_proxy_client_rate_untracked_total",
+              "Requests that were admitted because no more clients could be tracked.", labels,
+              route.client_untracked);
+}
+
 void write_cluster(const ClusterState& cluster, observe::Exposition& out) {
   const observe::Labels labels{{"cluster", cluster.name}};
   out.gauge("damper_cluster_retry_budget_balance", "Retries that the cluster's budget allows now.",
@@ -115,6 +129,10 @@ ProxyState view_of(const ProxyGeneration& generation, const admit::RetryBudget& 
                                .tls = config.tls.has_value(),
                                .connections = generation.listeners[i].quota->taken(),
                                .max_connections = generation.listeners[i].quota->limit()});
+    if (const auto& clients = generation.listeners[i].clients; clients != nullptr) {
+      state.listeners.back().clients = clients->clients();
+      state.listeners.back().max_per_client = clients->limit();
+    }
   }
   for (const auto& cluster : generation.clusters) {
     ClusterState one;
@@ -125,6 +143,13 @@ ProxyState view_of(const ProxyGeneration& generation, const admit::RetryBudget& 
   for (std::size_t i = 0; i < generation.routes.size(); ++i) {
     RouteState& route = state.routes.emplace_back(view_of(*generation.routes[i], now));
     if (generation.gates[i] != nullptr) view_gate(*generation.gates[i], route);
+    if (const http::ClientRates* const rates = generation.client_rates[i].get()) {
+      route.has_client_rates = true;
+      route.clients = rates->tracked(now);
+      route.max_clients = rates->max_clients();
+      route.client_refused = rates->refused();
+      route.client_untracked = rates->untracked();
+    }
   }
   state.scopes = scopes_of(generation, now);
   state.forced = forced_of(generation, now);
@@ -207,6 +232,12 @@ void write_metrics(const ProxyGeneration& generation, const ProxyState& state,
     out.gauge("damper_proxy_max_connections",
               "Connections that the listener has at most, on all loops together.",
               {{"server", listener.name}}, static_cast<double>(listener.max_connections));
+    if (listener.max_per_client == 0) continue;
+    out.gauge("damper_proxy_max_connections_per_client",
+              "Connections that one client has at most, on all loops together.",
+              {{"server", listener.name}}, static_cast<double>(listener.max_per_client));
+    out.gauge("damper_proxy_connected_clients", "Clients that have connections.",
+              {{"server", listener.name}}, static_cast<double>(listener.clients));
   }
   for (const RouteState& route : state.routes) {
     const observe::Labels labels{{"route", route.name}};
@@ -217,6 +248,7 @@ void write_metrics(const ProxyGeneration& generation, const ProxyState& state,
     out.counter("damper_proxy_tunnels_refused_total",
                 "Requests for a tunnel that were refused because of max_tunnels.", labels,
                 route.refused_tunnels);
+    if (route.has_client_rates) write_client_rates(route, labels, out);
     if (!route.has_gate) continue;
     out.gauge("damper_proxy_gate_limit", "Concurrency limit, over all loops.", labels,
               route.gate_limit);

@@ -9,6 +9,7 @@
 #include "damper/base/instant.h"
 #include "damper/base/verdict.h"
 #include "damper/http/net/loop.h"
+#include "damper/http/peer/client_rates.h"
 #include "damper/http/server/admission.h"
 #include "damper/observe/trace/tracer.h"
 #include "damper/proxy/config/proxy_config.h"
@@ -184,7 +185,8 @@ struct LoopRoute {
   const RouteConfig* config = nullptr;
   std::shared_ptr<SharedRoute> shared;
   std::shared_ptr<Upstream> upstream;
-  std::shared_ptr<RouteAdmission> admission;  // nullptr: every request is admitted
+  std::shared_ptr<RouteAdmission> admission;        // nullptr: every request is admitted
+  std::shared_ptr<http::ClientRates> client_rates;  // nullptr: no limit by client
 };
 
 // A LoopTable is one generation of the routes on one loop. A reload makes a new one; the old one

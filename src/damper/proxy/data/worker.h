@@ -231,7 +231,8 @@ class Worker {
       LoopRoute route{.config = &config,
                       .shared = generation.routes[i],
                       .upstream = upstreams_.at(config.cluster),
-                      .admission = nullptr};
+                      .admission = nullptr,
+                      .client_rates = generation.client_rates[i]};
       if (const std::shared_ptr<SharedAdmission>& shared = generation.gates[i]; shared != nullptr) {
         const http::AdmissionOptions& options = *config.admission;
         auto known = before.extract(shared);
@@ -274,6 +275,7 @@ class Worker {
       options.port = config.port;
       options.max_connections = config.max_connections;
       options.quota = wanted.quota;
+      options.clients = wanted.clients;
       options.tls = wanted.tls;
       options.limits = config.limits;
       const auto known = std::find_if(before.begin(), before.end(), [&](const Listener& one) {

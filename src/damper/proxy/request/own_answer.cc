@@ -64,6 +64,12 @@ OwnAnswer rate_limited(Duration wait) noexcept {
           .retry_after = std::max(wait, Duration{1})};
 }
 
+OwnAnswer client_rate_limited(Duration wait) noexcept {
+  OwnAnswer answer = rate_limited(wait);
+  answer.text = "the client's rate limit is reached";
+  return answer;
+}
+
 OwnAnswer no_route() noexcept {
   return {.status = 404, .grpc_status = kUnimplemented, .text = "no route"};
 }

@@ -34,6 +34,8 @@ struct OwnAnswer {
 [[nodiscard]] OwnAnswer own_answer(Verdict verdict, decide::Outcome last) noexcept;
 // The route's rate limit (429).
 [[nodiscard]] OwnAnswer rate_limited(Duration wait) noexcept;
+// By client_rate_limit.
+[[nodiscard]] OwnAnswer client_rate_limited(Duration wait) noexcept;
 [[nodiscard]] OwnAnswer no_route() noexcept;             // 404
 [[nodiscard]] OwnAnswer connect_not_allowed() noexcept;  // 405
 [[nodiscard]] OwnAnswer upgrade_not_allowed() noexcept;  // 403

@@ -12,6 +12,7 @@
 #include "damper/http/client/http_result.h"
 #include "damper/http/headers/arrival.h"
 #include "damper/http/server/guard_refusal.h"
+#include "damper/proxy/request/client_wait.h"
 #include "damper/proxy/request/forward_fields.h"
 #include "damper/proxy/request/upgrade.h"
 #include "damper/run/clock.h"
@@ -160,8 +161,8 @@ void ProxiedRequest::on_body_taken() {
 
 void ProxiedRequest::enter(Instant now) {
   if (!inherited_.deadline.passed(now)) {  // Else the engine refuses it before any work (trap D3).
-    if (!route_->shared->try_take(now)) {
-      return answer(rate_limited(route_->shared->rate_wait(now)));
+    if (const auto refusal = find_rate_refusal(*route_, identity_, head_.head().fields, now)) {
+      return answer(*refusal);
     }
     if (wants_tunnel()) {
       has_tunnel_slot_ = route_->shared->try_take_tunnel();

@@ -285,12 +285,16 @@ class Stage final : private AccessSink {
     upstream = std::make_shared<Upstream>(
         loop, Upstream::Setting{.config = cluster, .tls = no_tls_, .addresses = no_addresses_});
     if (route.admission) admission = std::make_shared<RouteAdmission>(loop, *route.admission);
+    if (route.client_rate_limit) {
+      client_rates = std::make_shared<http::ClientRates>(route.client_rate_limit->rates);
+    }
     auto table = std::make_shared<LoopTable>(
         LoopTable{.config = config, .matcher = RouteMatcher(config->routes), .routes = {}});
     table->routes.push_back({.config = &config->routes[0],
                              .shared = shared,
                              .upstream = upstream,
-                             .admission = admission});
+                             .admission = admission,
+                             .client_rates = client_rates});
     sink.emplace(loop, std::move(table), static_cast<AccessSink&>(*this));
     listener_.emplace(*sink, trust);
     server_.emplace(loop, http::ServerOptions{.limits = limits}, *listener_);
@@ -368,6 +372,7 @@ class Stage final : private AccessSink {
   http::Protocol client_protocol = http::Protocol::h1;
   std::shared_ptr<SharedRoute> shared;
   std::shared_ptr<Upstream> upstream;
+  std::shared_ptr<http::ClientRates> client_rates;
   std::shared_ptr<RouteAdmission> admission;
   std::optional<RequestFactory> sink;
   std::string url;
