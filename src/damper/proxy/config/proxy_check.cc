@@ -191,7 +191,15 @@ class Checker {
       return error(place_of(reading, "prefix_rewrite"),
                    who + " has prefix_rewrite but no match.prefix whose place it could take");
     }
-    if (auto wrong = check_cluster_of(route, reading)) return wrong;
+    if (const auto wrong = find_action_error(route)) {
+      return error(place_of(reading, wrong->key), wrong->sentence);
+    }
+    if (route.forwards()) {
+      if (auto wrong = check_cluster_of(route, reading)) return wrong;
+    } else if (reading.keys[route_schema().position("cluster")]) {
+      return error(place_of(reading, "cluster"),
+                   who + " has a cluster, but answers itself and forwards nothing");
+    }
     if (route.rate_limit) {
       if (auto wrong = made(place_of(reading, "rate_limit.requests_per_second"),
                             who + ": rate_limit", admit::find_error(*route.rate_limit))) {

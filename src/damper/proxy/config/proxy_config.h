@@ -20,6 +20,7 @@
 #include "damper/http/trace/trace_exporter.h"
 #include "damper/policy/file/policy_file.h"
 #include "damper/proxy/config/access_layout.h"
+#include "damper/proxy/config/route_action.h"
 
 namespace damper::proxy {
 
@@ -101,6 +102,13 @@ struct RouteConfig {
   std::size_t max_tunnels = 1000;  // upgraded requests and CONNECTs, of all loops together
   std::string host_rewrite{};      // empty: the client's Host is passed on
   std::string prefix_rewrite{};    // takes the place of match.prefix
+  FieldEdits request_fields{};     // of each attempt
+  FieldEdits response_fields{};    // of each response, the proxy's own included
+  // At most one; such a route has no cluster.
+  std::optional<DirectResponse> direct_response{};
+  std::optional<Redirect> redirect{};
+
+  [[nodiscard]] bool forwards() const noexcept { return !direct_response && !redirect; }
 };
 
 struct AdminConfig {
@@ -116,7 +124,8 @@ inline constexpr EnumNames<AccessLog::all> kAccessLogNames = {"off", "failures",
 // A ProxyConfig is the file of a proxy: read, checked and completed with the defaults.
 //
 // Invariants, of one that load_proxy() made:
-//   (1) At least one listener, one cluster and one route; names differ; a route's cluster is there.
+//   (1) At least one listener, one cluster and one route; names differ; a route that forwards()
+//       has a cluster.
 //   (2) Every part is valid: find_error() of each finds nothing.
 //   (3) Loading what print_proxy() makes of it gives the same, but for notes.
 struct ProxyConfig {

@@ -219,7 +219,9 @@ class Loader {
       RouteConfig route{.name = name, .cluster = {}, .settings = policy.settings};
       route_schema().apply(places_.defaults, route);
       route_schema().apply(readings[i + 1], route);
-      if (route.cluster.empty() && config_.clusters.size() == 1) {
+      if (!route.forwards()) {
+        route.cluster.clear();
+      } else if (route.cluster.empty() && config_.clusters.size() == 1) {
         route.cluster = config_.clusters[0].name;
       }
       config_.routes.push_back(std::move(route));

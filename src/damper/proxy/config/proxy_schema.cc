@@ -440,6 +440,7 @@ Schema<RouteConfig> make_route() {
   s.key<DAMPER_FIELD(prefix_rewrite)>("prefix_rewrite", kPath, "Replaces match.prefix.");
   add_match(s);
   add_admission(s);
+  add_action_keys(s);
   s.section("match", "Requests that the route accepts; a key that is not set matches everything.");
   s.optional_section<DAMPER_FIELD(rate_limit)>("rate_limit", "Bounds the rate of requests.");
   s.optional_section<DAMPER_FIELD(client_rate_limit)>(

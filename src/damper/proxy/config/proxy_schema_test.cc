@@ -223,6 +223,30 @@ TEST(ProxySchema, EachErrorIsOneSentenceWithItsPlace) {
       {Thing::route, "request_buffer: 17MiB",
        "1:17: request_buffer must be a number of bytes from 0 to 16MiB, such as 4096, 64KiB or "
        "1MiB, not \"17MiB\""},
+      {Thing::route, "request_headers_to_add: {Content-Length: 5}",
+       "1:26: request_headers_to_add must be the name of a header field, such as x-team, not "
+       "\"Content-Length\": the codec writes the fields of a connection itself"},
+      {Thing::route, "response_headers_to_set: {damper-verdict: x}",
+       "1:27: response_headers_to_set must be the name of a header field, such as x-team, not "
+       "\"damper-verdict\": the proxy writes this field itself"},
+      {Thing::route, "request_headers_to_set: {host: x}",
+       "1:26: request_headers_to_set must be the name of a header field, such as x-team, not "
+       "\"host\": host_rewrite is for that"},
+      {Thing::route, "request_headers_to_remove: [te]",
+       "1:29: request_headers_to_remove must be the name of a header field, such as x-team, not "
+       "\"te\": the codec writes the fields of a connection itself"},
+      {Thing::route, "response_headers_to_add: [x]",
+       "1:26: response_headers_to_add must be a map from names to values, at most 256"},
+      {Thing::route, "response_headers_to_add: {x-a: '%COUNTRY%'}",
+       "1:32: x-a must be a field's value: printable characters, no space at its ends, "
+       "%CLIENT_ADDRESS%, %REQUEST_ID%, %HOST% or %ROUTE% for a variable, and %% for a percent "
+       "sign, not \"%COUNTRY%\": there is no variable %COUNTRY%"},
+      {Thing::route, "direct_response: {status: 199}",
+       "1:27: status must be a whole number from 200 to 599, not \"199\""},
+      {Thing::route, "redirect: {host: 'a/b'}",
+       "1:18: host must be a host such as shop.example or 10.0.0.1:8080, not \"a/b\": an endpoint "
+       "has neither path nor query"},
+      {Thing::route, "redirect: {scheme: ftp}", "1:20: scheme must be http or https, not \"ftp\""},
       {Thing::route, "rate_limit: {requests_per_second: 0}",
        "1:35: requests_per_second must be a number from 0.001 to 100000000, with at most three "
        "decimals, not \"0\""},

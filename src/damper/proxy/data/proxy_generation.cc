@@ -166,12 +166,15 @@ void share(ProxyGeneration& made, const ProxyGeneration::Context& context, Insta
     made.clusters.push_back(std::move(shared));
   }
   for (const RouteConfig& route : made.config->routes) {
-    const auto cluster =
-        find_shared(made.clusters, [&](const auto& one) { return one->name() == route.cluster; });
-    DAMPER_CHECK(cluster != nullptr);
     auto shared = find_shared(old.routes, [&](const auto& one) {
-      return one->dependency().name() == route.name && one->shared_cluster() == cluster;
+      return one->dependency().name() == route.name && one->cluster().name() == route.cluster;
     });
+    auto cluster =
+        find_shared(made.clusters, [&](const auto& one) { return one->name() == route.cluster; });
+    if (!route.forwards() && shared == nullptr) {  // Its calls are none: nothing is shared.
+      cluster = std::make_shared<SharedCluster>(ClusterConfig{}, &context.budget, now);
+    }
+    DAMPER_CHECK(cluster != nullptr || shared != nullptr);
     if (shared == nullptr) {
       shared = std::make_shared<SharedRoute>(route, cluster, now);
       shared->dependency().report_to(context.events);

@@ -184,7 +184,7 @@ class RouteAdmission final : private http::Loop::Timer,
 struct LoopRoute {
   const RouteConfig* config = nullptr;
   std::shared_ptr<SharedRoute> shared;
-  std::shared_ptr<Upstream> upstream;
+  std::shared_ptr<Upstream> upstream;               // nullptr: the route forwards nothing
   std::shared_ptr<RouteAdmission> admission;        // nullptr: every request is admitted
   std::shared_ptr<http::ClientRates> client_rates;  // nullptr: no limit by client
 };

@@ -230,7 +230,7 @@ class Worker {
       const RouteConfig& config = generation.config->routes[i];
       LoopRoute route{.config = &config,
                       .shared = generation.routes[i],
-                      .upstream = upstreams_.at(config.cluster),
+                      .upstream = config.forwards() ? upstreams_.at(config.cluster) : nullptr,
                       .admission = nullptr,
                       .client_rates = generation.client_rates[i]};
       if (const std::shared_ptr<SharedAdmission>& shared = generation.gates[i]; shared != nullptr) {

@@ -142,6 +142,14 @@ http::Head ForwardFields::make(const http::Head& request, const RouteConfig& rou
     fields_.push_back({kForwardedHost, request.authority});
   }
 
+  if (!route.request_fields.empty()) {
+    editor_.edit(route.request_fields,
+                 {.client_address = context.client_address,
+                  .request_id = context.request_id,
+                  .host = request.authority,
+                  .route = route.name},
+                 fields_);
+  }
   http::Head head = request;
   head.scheme = context.scheme;
   head.fields = fields_;

@@ -8,6 +8,7 @@
 #include "damper/base/instant.h"
 #include "damper/http/codec/head.h"
 #include "damper/http/codec/stream.h"
+#include "damper/proxy/request/field_editor.h"
 #include "damper/run/outgoing_fields.h"
 
 namespace damper::proxy {
@@ -23,8 +24,9 @@ struct ForwardContext {
   std::uint32_t owner_attempt = 0;
   std::uint32_t attempt = 1;
   http::Peer client{};
-  bool trusted = true;            // the client's own words are believed
-  std::string_view request_id{};  // empty: not sent
+  bool trusted = true;                // the client's own words are believed
+  std::string_view request_id{};      // empty: not sent
+  std::string_view client_address{};  // before trusted proxies
   // Of our own span, instead of the client's traceparent and tracestate; empty: those are passed.
   std::string_view traceparent{};
   std::string_view tracestate{};
@@ -48,8 +50,8 @@ struct ForwardContext {
 //   expect   removed: the proxy has answered it
 // Of a client that is not trusted is_trusted_field()s are removed first, so that everything in them
 // is ours. Its grpc-timeout is replaced as any other.
-// The codecs remove hop-by-hop fields. host_rewrite replaces the authority, prefix_rewrite the
-// route's prefix.
+// The route's request_fields are applied last. The codecs remove hop-by-hop fields. host_rewrite
+// replaces the authority, prefix_rewrite the route's prefix.
 // Thread safety: none; one for a loop. The head is valid until the next make().
 // Cost: no allocation once it has made one as large.
 class ForwardFields {
@@ -65,6 +67,7 @@ class ForwardFields {
   std::string certificates_;
   std::string target_;
   run::OutgoingFields outgoing_;
+  FieldEditor editor_;
   bool has_grpc_timeout_ = false;
   bool has_envoy_timeout_ = false;
   bool has_proto_ = false;

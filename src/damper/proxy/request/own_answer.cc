@@ -92,7 +92,8 @@ OwnAnswer too_many_tunnels() noexcept {
           .retry_after = kTunnelRetry};
 }
 
-void send(http::Stream& stream, const OwnAnswer& answer, bool grpc, double draw) {
+void send(http::Stream& stream, const OwnAnswer& answer, bool grpc, double draw,
+          const AnswerEdits& edits) {
   std::array<http::Field, 8> fields;
   std::size_t count = 0;
   std::array<char, 72> numbers{};
@@ -110,17 +111,19 @@ void send(http::Stream& stream, const OwnAnswer& answer, bool grpc, double draw)
   if (answer.retry_after > Duration{0}) {
     add("retry-after", number(http::retry_after_seconds(answer.retry_after, draw).count()));
   }
+  const auto edited = [&]() -> std::span<const http::Field> {
+    const std::span<const http::Field> own = std::span(fields).first(count);
+    return edits.fields == nullptr ? own : edits.fields->edit(own, *edits.edits, edits.context);
+  };
   if (grpc) {
     add("content-type", "application/grpc");
     add("grpc-status", number(answer.grpc_status));
     add("grpc-message", answer.text);
-    return stream.send_head({.status = 200, .fields = std::span(fields).first(count)}, true);
+    return stream.send_head({.status = 200, .fields = edited()}, true);
   }
   add("content-type", "text/plain");
   const std::string body = std::string("damper: ").append(answer.text).append("\n");
-  stream.send_head({.status = answer.status,
-                    .fields = std::span(fields).first(count),
-                    .content_length = body.size()},
+  stream.send_head({.status = answer.status, .fields = edited(), .content_length = body.size()},
                    false);
   (void)stream.send_data(body, true);  // A new stream accepts more than this.
 }

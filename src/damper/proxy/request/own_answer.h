@@ -7,6 +7,7 @@
 #include "damper/base/verdict.h"
 #include "damper/decide/outcome.h"
 #include "damper/http/codec/stream.h"
+#include "damper/proxy/request/field_editor.h"
 
 namespace damper::proxy {
 
@@ -48,7 +49,15 @@ struct OwnAnswer {
          verdict != Verdict::conflict;
 }
 
+// The edits of the route, if there is one, that an own answer gets too.
+struct AnswerEdits {
+  ResponseFields* fields = nullptr;  // nullptr: none
+  const FieldEdits* edits = nullptr;
+  FieldContext context{};
+};
+
 // Writes the complete response. `draw` spreads Retry-After over a second.
-void send(http::Stream& stream, const OwnAnswer& answer, bool grpc, double draw);
+void send(http::Stream& stream, const OwnAnswer& answer, bool grpc, double draw,
+          const AnswerEdits& edits = {});
 
 }  // namespace damper::proxy

@@ -1,8 +1,6 @@
 #include "damper/proxy/request/proxied_request.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <utility>
 
 #include "damper/base/check.h"
@@ -13,6 +11,7 @@
 #include "damper/http/headers/arrival.h"
 #include "damper/http/server/guard_refusal.h"
 #include "damper/proxy/request/client_wait.h"
+#include "damper/proxy/request/direct_answer.h"
 #include "damper/proxy/request/forward_fields.h"
 #include "damper/proxy/request/upgrade.h"
 #include "damper/run/clock.h"
@@ -87,6 +86,7 @@ void ProxiedRequest::on_head(const http::Head& head, bool end) {
   const std::optional<std::size_t> at = table_->matcher.find(head);
   if (!at) return answer(no_route());
   route_ = &table_->routes[*at];
+  if (!config().forwards()) return answer_directly();
   body_.begin(config().request_buffer);
   if (connect) {
     kind_ = Kind::connect;
@@ -273,6 +273,7 @@ http::Head ProxiedRequest::head_for(const engine::Attempt& attempt, const http::
        .client = client_ != nullptr ? client_->peer() : http::Peer{},
        .trusted = identity_.trusted,
        .request_id = identity_.request_id,
+       .client_address = identity_.address,
        .traceparent = trace_.traceparent_of(attempt.number),
        .tracestate = trace_.tracestate(),
        .scheme = pool.endpoint().scheme(),
@@ -342,7 +343,7 @@ void ProxiedRequest::on_interim_response(std::uint32_t attempt, const http::Head
   if (interim_attempt_ == 0) interim_attempt_ = attempt;
   if (interim_attempt_ != attempt) return;
   http::Head own = head;
-  own.fields = without_own_fields(head.fields, factory_.scratch_);
+  own.fields = without_own_fields(head.fields, factory_.response_fields_.scratch());
   client_->send_interim(own);
 }
 
@@ -353,21 +354,9 @@ void ProxiedRequest::on_response_head(const engine::Attempt& attempt, int status
 
 void ProxiedRequest::respond(UpstreamAttempt& attempt, const http::Head& response) {
   http::Head head = response;
-  const std::uint32_t attempts = call_->call().attempts();
-  std::array<char, 12> number{};
-  std::vector<http::Field>& fields = factory_.scratch_;
-  head.fields = without_own_fields(head.fields, fields);
-  if (attempts > 1 || is_remarkable(record_.verdict)) {
-    if (head.fields.data() != fields.data()) fields.assign(head.fields.begin(), head.fields.end());
-    if (is_remarkable(record_.verdict)) {
-      fields.push_back({http::kVerdictHeader, name(record_.verdict)});
-    }
-    if (attempts > 1) {
-      char* const end = std::to_chars(number.data(), number.data() + number.size(), attempts).ptr;
-      fields.push_back({kAttemptsHeader, {number.data(), end}});
-    }
-    head.fields = fields;
-  }
+  head.fields = factory_.response_fields_.make(
+      response.fields, config().response_fields, field_context(),
+      {.verdict = record_.verdict, .attempts = call_->call().attempts()});
   record_.status = head.status;
   responder_ = &attempt;
   attempt.respond();
@@ -413,7 +402,8 @@ void ProxiedRequest::flush() {
   if (responder_->trailers().empty()) {
     (void)client_->send_data({}, true);
   } else {
-    client_->send_trailers(without_own_fields(responder_->trailers(), factory_.scratch_));
+    client_->send_trailers(
+        without_own_fields(responder_->trailers(), factory_.response_fields_.scratch()));
   }
 }
 
@@ -438,7 +428,18 @@ void ProxiedRequest::answer(const OwnAnswer& answer) {
   state_ = State::answered;
   leave_admission(false);
   release_tunnel();
-  proxy::send(*client_, answer, grpc_, run::draw());
+  const AnswerEdits edits = route_ == nullptr ? AnswerEdits{} : answer_edits();
+  proxy::send(*client_, answer, grpc_, run::draw(), edits);
+}
+
+// The response or the redirect of a route that forwards nothing.
+void ProxiedRequest::answer_directly() {
+  const Instant now = this->now();
+  if (!route_->shared->try_take(now)) return answer(rate_limited(route_->shared->rate_wait(now)));
+  record_.verdict = Verdict::success;
+  state_ = State::answered;
+  record_.status =
+      send_direct(*client_, head_.head(), config(), factory_.response_fields_, field_context());
 }
 
 // Resets the client's stream, or closes its connection: the response is not complete.

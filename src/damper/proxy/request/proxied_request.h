@@ -18,6 +18,7 @@
 #include "damper/proxy/data/route_admission.h"
 #include "damper/proxy/request/access_log.h"
 #include "damper/proxy/request/client_identity.h"
+#include "damper/proxy/request/field_editor.h"
 #include "damper/proxy/request/forward_fields.h"
 #include "damper/proxy/request/kept_message.h"
 #include "damper/proxy/request/own_answer.h"
@@ -44,18 +45,18 @@ class RequestFactory;
 //   answered     the complete response was sent downstream
 //   closed       the client's stream has ended; an attempt may still be under way
 //   idle         it is not in use
-// Admission: no route is 404; an upgrade that the route does not allow is 403; a rate limit refuses
-// with 429, max_tunnels with 503; the admission admits, queues or sheds. Its slot is released when
-// the response begins: a client that reads slowly, or tunnels, holds none (design 0038).
-// A deadline counts from the first byte (trap D1); the engine refuses a request that has none left
-// (trap D3). A successful response is forwarded at once, or, with a response_buffer, when it is
-// complete or over the bound. A failed one stays with its attempt: when the call ends the last one
-// is forwarded unchanged, with the reason in `damper-verdict`. Without any, or when it is
-// incomplete and no time is left for the rest, the proxy answers itself (own_answer.h). The route's
-// timeout bounds the whole exchange: a response that is still being forwarded then is reset,
-// downstream and upstream. An interim response (102 to 199) is forwarded at once, and attempts
-// continue after it. Only those of the first attempt that sends one are forwarded: a client never
-// sees two replicas.
+// Admission: no route is 404; a route with a direct_response or a redirect answers at once; an
+// upgrade that the route does not allow is 403; a rate limit refuses with 429, max_tunnels with
+// 503; the admission admits, queues or sheds. Its slot is released when the response begins: a
+// client that reads slowly, or tunnels, holds none (design 0038). A deadline counts from the first
+// byte (trap D1); the engine refuses a request that has none left (trap D3). A successful response
+// is forwarded at once, or, with a response_buffer, when it is complete or over the bound. A failed
+// one stays with its attempt: when the call ends the last one is forwarded unchanged, with the
+// reason in `damper-verdict`. Without any, or when it is incomplete and no time is left for the
+// rest, the proxy answers itself (own_answer.h). The route's timeout bounds the whole exchange: a
+// response that is still being forwarded then is reset, downstream and upstream. An interim
+// response (102 to 199) is forwarded at once, and attempts continue after it. Only those of the
+// first attempt that sends one are forwarded: a client never sees two replicas.
 // Invariants:
 //   (1) Every request is answered or reset, and recorded once.
 //   (2) After the first byte of a response was sent downstream no attempt is started.
@@ -156,6 +157,14 @@ class ProxiedRequest final : public http::StreamUser,
   // ---- To the client
   void respond(UpstreamAttempt& attempt, const http::Head& response);
   void answer(const OwnAnswer& answer);
+  void answer_directly();
+  [[nodiscard]] FieldContext field_context() const noexcept {
+    return {.client_address = identity_.address,
+            .request_id = identity_.request_id,
+            .host = head_.head().authority,
+            .route = config().name};
+  }
+  [[nodiscard]] AnswerEdits answer_edits() const noexcept;
   void cut(Verdict verdict, http::CloseReason reason = http::CloseReason::cancelled);
 
   void release_fallback();
@@ -262,11 +271,15 @@ class RequestFactory final : private http::Loop::TurnEnd {
   std::shared_ptr<const LoopTable> table_;
   http::WaitingLine waiting_;
   ForwardFields forward_;
-  std::vector<http::Field> scratch_;    // the fields of the response that is being forwarded
+  ResponseFields response_fields_;      // of the response that is being sent
   Requests requests_;                   // in use
   std::vector<ProxiedRequest*> ended_;  // of these, those that ended in this turn
   std::vector<std::unique_ptr<ProxiedRequest>> spare_;
 };
+
+inline AnswerEdits ProxiedRequest::answer_edits() const noexcept {
+  return {&factory_.response_fields_, &config().response_fields, field_context()};
+}
 
 // A ListenerSink is the sink of one listener on one loop: its requests are the factory's, with what
 // the listener knows of its peers.

@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""Fields, direct answers and redirects of the real proxy."""
+
+import http.client
+import pathlib
+import re
+import sys
+import unittest
+
+from proxy_process import PATIENCE, Backend, Proxy, free_port
+
+GUIDE = pathlib.Path(__file__).parents[2] / "docs" / "guide" / "routing.md"
+
+
+def example(name):
+    """The block of YAML after the marker in the guide."""
+    text = GUIDE.read_text(encoding="utf8")
+    return re.search(rf"<!-- {name} -->\n```yaml\n(.*?)```", text, re.S).group(1)
+
+
+class WithProxy(unittest.TestCase):
+    """One proxy whose routes are those of an example of the guide."""
+
+    def start(self, routes, answer=None, backends=1, cluster=""):
+        self.backends = [Backend(answer) for _ in range(backends)]
+        ports = [backend.port for backend in self.backends]
+
+        class Routed(Proxy):
+            def text(self, backend_port, h2_backend, extra, listener):
+                head = super().text(backend_port, h2_backend, extra, listener)
+                head = head[:head.index("clusters:")]
+                clusters = "clusters:\n"
+                urls = ", ".join(f'"http://127.0.0.1:{port}"' for port in ports)
+                clusters += cluster or f"  app: {{ endpoints: [{urls}] }}\n"
+                return head + clusters + routes
+
+        self.proxy = Routed(ports)
+        for backend in self.backends:
+            self.addCleanup(backend.stop)
+        self.addCleanup(self.proxy.stop)
+
+    def get(self, path, fields=None, method="GET"):
+        connection = http.client.HTTPConnection("127.0.0.1", self.proxy.port, timeout=PATIENCE)
+        connection.request(method, path, headers=fields or {})
+        response = connection.getresponse()
+        body = response.read()
+        connection.close()
+        return response, body
+
+
+class Fields(WithProxy):
+    def test_fields_are_edited_both_ways_and_on_each_attempt(self):
+        answers = iter([503, 200])
+        self.start(example("fields"),
+                   lambda request: (next(answers, 200), {"Server": "app/1", "X-Old": "1"}, b"ok"))
+        response, body = self.get("/", {"Cookie": "secret", "X-Client": "forged"})
+        self.assertEqual((response.status, body), (200, b"ok"))
+        self.assertEqual(response.headers["damper-attempts"], "2")
+        self.assertEqual(response.headers["strict-transport-security"], "max-age=31536000")
+        self.assertNotIn("server", response.headers)
+        self.assertEqual(len(self.backends[0].requests), 2)
+        for request in self.backends[0].requests:
+            fields = request["fields"]
+            self.assertIn(("x-client", "127.0.0.1"), fields)
+            self.assertNotIn(("x-client", "forged"), fields)
+            self.assertNotIn("cookie", dict(fields))
+
+    def test_our_own_answers_have_the_fields_too(self):
+        self.start(example("fields"),
+                   cluster=f'  app: {{ endpoints: ["http://127.0.0.1:{free_port()}"] }}\n')
+        response, _ = self.get("/")
+        self.assertGreaterEqual(response.status, 500)
+        self.assertEqual(response.headers["strict-transport-security"], "max-age=31536000")
+
+
+class Answers(WithProxy):
+    def test_direct_answers_and_redirects_reach_no_backend(self):
+        self.start(example("answers"))
+        response, body = self.get("/robots.txt")
+        self.assertEqual((response.status, body), (200, b"User-agent: *\nDisallow: /\n"))
+        self.assertEqual(response.headers["content-type"], "text/plain")
+        response, _ = self.get("/robots.txt", method="HEAD")
+        self.assertEqual(response.status, 200)
+        response, _ = self.get("/old/a?b=1", {"Host": "shop.example"})
+        self.assertEqual(response.status, 308)
+        self.assertEqual(response.headers["location"], "http://shop.example/new/a?b=1")
+        response, _ = self.get("/old//evil.example", {"Host": "shop.example"})
+        self.assertEqual(response.headers["location"], "http://shop.example/new//evil.example")
+        response, _ = self.get("/old/a", {"Host": "a,b"})
+        self.assertEqual(response.status, 400)
+        self.assertNotIn("location", response.headers)
+        response, body = self.get("/else")
+        self.assertEqual((response.status, body), (200, b"ok"))
+        self.assertEqual(len(self.backends[0].requests), 1)
+        metric = 'damper_proxy_requests_total{route="old"'
+        self.assertEqual(self.proxy.metric(metric), 3)
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main(verbosity=2))
