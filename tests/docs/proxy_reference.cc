@@ -70,11 +70,13 @@ int main() {
         "One of `routes`, by its name; the first route that matches a request has it. All keys but "
         "`match`\nmay be set in `defaults` too. A route also has the keys of a policy, at the same "
         "level:\n[policy-reference.md](policy-reference.md).");
-  std::cout << "\nPaths are matched and forwarded as written: nothing is unescaped, and "
-               "`/a/../admin` does not\nmatch `/admin`, though the service behind may treat it so. "
-               "A route decides how a request is\ntreated; it is not access control.\n"
-               "\n## Other places and names\n\nAlso accepted, for files that come from "
-               "Envoy.\n\n| of | written | read as |\n|---|---|---|\n";
+  std::cout
+      << "\nWithout `normalize_path` of the listener paths are matched and forwarded as "
+         "written: nothing is\nunescaped, and `/a/../admin` does not match `/admin`, though the "
+         "service behind may treat it so.\nA route decides how a request is treated; it is not "
+         "access control.\n"
+         "\n## Other places and names\n\nAlso accepted, for files that come from "
+         "Envoy.\n\n| of | written | read as |\n|---|---|---|\n";
   print_aliases(proxy_schema(), "the file");
   print_aliases(listener_schema(), "a listener");
   print_aliases(cluster_schema(), "a cluster");

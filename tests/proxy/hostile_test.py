@@ -36,14 +36,15 @@ class Service(Listening):
                 return
             if path == b"/hang":
                 self.hanging.release()
-                connection.recv(1)
+                while connection.recv(4096):
+                    pass
                 return
             body = MUCH * 8 if path == b"/much" else b"ok"
             connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body))
             connection.sendall(body)
 
 
-class Hostile(unittest.TestCase):
+class Stage(unittest.TestCase):
     def setUp(self):
         self.service = Service()
         self.open = []
@@ -53,7 +54,9 @@ class Hostile(unittest.TestCase):
         for connection in self.open:
             connection.close()
         self.service.stop()
-        self.proxy.stop()
+        if self.proxy:
+            self.proxy.stop()
+        self.proxy = None
 
     def start(self, extra):
         self.proxy = Proxy(self.service.port, extra=extra)
@@ -78,6 +81,8 @@ class Hostile(unittest.TestCase):
                 good += read_head(client).startswith(b"HTTP/1.1 200 ")
         return good
 
+
+class Hostile(Stage):
     def test_silent_tunnels_leave_the_route_open(self):
         self.start(GATE)
         self.attack(UPGRADE)
@@ -111,8 +116,39 @@ class Hostile(unittest.TestCase):
                             self.assertTrue(read_head(client).startswith(b"HTTP/1.1 504 "))
                     self.assertGreaterEqual(self.victims(), GOOD)
                     self.tearDown()
+
+
+PARTS = ("circuit_breaker", "concurrency_limit", "client_throttle")
+CUT = (b"GET /hang HTTP/1.1\r\nHost: x\r\nx-request-deadline: 5\r\n\r\n",
+       b"GET /hang HTTP/1.1\r\nHost: x\r\ngrpc-timeout: 5m\r\n\r\n")
+
+
+class Billing(Stage):
+    """A client's short deadline is not billed to the service, whatever protects it."""
+
+    def answered(self, request, part, timeout):
+        """The victims that are answered after the attackers were, of a trusted listener."""
         self.setUp()
-        self.start("")
+        try:
+            self.proxy = Proxy(self.service.port, trust="all",
+                               extra=f"    timeout: {timeout}\n    {part}: on\n")
+            self.attack(request, answered=False)
+            for client in self.open:
+                self.assertIn(read_head(client).split(b" ")[1], (b"504", b"408", b"503"))
+            return self.victims()
+        finally:
+            self.tearDown()
+
+    def test_short_deadlines(self):
+        for part in PARTS:
+            for request in CUT:
+                with self.subTest(part=part, request=request):
+                    self.assertGreaterEqual(self.answered(request, part, "5s"), GOOD)
+
+    def test_what_the_service_does_not_answer_is_billed(self):
+        """The control: as many requests without a deadline, of which nothing is missing."""
+        request = b"GET /hang HTTP/1.1\r\nHost: x\r\n\r\n"
+        self.assertEqual(self.answered(request, "circuit_breaker", "400ms"), 0)
 
 
 CLAIMS = {"X-Forwarded-For": "1.1.1.1", "X-Forwarded-Proto": "gopher", "X-Real-IP": "1.1.1.1",

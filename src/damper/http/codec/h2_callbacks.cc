@@ -33,8 +33,9 @@ struct H2Session::Callbacks {
     if (head->type != NGHTTP2_CONTINUATION) session.head_.stop();  // Whatever became of the last.
     switch (head->type) {
       case NGHTTP2_HEADERS:
+      case NGHTTP2_DATA:  // Empty ones are counted when they are over.
+        return session.check_stream_of(*head) ? 0 : NGHTTP2_ERR_CALLBACK_FAILURE;
       case NGHTTP2_CONTINUATION:  // nghttp2 bounds these.
-      case NGHTTP2_DATA:          // Empty ones are counted when they are over.
       case NGHTTP2_GOAWAY: return 0;
       case NGHTTP2_WINDOW_UPDATE:
         if (session.earned_updates_ > 0) {
@@ -249,6 +250,21 @@ void H2Session::count_end(const H2Stream& stream, CloseReason reason) noexcept {
 
 // ---- Messages --------------------------------------------------------------------------------
 
+// Whether the connection continues after this frame of HEADERS or DATA.
+bool H2Session::check_stream_of(const nghttp2_frame_hd& head) noexcept {
+  if (!is_server()) return true;
+  switch (ended_streams_.on_frame(head.stream_id, head.type == NGHTTP2_HEADERS)) {
+    case EndedStreams::Error::none: return true;
+    case EndedStreams::Error::reset:
+      nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, head.stream_id, NGHTTP2_STREAM_CLOSED);
+      return count_idle_frame();
+    case EndedStreams::Error::ended: failure_code_ = NGHTTP2_STREAM_CLOSED; break;
+    case EndedStreams::Error::skipped: failure_code_ = NGHTTP2_PROTOCOL_ERROR; break;
+  }
+  failure_ = CloseReason::malformed;
+  return false;
+}
+
 void H2Session::on_headers(H2Stream& stream, bool end) {
   if (stream.head_came_) {
     Head trailers;
@@ -394,6 +410,9 @@ void H2Session::on_frame_sent(const nghttp2_frame& frame) {
 }
 
 void H2Session::on_stream_closed(H2Stream& stream, std::uint32_t code) {
+  if (is_server() && (stream.peer_reset_ || stream.peer_ended_)) {
+    ended_streams_.on_closed(stream.id_, stream.peer_reset_);
+  }
   const bool sent = stream.end_sent_ || (!is_server() && !stream.tunnel_);
   const bool received =
       (stream.peer_ended_ && stream.head_came_) || (is_server() && !stream.tunnel_);

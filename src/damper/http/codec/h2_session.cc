@@ -55,7 +55,7 @@ void H2Session::receive(std::string_view bytes, Instant now) {
     case NGHTTP2_ERR_TOO_MANY_CONTINUATIONS:
       return fail(CloseReason::head_too_large, NGHTTP2_ENHANCE_YOUR_CALM);
     case NGHTTP2_ERR_CALLBACK_FAILURE:
-      return fail(failure_.value_or(CloseReason::flood), NGHTTP2_ENHANCE_YOUR_CALM);
+      return fail(failure_.value_or(CloseReason::flood), failure_code_);
     default: return fail(CloseReason::malformed, NGHTTP2_PROTOCOL_ERROR);
   }
 }
@@ -155,7 +155,7 @@ void H2Session::drain() {
 
 // Tells the users what came up during the call.
 void H2Session::settle() {
-  if (failure_) fail(*failure_, NGHTTP2_ENHANCE_YOUR_CALM);
+  if (failure_) fail(*failure_, failure_code_);
   for (std::size_t i = 0; i < closed_.size(); ++i) {
     H2Stream* const stream = closed_[i];
     if (StreamUser* const user = std::exchange(stream->user_, nullptr)) {

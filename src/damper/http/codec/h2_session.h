@@ -72,6 +72,7 @@ class H2Session final : public Connection {
 
   // ---- Events of nghttp2
   [[nodiscard]] bool count_idle_frame() noexcept;
+  [[nodiscard]] bool check_stream_of(const nghttp2_frame_hd& head) noexcept;
   void count_end(const H2Stream& stream, CloseReason reason) noexcept;
   void on_headers(H2Stream& stream, bool end);
   void on_request_head(H2Stream& stream, bool end);
@@ -129,11 +130,13 @@ class H2Session final : public Connection {
   bool over_ = false;
   CloseReason reason_ = CloseReason::finished;
   std::optional<CloseReason> failure_;  // of a callback; settle() ends the connection
+  std::uint32_t failure_code_ = NGHTTP2_ENHANCE_YOUR_CALM;  // of its GOAWAY
 
   Instant counted_since_{};
   std::uint32_t idle_frames_ = 0;
   std::uint64_t earned_updates_ = 0;  // window updates that our data give a reason for
   ResetLimit resets_;
+  EndedStreams ended_streams_;  // a server's
 
   StallTimer idle_;
   StallTimer head_;

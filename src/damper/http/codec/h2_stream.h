@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -80,6 +81,63 @@ class H2Stream final : public Stream {
   StallTimer write_;
   MinRateTimer body_rate_;
   MinRateTimer write_rate_;  // since unsent_ was empty
+};
+
+// EndedStreams finds the error of a HEADERS or DATA frame on a stream that is closed.
+//
+// Why: nghttp2 ignores such frames. RFC 9113 has an error for those that can only be a fault of the
+// peer: STREAM_CLOSED if the peer itself has ended the stream (5.1), PROTOCOL_ERROR if it has
+// skipped the stream (5.1.1). Other frames on closed streams were sent before the peer has seen our
+// RST_STREAM, and are ignored.
+// Model: the last kMost streams that closed after the peer had ended them, and the last range of
+// streams that it has skipped. An older one is ignored.
+// Invariants:
+//   (1) A frame that a conforming peer can send has no error.
+// Thread safety: none. Cost: some comparisons a frame; no allocation.
+class EndedStreams {
+ public:
+  static constexpr std::size_t kMost = 8;
+  enum class Error : std::uint8_t {
+    none,
+    reset,    // after RST_STREAM of the peer: an error of the stream, STREAM_CLOSED
+    ended,    // after END_STREAM of the peer: an error of the connection, STREAM_CLOSED
+    skipped,  // under a stream that the peer has begun: of the connection, PROTOCOL_ERROR
+  };
+
+  // A frame of the peer arrives. `begins`: it is HEADERS.
+  [[nodiscard]] Error on_frame(std::int32_t id, bool begins) noexcept {
+    if (id > last_begun_) {
+      if (begins && id % 2 == 1) {
+        if (id > last_begun_ + 2) {
+          skipped_from_ = last_begun_ + 2;
+          skipped_to_ = id - 2;
+        }
+        last_begun_ = id;
+      }
+      return Error::none;  // nghttp2 has the errors of new and idle streams.
+    }
+    for (const Ended& ended : ended_) {
+      if (ended.id == id) return ended.by_reset ? Error::reset : Error::ended;
+    }
+    const bool skipped = id % 2 == 1 && id >= skipped_from_ && id <= skipped_to_;
+    return skipped ? Error::skipped : Error::none;
+  }
+  // A stream has closed that the peer had ended, by RST_STREAM or by END_STREAM.
+  void on_closed(std::int32_t id, bool by_reset) noexcept {
+    ended_[next_] = {id, by_reset};
+    next_ = (next_ + 1) % kMost;
+  }
+
+ private:
+  struct Ended {
+    std::int32_t id = -1;
+    bool by_reset = false;
+  };
+  std::array<Ended, kMost> ended_{};
+  std::size_t next_ = 0;
+  std::int32_t last_begun_ = -1;  // The first stream is 1.
+  std::int32_t skipped_from_ = 1;
+  std::int32_t skipped_to_ = 0;
 };
 
 }  // namespace damper::http

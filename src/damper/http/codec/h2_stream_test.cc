@@ -12,6 +12,51 @@ namespace damper::http {
 namespace {
 
 using H2StreamTest = H2Pair;
+using Error = EndedStreams::Error;
+
+TEST(EndedStreams, AFrameAfterThePeersOwnEndIsAnError) {
+  EndedStreams streams;
+  EXPECT_EQ(streams.on_frame(1, true), Error::none);
+  EXPECT_EQ(streams.on_frame(1, false), Error::none);
+  EXPECT_EQ(streams.on_frame(3, true), Error::none);
+  streams.on_closed(1, false);
+  streams.on_closed(3, true);
+  EXPECT_EQ(streams.on_frame(1, true), Error::ended);
+  EXPECT_EQ(streams.on_frame(3, false), Error::reset);
+  EXPECT_EQ(streams.on_frame(5, false), Error::none);  // It is idle, which nghttp2 checks.
+}
+
+TEST(EndedStreams, AFrameOnAStreamThatWeHaveResetIsIgnored) {
+  EndedStreams streams;
+  EXPECT_EQ(streams.on_frame(1, true), Error::none);
+  EXPECT_EQ(streams.on_frame(3, true), Error::none);
+  EXPECT_EQ(streams.on_frame(1, false), Error::none);  // Trailers or data in flight.
+  EXPECT_EQ(streams.on_frame(1, true), Error::none);
+}
+
+TEST(EndedStreams, OnlyTheLastAreKnown) {
+  EndedStreams streams;
+  const auto last = static_cast<std::int32_t>(2 * EndedStreams::kMost + 1);
+  for (std::int32_t id = 1; id <= last; id += 2) {
+    EXPECT_EQ(streams.on_frame(id, true), Error::none);
+    streams.on_closed(id, false);
+  }
+  EXPECT_EQ(streams.on_frame(1, true), Error::none);
+  EXPECT_EQ(streams.on_frame(3, true), Error::ended);
+  EXPECT_EQ(streams.on_frame(last, true), Error::ended);
+}
+
+TEST(EndedStreams, AStreamThatWasSkippedCannotBegin) {
+  EndedStreams streams;
+  EXPECT_EQ(streams.on_frame(5, true), Error::none);
+  EXPECT_EQ(streams.on_frame(1, true), Error::skipped);
+  EXPECT_EQ(streams.on_frame(3, false), Error::skipped);
+  EXPECT_EQ(streams.on_frame(7, true), Error::none);
+  EXPECT_EQ(streams.on_frame(11, true), Error::none);
+  EXPECT_EQ(streams.on_frame(9, true), Error::skipped);
+  EXPECT_EQ(streams.on_frame(7, false), Error::none);
+  EXPECT_EQ(streams.on_frame(2, true), Error::none);  // Even ones are nghttp2's.
+}
 
 TEST_F(H2StreamTest, LargeBodiesFlowAsTheyAreConsumed) {
   start();

@@ -101,7 +101,8 @@ class Server::PendingConnection final : public Hook,
     }
   }
   void detect(std::string_view bytes) {
-    const Protocol protocol = sniff(bytes);
+    const Protocol only = server_.options_.protocol;
+    const Protocol protocol = only != Protocol::unknown ? only : sniff(bytes);
     if (protocol != Protocol::unknown) return become(protocol, bytes);
     DAMPER_CHECK(bytes.size() <= first_.size());
     if (size_ == 0) arm(damper::add(loop().now(), server_.options_.limits.head_timeout));

@@ -37,6 +37,9 @@ struct ServerOptions {
   std::shared_ptr<ClientConnections> clients{};
   bool uses_reserve = false;         // of reserve_descriptors(), for a server that operators need
   std::optional<TlsSettings> tls{};  // unset: plain TCP
+  // Of connections without ALPN; unknown: h2 if they begin with its preface. h2 takes a connection
+  // without the preface for a connection error, h1 the preface for a malformed request.
+  Protocol protocol = Protocol::unknown;
   ConnectionLimits limits{};
 };
 
@@ -72,7 +75,7 @@ class Server final : private Loop::Registration {
   [[nodiscard]] std::optional<std::string> listen();
   [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
 
-  // Sets the limits, max_connections, clients and tls of future connections. The listening socket
+  // Sets the limits, max_connections, clients, protocol and tls of future connections. The socket
   // and `quota` (which its owner reloads) are unchanged. REQUIRES: !find_error(options).
   void use(const ServerOptions& options);
   // Sets the tls of future connections alone.

@@ -24,6 +24,7 @@ using Error = std::optional<std::string>;
 // In ALPN's form: each name after its length. A server picks the first that the client offers.
 constexpr std::string_view kOffer = "\x02h2\x08http/1.1";
 constexpr std::string_view kOfferH1 = "\x08http/1.1";
+constexpr std::string_view kOfferH2 = "\x02h2";
 
 const unsigned char* bytes(std::string_view text) {
   return reinterpret_cast<const unsigned char*>(text.data());
@@ -157,7 +158,9 @@ Expected<TlsSettings> TlsSettings::for_server(const TlsServerOptions& options,
                      .reject_unknown_names = options.reject_unknown_names});
   if (!try_attach(std::move(state), settings.get())) return unexpected(openssl_failure("no TLS"));
   SSL_CTX_set_alpn_select_cb(settings.get(),
-                             options.offer_h2 ? select_protocol<kOffer> : select_protocol<kOfferH1>,
+                             !options.offer_h2   ? select_protocol<kOfferH1>
+                             : !options.offer_h1 ? select_protocol<kOfferH2>
+                                                 : select_protocol<kOffer>,
                              nullptr);
   return TlsSettings(std::move(settings), std::move(facts));
 }

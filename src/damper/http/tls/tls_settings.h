@@ -25,7 +25,8 @@ struct TlsServerOptions {
   static constexpr Range<Duration> kSessionTimeout{Duration{0}, std::chrono::hours(24)};
 
   TlsIdentity identity;  // the default certificate; may be empty if `certificates` is not
-  bool offer_h2 = true;  // with ALPN; http/1.1 always
+  bool offer_h1 = true;  // with ALPN; one of the two at least
+  bool offer_h2 = true;
   // The CA of client certificates. A client's certificate must be signed by it; with
   // require_client_certificate (mTLS) a client must have one, and the CA must be set.
   std::string client_ca_file{};

@@ -20,6 +20,7 @@
 #include "damper/http/trace/trace_exporter.h"
 #include "damper/policy/file/policy_file.h"
 #include "damper/proxy/config/access_layout.h"
+#include "damper/proxy/config/path_rules.h"
 #include "damper/proxy/config/route_action.h"
 
 namespace damper::proxy {
@@ -34,10 +35,12 @@ struct ListenerConfig {
   std::string address = "127.0.0.1";
   std::uint16_t port = 0;
   std::string mode{};  // of a Unix socket's file, in octal: "0660"; empty: by the umask
-  std::optional<http::TlsServerOptions> tls{};  // nothing: plain TCP
-  std::size_t max_connections = 10'000;         // of all loops together
-  std::size_t max_connections_per_client = 0;   // of those; 0: no limit. See http::ClientKey
-  std::vector<std::string> trust{"auto"};       // see Trust
+  std::optional<http::TlsServerOptions> tls{};        // nothing: plain TCP
+  std::size_t max_connections = 10'000;               // of all loops together
+  std::size_t max_connections_per_client = 0;         // of those; 0: no limit. See http::ClientKey
+  std::vector<std::string> trust{"auto"};             // see Trust
+  http::Protocol protocol = http::Protocol::unknown;  // unknown: both
+  PathRules paths{};
   http::ConnectionLimits limits = kStreaming;
 };
 
@@ -84,6 +87,8 @@ struct RouteConfig {
   policy::Settings settings{};  // everything of the engine, and retry_on
   // Declares every request idempotent, whatever its method: gRPC calls are POSTs.
   bool assume_idempotent = false;
+  // An Idempotency-Key of the client makes its request idempotent, whatever its method.
+  bool trust_idempotency_key = true;
   // Declares every request a read, whatever its method: it may be hedged.
   bool assume_safe = false;
   // Bytes of a request body that are kept for a retry. A longer body is only retried if no byte of

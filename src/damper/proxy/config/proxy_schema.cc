@@ -215,8 +215,10 @@ void add_match(Schema<RouteConfig>& s) {
   s.key<DAMPER_FIELD(match.hosts)>(
       "match.hosts", form::parsed_list(read_host, kHostForms, 1, kMostTexts),
       "Host of the request, without port and case-insensitive; *.x matches every subdomain of x.");
-  s.key<DAMPER_FIELD(match.path)>("match.path", kPath,
-                                  "The whole path, compared as written: nothing is unescaped.");
+  s.key<DAMPER_FIELD(match.path)>(
+      "match.path", kPath,
+      "The whole path, compared as written: nothing is unescaped, unless the "
+      "listener has normalize_path.");
   s.key<DAMPER_FIELD(match.prefix)>(
       "match.prefix", kPath,
       "Leading segments of the path: /api matches /api and /api/x, but not /apis.");
@@ -360,6 +362,18 @@ Schema<ListenerConfig> make_listener() {
       "and "
       "forwarded; those of others are removed. auto: all if the address is loopback, else "
       "none.");
+  s.key<DAMPER_FIELD(protocol)>(
+      "protocol", form::choice(kProtocolNames),
+      "Protocol of the clients; a connection with another one is closed. auto: HTTP/2 by its "
+      "preface or by ALPN, else HTTP/1.1.");
+  s.key<DAMPER_FIELD(paths.normalize)>(
+      "normalize_path", form::kBoolean,
+      "Normalizes the path before its route is looked up, and forwards it so: unreserved "
+      "characters "
+      "are unescaped, slashes merged, dot segments removed; a broken escape is refused with 400.");
+  s.key<DAMPER_FIELD(paths.escaped_slashes)>(
+      "escaped_slashes", form::choice(kEscapedSlashesNames),
+      "Paths with %2F, %5C or a backslash, which some services take for a slash. refuse: 400.");
   add_limits<DAMPER_FIELD(limits)>(
       s, {"request_headers_timeout", "max_request_headers", "max_request_bytes"});
   s.key<DAMPER_FIELD(limits.max_resets_per_second)>(
@@ -415,6 +429,10 @@ Schema<RouteConfig> make_route() {
   s.key<DAMPER_FIELD(assume_idempotent)>(
       "assume_idempotent", form::kBoolean,
       "Declares every request idempotent, whatever its method: gRPC calls are POSTs.");
+  s.key<DAMPER_FIELD(trust_idempotency_key)>(
+      "trust_idempotency_key", form::kBoolean,
+      "An Idempotency-Key field makes a request idempotent, so that a POST may be retried. false: "
+      "the field is only forwarded, for services that ignore it.");
   s.key<DAMPER_FIELD(assume_safe)>(
       "assume_safe", form::kBoolean,
       "Declares every request a read, whatever its method: it is retried, and hedged if "
@@ -437,7 +455,9 @@ Schema<RouteConfig> make_route() {
       "with 503.");
   s.key<DAMPER_FIELD(host_rewrite)>("host_rewrite", form::parsed(read_authority, kAuthorityForms),
                                     "Host sent upstream. Default: the client's.");
-  s.key<DAMPER_FIELD(prefix_rewrite)>("prefix_rewrite", kPath, "Replaces match.prefix.");
+  s.key<DAMPER_FIELD(prefix_rewrite)>("prefix_rewrite", kPath,
+                                      "Replaces match.prefix. A path with a segment .. is refused "
+                                      "with 400.");
   add_match(s);
   add_admission(s);
   add_action_keys(s);

@@ -19,12 +19,13 @@ namespace damper::proxy {
 // on with a '/' after it. A header fits when one of the fields of its name has the whole value.
 //
 // What an operator must know: paths match as they are written, and are passed on as they are
-// written. Nothing is unescaped and no dot segment is resolved: "/a/../admin" and "/%61dmin" do not
-// match the prefix "/admin", though the service behind may take both for it. So a route decides how
-// a request is treated (time, retries, limits, where it goes), never whether somebody may make it:
-// the service checks that itself. For the same reason put what a narrow route protects (a rate
-// limit, say) on the wide one as well. "*" (of OPTIONS) and the host:port of a CONNECT are no
-// paths: only routes with neither path nor prefix take them.
+// written, unless the listener has made them normal (PathRules). Nothing is unescaped here and no
+// dot segment is resolved: "/a/../admin" and "/%61dmin" do not match the prefix "/admin", though
+// the service behind may take both for it. So a route decides how a request is treated (time,
+// retries, limits, where it goes), never whether somebody may make it: the service checks that
+// itself. For the same reason put what a narrow route protects (a rate limit, say) on the wide one
+// as well. "*" (of OPTIONS) and the host:port of a CONNECT are no paths: only routes with neither
+// path nor prefix take them.
 // Invariants:
 //   (1) A route that is found matches(), and none before it does.
 // Thread safety: immutable.

@@ -80,6 +80,10 @@ bool is_loopback(const ListenerSockets& sockets) {
   });
 }
 
+ListenerRules rules_of(const ListenerConfig& listener, const ListenerSockets& sockets) {
+  return {.trust = Trust::of(listener.trust, is_loopback(sockets)), .paths = listener.paths};
+}
+
 // Opened anew each time: a log that was rotated goes on in the new file.
 Expected<std::shared_ptr<const int>> open_log(const ProxyConfig& config) {
   if (config.access_log_file.empty()) return std::make_shared<const int>(STDOUT_FILENO);
@@ -222,14 +226,14 @@ Expected<std::shared_ptr<ProxyGeneration>> ProxyGeneration::prepare(
       listener.sockets = kept->sockets;
       listener.metrics = kept->metrics;
       listener.quota = kept->quota;
-      listener.trust = Trust::of(config.listeners[i].trust, is_loopback(*listener.sockets));
+      listener.rules = rules_of(config.listeners[i], *listener.sockets);
       continue;
     }
     auto sockets = open_sockets(config.listeners[i], context.loops, inherited);
     if (!sockets) return unexpected(sockets.error());
     listener.sockets = *std::move(sockets);
     listener.quota = std::make_shared<admit::Quota>(config.listeners[i].max_connections);
-    listener.trust = Trust::of(config.listeners[i].trust, is_loopback(*listener.sockets));
+    listener.rules = rules_of(config.listeners[i], *listener.sockets);
   }
   auto tracing = share_tracing(config, context);
   if (!tracing) return unexpected(tracing.error());

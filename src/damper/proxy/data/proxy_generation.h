@@ -13,8 +13,8 @@
 #include "damper/http/server/server_metrics.h"
 #include "damper/http/tls/tls_settings.h"
 #include "damper/http/trace/trace_exporter.h"
+#include "damper/proxy/config/listener_rules.h"
 #include "damper/proxy/config/proxy_config.h"
-#include "damper/proxy/config/trust.h"
 #include "damper/proxy/data/listener_sockets.h"
 #include "damper/proxy/data/shared.h"
 #include "damper/proxy/data/shared_admission.h"
@@ -39,7 +39,7 @@ struct ProxyGeneration {
     http::ServerMetrics* metrics = nullptr;              // labelled with the name at its opening
     std::shared_ptr<admit::Quota> quota{};               // connections, of all loops together
     std::shared_ptr<http::ClientConnections> clients{};  // nullptr: no limit by client
-    Trust trust{};
+    ListenerRules rules{};
     FileStamps stamps{};                       // of tls_files(), before they were read
     std::shared_ptr<http::TicketKeys> keys{};  // of the session tickets; kept with the sockets
   };

@@ -64,7 +64,10 @@ std::vector<std::string> tls_files(const ClusterConfig& cluster) {
 
 MadeTls make_server_tls(const ListenerConfig& listener, std::shared_ptr<http::TicketKeys> keys) {
   if (!listener.tls) return std::optional<http::TlsSettings>();
-  auto made = http::TlsSettings::for_server(*listener.tls, std::move(keys));
+  http::TlsServerOptions options = *listener.tls;
+  options.offer_h1 = listener.protocol != http::Protocol::h2;
+  options.offer_h2 = listener.protocol != http::Protocol::h1;
+  auto made = http::TlsSettings::for_server(options, std::move(keys));
   if (!made) return unexpected("listener " + listener.name + ": " + made.error());
   return std::optional(*std::move(made));
 }

@@ -277,13 +277,14 @@ class Worker {
       options.quota = wanted.quota;
       options.clients = wanted.clients;
       options.tls = wanted.tls;
+      options.protocol = config.protocol;
       options.limits = config.limits;
       const auto known = std::find_if(before.begin(), before.end(), [&](const Listener& one) {
         return one.sockets == wanted.sockets;
       });
       if (known != before.end()) {
         for (const auto& server : known->servers) server->use(options);
-        known->sink->use(wanted.trust);
+        known->sink->use(wanted.rules);
         listeners_.push_back(std::move(*known));
         before.erase(known);
       } else if (auto failed = open(wanted, options); failed && !error) {
@@ -301,7 +302,7 @@ class Worker {
                                                 const http::ServerOptions& options) {
     Listener& listener = listeners_.emplace_back();
     listener.sockets = wanted.sockets;
-    listener.sink = std::make_shared<ListenerSink>(*sink_, wanted.trust);
+    listener.sink = std::make_shared<ListenerSink>(*sink_, wanted.rules);
     std::optional<std::string> error;
     for (const int fd : wanted.sockets->take(number_)) {
       http::ServerOptions own = options;

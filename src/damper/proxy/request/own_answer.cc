@@ -12,6 +12,7 @@ namespace {
 
 using decide::Outcome;
 
+constexpr int kInvalidArgument = 3;
 constexpr int kDeadlineExceeded = 4;
 constexpr int kPermissionDenied = 7;
 constexpr int kResourceExhausted = 8;
@@ -68,6 +69,12 @@ OwnAnswer client_rate_limited(Duration wait) noexcept {
   OwnAnswer answer = rate_limited(wait);
   answer.text = "the client's rate limit is reached";
   return answer;
+}
+
+OwnAnswer path_not_allowed() noexcept {
+  return {.status = 400,
+          .grpc_status = kInvalidArgument,
+          .text = "the path has an escape or a segment that is not allowed here"};
 }
 
 OwnAnswer no_route() noexcept {

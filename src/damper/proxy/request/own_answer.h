@@ -37,6 +37,7 @@ struct OwnAnswer {
 [[nodiscard]] OwnAnswer rate_limited(Duration wait) noexcept;
 // By client_rate_limit.
 [[nodiscard]] OwnAnswer client_rate_limited(Duration wait) noexcept;
+[[nodiscard]] OwnAnswer path_not_allowed() noexcept;     // 400: PathRules, or `..` before a rewrite
 [[nodiscard]] OwnAnswer no_route() noexcept;             // 404
 [[nodiscard]] OwnAnswer connect_not_allowed() noexcept;  // 405
 [[nodiscard]] OwnAnswer upgrade_not_allowed() noexcept;  // 403

@@ -37,11 +37,11 @@ ProxiedRequest::ProxiedRequest(RequestFactory& factory)
 ProxiedRequest::~ProxiedRequest() = default;
 
 void ProxiedRequest::begin(http::Stream& client, std::shared_ptr<const LoopTable> table,
-                           const Trust& trust) {
+                           const ListenerRules& rules) {
   DAMPER_CHECK(state_ == State::idle);
   table_ = std::move(table);
   client_ = &client;
-  trust_ = &trust;
+  rules_ = &rules;
   state_ = State::arriving;
   arrived_ = client.began();
 }
@@ -76,18 +76,25 @@ void ProxiedRequest::abandon() {
 
 // ---- The client's stream ---------------------------------------------------------------------
 
-void ProxiedRequest::on_head(const http::Head& head, bool end) {
+void ProxiedRequest::on_head(const http::Head& received, bool end) {
+  const ListenerRules& rules = *std::exchange(rules_, nullptr);
+  http::Head head = received;
+  const bool has_good_path = rules.paths.try_apply(head.target, factory_.path_);
   head_.keep(head);
-  identity_.read(*std::exchange(trust_, nullptr), client_->peer(), head.fields);
+  identity_.read(rules.trust, client_->peer(), head.fields);
   trace_.begin(table_->tracer.get(), head.fields, identity_.trusted);
   const bool connect = head.method == "CONNECT";
   has_no_body_ = end || connect;  // What follows the head of a CONNECT belongs to the tunnel.
   grpc_ = is_grpc(head.fields);
+  if (!has_good_path) return answer(path_not_allowed());
   const std::optional<std::size_t> at = table_->matcher.find(head);
   if (!at) return answer(no_route());
   route_ = &table_->routes[*at];
   if (!config().forwards()) return answer_directly();
   body_.begin(config().request_buffer);
+  if (!config().prefix_rewrite.empty() && has_parent_segment(path_of(head.target))) {
+    return answer(path_not_allowed());
+  }
   if (connect) {
     kind_ = Kind::connect;
     if (!may_connect(config().match.methods)) return answer(connect_not_allowed());
@@ -235,7 +242,8 @@ void ProxiedRequest::Call::on_wake(Instant now) {
 
 void ProxiedRequest::call(Instant now) {
   const http::Head& head = head_.head();
-  const auto key = http::find(head.fields, "idempotency-key");
+  const auto key =
+      config().trust_idempotency_key ? http::find(head.fields, "idempotency-key") : std::nullopt;
   const bool safe = config().assume_safe || decide::safe_method(head.method);
   const bool repeatable = config().assume_idempotent || safe ||
                           decide::idempotency(head.method, key.value_or("")).repeatable();

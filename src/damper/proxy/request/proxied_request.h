@@ -14,7 +14,7 @@
 #include "damper/http/codec/connection.h"
 #include "damper/http/codec/stream.h"
 #include "damper/http/net/loop.h"
-#include "damper/proxy/config/trust.h"
+#include "damper/proxy/config/listener_rules.h"
 #include "damper/proxy/data/route_admission.h"
 #include "damper/proxy/request/access_log.h"
 #include "damper/proxy/request/client_identity.h"
@@ -45,18 +45,18 @@ class RequestFactory;
 //   answered     the complete response was sent downstream
 //   closed       the client's stream has ended; an attempt may still be under way
 //   idle         it is not in use
-// Admission: no route is 404; a route with a direct_response or a redirect answers at once; an
-// upgrade that the route does not allow is 403; a rate limit refuses with 429, max_tunnels with
-// 503; the admission admits, queues or sheds. Its slot is released when the response begins: a
-// client that reads slowly, or tunnels, holds none (design 0038). A deadline counts from the first
-// byte (trap D1); the engine refuses a request that has none left (trap D3). A successful response
-// is forwarded at once, or, with a response_buffer, when it is complete or over the bound. A failed
-// one stays with its attempt: when the call ends the last one is forwarded unchanged, with the
-// reason in `damper-verdict`. Without any, or when it is incomplete and no time is left for the
-// rest, the proxy answers itself (own_answer.h). The route's timeout bounds the whole exchange: a
-// response that is still being forwarded then is reset, downstream and upstream. An interim
-// response (102 to 199) is forwarded at once, and attempts continue after it. Only those of the
-// first attempt that sends one are forwarded: a client never sees two replicas.
+// Admission: a path that the listener refuses is 400; no route is 404; a route with a
+// direct_response or a redirect answers at once; an upgrade that the route does not allow is 403; a
+// rate limit refuses with 429, max_tunnels with 503; the admission admits, queues or sheds. Its slot
+// is released when the response begins: a client that reads slowly, or tunnels, holds none (design
+// 0038). A deadline counts from the first byte (trap D1); the engine refuses a request that has none
+// left (trap D3). A successful response is forwarded at once, or, with a response_buffer, when it is
+// complete or over the bound. A failed one stays with its attempt: when the call ends the last one
+// is forwarded unchanged, with the reason in `damper-verdict`. Without any, or when it is incomplete
+// and no time is left for the rest, the proxy answers itself (own_answer.h). The route's timeout
+// bounds the whole exchange: a response that is still being forwarded then is reset, downstream and
+// upstream. An interim response (102 to 199) is forwarded at once, and attempts continue after it.
+// Only those of the first attempt that sends one are forwarded: a client never sees two replicas.
 // Invariants:
 //   (1) Every request is answered or reset, and recorded once.
 //   (2) After the first byte of a response was sent downstream no attempt is started.
@@ -75,8 +75,9 @@ class ProxiedRequest final : public http::StreamUser,
   ~ProxiedRequest() override;
 
   // For a new request. REQUIRES: it is new or was recycled.
-  // `trust` is of the listener; valid until on_head() has been called.
-  void begin(http::Stream& client, std::shared_ptr<const LoopTable> table, const Trust& trust);
+  // `rules` are the listener's; valid until on_head() has been called.
+  void begin(http::Stream& client, std::shared_ptr<const LoopTable> table,
+             const ListenerRules& rules);
   // Resets it and keeps its memory.
   void recycle();
   // The loop ends: cancels everything without an answer.
@@ -175,7 +176,7 @@ class ProxiedRequest final : public http::StreamUser,
   std::shared_ptr<const LoopTable> table_;  // outlives the attempts, which use its pools
   const LoopRoute* route_ = nullptr;
   http::Stream* client_ = nullptr;
-  const Trust* trust_ = nullptr;  // until on_head()
+  const ListenerRules* rules_ = nullptr;  // until on_head()
   State state_ = State::idle;
   Kind kind_ = Kind::plain;
   bool has_no_body_ = false;
@@ -221,7 +222,7 @@ class RequestFactory final : private http::Loop::TurnEnd {
     });
   }
 
-  [[nodiscard]] http::StreamUser& on_request(http::Stream& stream, const Trust& trust) {
+  [[nodiscard]] http::StreamUser& on_request(http::Stream& stream, const ListenerRules& rules) {
     ProxiedRequest* request = nullptr;
     if (spare_.empty()) {
       request = new ProxiedRequest(*this);
@@ -230,7 +231,7 @@ class RequestFactory final : private http::Loop::TurnEnd {
       spare_.pop_back();
     }
     requests_.push_front(*request);
-    request->begin(stream, table_, trust);
+    request->begin(stream, table_, rules);
     return *request;
   }
   // For requests that begin from now on.
@@ -272,6 +273,7 @@ class RequestFactory final : private http::Loop::TurnEnd {
   http::WaitingLine waiting_;
   ForwardFields forward_;
   ResponseFields response_fields_;      // of the response that is being sent
+  std::string path_;                    // of the request whose head is being read
   Requests requests_;                   // in use
   std::vector<ProxiedRequest*> ended_;  // of these, those that ended in this turn
   std::vector<std::unique_ptr<ProxiedRequest>> spare_;
@@ -281,26 +283,26 @@ inline AnswerEdits ProxiedRequest::answer_edits() const noexcept {
   return {&factory_.response_fields_, &config().response_fields, field_context()};
 }
 
-// A ListenerSink is the sink of one listener on one loop: its requests are the factory's, with what
-// the listener knows of its peers.
+// A ListenerSink is the sink of one listener on one loop: its requests are the factory's, with the
+// listener's rules.
 //
 // Lifetime: the factory outlives it. It outlives the listener's servers.
 // Thread safety: none; one loop.
 class ListenerSink final : public http::RequestSink {
  public:
-  ListenerSink(RequestFactory& factory, Trust trust)
-      : factory_(factory), trust_(std::move(trust)) {}
+  ListenerSink(RequestFactory& factory, ListenerRules rules)
+      : factory_(factory), rules_(std::move(rules)) {}
 
   [[nodiscard]] http::StreamUser& on_request(http::Stream& stream) override {
-    return factory_.on_request(stream, trust_);
+    return factory_.on_request(stream, rules_);
   }
   void on_refused(const http::RefusedRequest& refused) override { factory_.on_refused(refused); }
   // For requests that begin from now on.
-  void use(Trust trust) { trust_ = std::move(trust); }
+  void use(ListenerRules rules) { rules_ = std::move(rules); }
 
  private:
   RequestFactory& factory_;
-  Trust trust_;
+  ListenerRules rules_;
 };
 
 }  // namespace damper::proxy

@@ -296,7 +296,7 @@ class Stage final : private AccessSink {
                              .admission = admission,
                              .client_rates = client_rates});
     sink.emplace(loop, std::move(table), static_cast<AccessSink&>(*this));
-    listener_.emplace(*sink, trust);
+    listener_.emplace(*sink, ListenerRules{.trust = trust, .paths = paths});
     server_.emplace(loop, http::ServerOptions{.limits = limits}, *listener_);
     const auto error = server_->listen();
     EXPECT_FALSE(error) << *error;
@@ -368,6 +368,7 @@ class Stage final : private AccessSink {
   RouteConfig route;
   ClusterConfig cluster;
   Trust trust = Trust::all();
+  PathRules paths{};
   http::ConnectionLimits limits{.message_timeout = Duration{0}};
   http::Protocol client_protocol = http::Protocol::h1;
   std::shared_ptr<SharedRoute> shared;
