@@ -5,7 +5,6 @@
 
 #include "damper/base/check.h"
 #include "damper/decide/classify_transport.h"
-#include "damper/decide/idempotency.h"
 #include "damper/decide/layering.h"
 #include "damper/http/client/http_result.h"
 #include "damper/http/headers/arrival.h"
@@ -13,6 +12,7 @@
 #include "damper/proxy/request/client_wait.h"
 #include "damper/proxy/request/direct_answer.h"
 #include "damper/proxy/request/forward_fields.h"
+#include "damper/proxy/request/repeatable.h"
 #include "damper/proxy/request/upgrade.h"
 #include "damper/run/clock.h"
 
@@ -22,11 +22,6 @@ namespace {
 using decide::Outcome;
 using http::CloseReason;
 
-// A request without a deadline has the route's timeout alone, which the engine applies.
-constexpr http::ArrivalOptions kArrival = {.default_deadline = kLongest,
-                                           .longest_deadline = kLongest};
-constexpr http::ArrivalOptions kStrangersArrival = {
-    .default_deadline = kLongest, .longest_deadline = kLongest, .trusted = false};
 constexpr std::string_view kOwner = "damper-proxy";  // if the route's name is no valid owner
 
 }  // namespace
@@ -107,8 +102,10 @@ void ProxiedRequest::on_head(const http::Head& received, bool end) {
   }
   const Instant now = this->now();
   const UnixTime wall = run::wall_time(between(arrived_, now));
-  inherited_ = http::read_arrival(head.fields, {.arrived = arrived_, .wall = wall},
-                                  identity_.trusted ? kArrival : kStrangersArrival);
+  // A request without a deadline has the route's timeout alone, which the engine applies.
+  inherited_ = http::read_arrival(
+      head.fields, {.arrived = arrived_, .wall = wall},
+      {.default_deadline = kLongest, .longest_deadline = kLongest, .trusted = identity_.trusted});
   enter(now);
 }
 
@@ -241,17 +238,12 @@ void ProxiedRequest::Call::on_wake(Instant now) {
 }
 
 void ProxiedRequest::call(Instant now) {
-  const http::Head& head = head_.head();
-  const auto key =
-      config().trust_idempotency_key ? http::find(head.fields, "idempotency-key") : std::nullopt;
-  const bool safe = config().assume_safe || decide::safe_method(head.method);
-  const bool repeatable = config().assume_idempotent || safe ||
-                          decide::idempotency(head.method, key.value_or("")).repeatable();
+  const Repeatable repeats = repeatable(head_.head(), config());
   engine::Dependency& dependency = route_->shared->dependency();
   call_.emplace(
       *this, dependency,
-      engine::CallOptions{.request = {.idempotent = repeatable && !wants_tunnel(),
-                                      .safe = safe,
+      engine::CallOptions{.request = {.idempotent = repeats.idempotent && !wants_tunnel(),
+                                      .safe = repeats.safe,
                                       .owned_above = inherited_.owned_above.retries,
                                       .unsent_owned_above = inherited_.owned_above.unsent},
                           .deadline = inherited_.deadline,

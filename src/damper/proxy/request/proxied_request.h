@@ -47,16 +47,17 @@ class RequestFactory;
 //   idle         it is not in use
 // Admission: a path that the listener refuses is 400; no route is 404; a route with a
 // direct_response or a redirect answers at once; an upgrade that the route does not allow is 403; a
-// rate limit refuses with 429, max_tunnels with 503; the admission admits, queues or sheds. Its slot
-// is released when the response begins: a client that reads slowly, or tunnels, holds none (design
-// 0038). A deadline counts from the first byte (trap D1); the engine refuses a request that has none
-// left (trap D3). A successful response is forwarded at once, or, with a response_buffer, when it is
-// complete or over the bound. A failed one stays with its attempt: when the call ends the last one
-// is forwarded unchanged, with the reason in `damper-verdict`. Without any, or when it is incomplete
-// and no time is left for the rest, the proxy answers itself (own_answer.h). The route's timeout
-// bounds the whole exchange: a response that is still being forwarded then is reset, downstream and
-// upstream. An interim response (102 to 199) is forwarded at once, and attempts continue after it.
-// Only those of the first attempt that sends one are forwarded: a client never sees two replicas.
+// rate limit refuses with 429, max_tunnels with 503; the admission admits, queues or sheds. Its
+// slot is released when the response begins: a client that reads slowly, or tunnels, holds none
+// (design 0038). A deadline counts from the first byte (trap D1); the engine refuses a request that
+// has none left (trap D3). A successful response is forwarded at once, or, with a response_buffer,
+// when it is complete or over the bound. A failed one stays with its attempt: when the call ends
+// the last one is forwarded unchanged, with the reason in `damper-verdict`. Without any, or when it
+// is incomplete and no time is left for the rest, the proxy answers itself (own_answer.h). The
+// route's timeout bounds the whole exchange: a response that is still being forwarded then is
+// reset, downstream and upstream. An interim response (102 to 199) is forwarded at once, and
+// attempts continue after it. Only those of the first attempt that sends one are forwarded: a
+// client never sees two replicas.
 // Invariants:
 //   (1) Every request is answered or reset, and recorded once.
 //   (2) After the first byte of a response was sent downstream no attempt is started.
