@@ -101,7 +101,6 @@ void ProxiedRequest::on_head(const http::Head& received, bool end) {
     }
   }
   const Instant now = this->now();
-  const UnixTime wall = run::wall_time(between(arrived_, now));
   // A request without a deadline has the route's timeout alone, which the engine applies.
   inherited_ = http::read_arrival(
       head.fields, {.arrived = arrived_, .wall = wall},

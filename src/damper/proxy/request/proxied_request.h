@@ -16,7 +16,7 @@
 #include "damper/http/net/loop.h"
 #include "damper/proxy/config/listener_rules.h"
 #include "damper/proxy/data/route_admission.h"
-#include "damper/proxy/request/access_log.h"
+#include "damper/proxy/log/access_log.h"
 #include "damper/proxy/request/client_identity.h"
 #include "damper/proxy/request/field_editor.h"
 #include "damper/proxy/request/forward_fields.h"

@@ -12,7 +12,7 @@
 #include "damper/engine/step.h"
 #include "damper/http/codec/head.h"
 #include "damper/observe/trace/tracer.h"
-#include "damper/proxy/request/access_log.h"
+#include "damper/proxy/log/access_log.h"
 
 namespace damper::proxy {
 

@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "damper/observe/registry.h"
-#include "damper/proxy/request/access_log.h"
+#include "damper/proxy/log/access_log.h"
 
 namespace damper::proxy {
 

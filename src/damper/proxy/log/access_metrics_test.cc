@@ -1,4 +1,4 @@
-#include "damper/proxy/request/access_metrics.h"
+#include "damper/proxy/log/access_metrics.h"
 
 #include <gtest/gtest.h>
 

@@ -12,7 +12,7 @@
 #include "damper/http/codec/close_reason.h"
 #include "damper/http/net/loop.h"
 #include "damper/proxy/config/proxy_config.h"
-#include "damper/proxy/request/access_line.h"
+#include "damper/proxy/log/access_line.h"
 
 namespace damper::proxy {
 

@@ -1,4 +1,4 @@
-#include "damper/proxy/request/access_log.h"
+#include "damper/proxy/log/access_log.h"
 
 #include <poll.h>
 #include <sys/stat.h>
@@ -11,7 +11,7 @@
 #include <mutex>
 #include <string_view>
 
-#include "damper/proxy/request/access_line.h"
+#include "damper/proxy/log/access_line.h"
 #include "damper/run/clock.h"
 
 namespace damper::proxy {

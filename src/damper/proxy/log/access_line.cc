@@ -1,4 +1,4 @@
-#include "damper/proxy/request/access_line.h"
+#include "damper/proxy/log/access_line.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "damper/proxy/request/access_log.h"
+#include "damper/proxy/log/access_log.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
