@@ -145,6 +145,18 @@ class Billing(Stage):
                 with self.subTest(part=part, request=request):
                     self.assertGreaterEqual(self.answered(request, part, "5s"), GOOD)
 
+    def test_stalled_uploads(self):
+        """30 of them opened the breaker: 20 of 20 victims got breaker_open."""
+        for sent in (b"", b"x" * 99):
+            request = b"POST /hang HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n" + sent
+            with self.subTest(sent=len(sent)):
+                self.assertGreaterEqual(self.answered(request, "circuit_breaker", "400ms"), GOOD)
+
+    def test_complete_uploads_are_billed(self):
+        """The control."""
+        request = b"POST /hang HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n" + b"x" * 100
+        self.assertEqual(self.answered(request, "circuit_breaker", "400ms"), 0)
+
     def test_what_the_service_does_not_answer_is_billed(self):
         """The control: as many requests without a deadline, of which nothing is missing."""
         request = b"GET /hang HTTP/1.1\r\nHost: x\r\n\r\n"

@@ -59,7 +59,7 @@ void BasicCall<kFootprint>::start(Instant now, double draw) noexcept {
 template <Footprint kFootprint>
 void BasicCall<kFootprint>::on_success(int lane, Instant now) noexcept {
   const auto index = static_cast<std::size_t>(lane);
-  if (!terms_.plain || attempts_ != 1) [[unlikely]] {
+  if (!terms_.plain || attempts_ != 1 || uploaded_ != Instant::min()) [[unlikely]] {
     settle(index, Outcome::success, now, first_draw_);
     if (active_ != 0 || lanes_[index].hedge) on_hedge_race(lanes_[index], now);
     return finish(Verdict::success, now);
@@ -277,26 +277,30 @@ Duration BasicCall<kFootprint>::given_by_policy(Instant sent) const noexcept {
 // timeout is no failure of the dependency. See docs/design/0035.
 template <Footprint kFootprint>
 bool BasicCall<kFootprint>::is_cut_short(const Lane& lane) const noexcept {
-  return lane.deadline == deadline_.at() &&  // Else the policy's timeout of an attempt is earlier.
-         between(lane.sent, lane.deadline) < given_by_policy(lane.sent) / 2;
+  const Instant begun = std::max(lane.sent, uploaded_);
+  // Without an upload, the policy's timeout of an attempt is earlier than the caller's deadline.
+  if (begun == lane.sent && lane.deadline != deadline_.at()) return false;
+  return between(begun, lane.deadline) < given_by_policy(lane.sent) / 2;
 }
 
-// Reports the outcome of an attempt to all parts that admitted it.
+// Reports the outcome of an attempt to all parts that admitted it. Returns what it was to them.
 template <Footprint kFootprint>
-void BasicCall<kFootprint>::settle(std::size_t lane, Outcome outcome, Instant now,
-                                   double draw) noexcept {
+Outcome BasicCall<kFootprint>::settle(std::size_t lane, Outcome outcome, Instant now,
+                                      double draw) noexcept {
   DAMPER_CHECK(lane < lanes_.size() && is_active(lane));
   const Lane& settled = lanes_[lane];
   active_ = static_cast<std::uint8_t>(active_ & ~(1U << lane));
-  const Duration latency = std::max(Duration{0}, between(settled.sent, now));
+  const bool uploads = uploaded_ == kNever;  // How long the dependency takes is unknown.
+  const Instant begun = std::min(std::max(settled.sent, uploaded_), now);
+  const Duration latency = std::max(Duration{0}, between(begun, now));
   const bool cut_short = outcome == Outcome::timeout && is_cut_short(settled);
   if (cut_short) {
-    const bool billed = dependency_.on_cut_short(between(settled.sent, settled.deadline),
-                                                 given_by_policy(settled.sent), now);
+    const bool billed = !uploads && dependency_.on_cut_short(between(begun, settled.deadline),
+                                                             given_by_policy(settled.sent), now);
     if (!billed) outcome = Outcome::cancelled;
   }
   // The caller's time is not recorded as a latency of the dependency, not even in an outage.
-  if (has_latency(outcome) && !cut_short) dependency_.latencies_.record(latency, now);
+  if (has_latency(outcome) && !cut_short && !uploads) dependency_.latencies_.record(latency, now);
   if (settled.paid) [[unlikely]]
     dependency_.budget_of(settled.hedge).on_retry_done(settled.grant);
   if (terms_.has_breaker) {
@@ -311,20 +315,20 @@ void BasicCall<kFootprint>::settle(std::size_t lane, Outcome outcome, Instant no
   }
   if (terms_.has_limit) {
     if (outcome == Outcome::timeout || outcome == Outcome::overload) {
-      dependency_.limit_.release(settled.sent, now, true);
-    } else if (outcome == Outcome::cancelled || decide::is_failure(outcome)) {
+      dependency_.limit_.release(begun, now, true);
+    } else if (outcome == Outcome::cancelled || decide::is_failure(outcome) || uploads) {
       dependency_.limit_.release_ignored();
     } else {
-      dependency_.limit_.release(settled.sent, now, false);
+      dependency_.limit_.release(begun, now, false);
     }
   }
   if (outcome == Outcome::cancelled) {
     if (terms_.has_throttle) dependency_.throttle_.on_cancel(settled.sent);
-    return;
+    return outcome;
   }
   if (decide::is_failure(outcome)) {
     dependency_.on_failure(now);
-    return;
+    return outcome;
   }
   if (terms_.has_throttle) dependency_.throttle_.on_accept(now);
   if (outcome == Outcome::success) {
@@ -332,6 +336,7 @@ void BasicCall<kFootprint>::settle(std::size_t lane, Outcome outcome, Instant no
   } else {
     dependency_.streak_.on_answer();
   }
+  return outcome;
 }
 
 // An attempt failed and another one may succeed. The order of the checks is the contract.
@@ -380,12 +385,14 @@ void BasicCall<kFootprint>::on_timer(Instant now, double draw) noexcept {
     return finish(Verdict::deadline_passed, now, Outcome::timeout, draw);
   }
   std::uint8_t timed_out = 0;
+  std::uint8_t timeouts = 0;
   bool original = false;
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
     if (!is_active(i) || now < lanes_[i].deadline) continue;
     original = original || !lanes_[i].hedge;
-    settle(i, Outcome::timeout, now, draw);
+    const bool billed = settle(i, Outcome::timeout, now, draw) == Outcome::timeout;
     timed_out = static_cast<std::uint8_t>(timed_out | 1U << i);
+    if (billed) timeouts = static_cast<std::uint8_t>(timeouts | 1U << i);
   }
   if (original || active_ == 0) {
     decide_next({.outcome = Outcome::timeout}, !original, now, draw);
@@ -397,6 +404,7 @@ void BasicCall<kFootprint>::on_timer(Instant now, double draw) noexcept {
     hedge(now, draw);
   }
   step_.cancels = static_cast<std::uint8_t>(step_.cancels | timed_out);
+  step_.timeouts = static_cast<std::uint8_t>(step_.timeouts | timeouts);
 }
 
 template <Footprint kFootprint>
@@ -428,6 +436,7 @@ template <Footprint kFootprint>
 void BasicCall<kFootprint>::wait() noexcept {
   step_.sends = false;
   step_.cancels = 0;
+  step_.timeouts = 0;
   step_.wake = std::min(retry_at_, hedge_at_);
   for (std::size_t i = 0; active_ >> i != 0; ++i) {
     if (is_active(i)) step_.wake = std::min(step_.wake, lanes_[i].deadline);
@@ -440,6 +449,7 @@ void BasicCall<kFootprint>::finish(Verdict verdict, Instant now, Outcome of_the_
   step_.verdict = verdict;
   step_.sends = false;
   step_.cancels = active_;
+  step_.timeouts = 0;
   step_.wake = kNever;
   return_token(now);
   if (grant_) {
@@ -447,7 +457,9 @@ void BasicCall<kFootprint>::finish(Verdict verdict, Instant now, Outcome of_the_
     grant_ = {};
   }
   for (std::size_t i = 0; active_ != 0; ++i) {
-    if (is_active(i)) settle(i, of_the_others, now, draw);
+    if (!is_active(i)) continue;
+    const bool billed = settle(i, of_the_others, now, draw) == Outcome::timeout;
+    if (billed) step_.timeouts = static_cast<std::uint8_t>(step_.timeouts | 1U << i);
   }
   dependency_.counters_.on_finish(verdict);
 }

@@ -50,6 +50,8 @@ struct CallOptions {
 //       than half of the time that the policy gives is a cancellation to breaker, limit, throttle,
 //       latencies and failure streak, unless the dependency answers nothing at all: see
 //       BasicDependency::on_cut_short(). To the call it is a timeout.
+//   (7) An attempt's time at the dependency excludes the time in which the caller was still
+//       uploading the request, and a timeout during the upload is a cancellation as in (6).
 // Thread safety: none; one call, one driver. Calls share their dependency safely.
 // Cost: no allocation; at most 512 bytes.
 template <Footprint kFootprint>
@@ -83,6 +85,13 @@ class BasicCall {
   // The request cannot be sent again: a part of its body was sent and is not kept. Attempts in
   // flight continue; no other one is sent. It makes no new step. REQUIRES: an attempt is in flight.
   void on_unrepeatable() noexcept { request_.unrepeatable = true; }
+  // The dependency has all of the request that has arrived, and the caller has not sent the rest;
+  // allowed before start(), too. Then the time is the caller's, until on_upload_over(): the request
+  // is complete, or the dependency does not take more of it. They make no new step.
+  void on_upload_awaited() noexcept { uploaded_ = kNever; }
+  void on_upload_over(Instant now) noexcept {
+    if (uploaded_ == kNever) uploaded_ = now;
+  }
 
   [[nodiscard]] std::uint32_t attempts() const noexcept { return attempts_; }
   [[nodiscard]] schedule::Deadline deadline() const noexcept { return deadline_; }
@@ -129,7 +138,8 @@ class BasicCall {
   void send(Instant now, Permit permit, const Grant* grant, bool hedge) noexcept;
   [[nodiscard]] Duration given_by_policy(Instant sent) const noexcept;
   [[nodiscard]] bool is_cut_short(const Lane& lane) const noexcept;
-  void settle(std::size_t lane, decide::Outcome outcome, Instant now, double draw) noexcept;
+  decide::Outcome settle(std::size_t lane, decide::Outcome outcome, Instant now,
+                         double draw) noexcept;
   void decide_next(const decide::Report& report, bool hedge, Instant now, double draw) noexcept;
   void refuse_retry(Verdict verdict, Instant now) noexcept;
   [[nodiscard]] bool has_original() const noexcept;
@@ -158,6 +168,7 @@ class BasicCall {
                                                                // follows; counted when it is sent
   std::uint8_t active_ = 0;                                    // a bit for each lane
   Verdict last_refusal_ = Verdict::none;  // ends the call when the last attempt in flight fails
+  Instant uploaded_ = Instant::min();     // the end of the last upload; kNever: it continues
   Instant not_before_ = Instant::min();   // the latest Retry-After
   Instant retry_at_ = kNever;  // with no attempt so far: the first one waits for its token
   Instant hedge_at_ = kNever;

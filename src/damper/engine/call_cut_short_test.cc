@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <optional>
+
 #include "damper/engine/crowd_testing.h"
 #include "damper/engine/policy.h"
 
@@ -148,6 +150,64 @@ TEST(Call, TrapL5_TheTimeoutOfAnAttemptIsThePolicys) {
 TEST(Call, TrapL5_ARequestThatArrivedSlowlyIsCutShortToo) {
   EXPECT_EQ(after_a_timeout({}, {.arrived = kNow - 2500ms}), BreakerState::open);
   EXPECT_EQ(after_a_timeout({}, {.arrived = kNow - 2501ms}), BreakerState::closed);
+}
+
+// A client that stalls its upload, and a dependency that waits for the rest.
+BreakerState after_an_upload(std::optional<Duration> ended, Duration per_try_timeout = {}) {
+  Policy policy;
+  policy.call.max_attempts = 1;
+  policy.call.per_try_timeout = per_try_timeout;
+  policy.breaker = {.consecutive_failures = 1};
+  Dependency dependency("d", policy);
+  Call call(dependency, {});
+  call.on_upload_awaited();
+  call.start(kNow, 0.5);
+  if (ended) call.on_upload_over(kNow + *ended);
+  const Instant end = call.step().wake;
+  call.on_timer(end, 0.5);
+  EXPECT_TRUE(call.step().over());
+  EXPECT_EQ(call.step().cancels, 1);
+  const BreakerState state = dependency.breaker().state(end);
+  EXPECT_EQ(call.step().timeouts, state == BreakerState::open ? 1 : 0);
+  return state;
+}
+
+TEST(Call, TrapL5_ATimeoutDuringTheUploadIsNoFailureOfTheDependency) {
+  EXPECT_EQ(after_an_upload({}), BreakerState::closed);
+  EXPECT_EQ(after_an_upload(2501ms), BreakerState::closed);  // Of 5 s.
+  EXPECT_EQ(after_an_upload(2500ms), BreakerState::open);
+  EXPECT_EQ(after_an_upload({}, 1s), BreakerState::closed);
+  EXPECT_EQ(after_an_upload(501ms, 1s), BreakerState::closed);
+  EXPECT_EQ(after_an_upload(500ms, 1s), BreakerState::open);
+}
+
+// A dependency that reads no more of a request has all that it takes.
+TEST(Call, TrapL5_ADependencyThatTakesNoMoreIsBilledUntilItDoes) {
+  Policy policy;
+  policy.breaker = {.consecutive_failures = 1};
+  Dependency dependency("d", policy);
+  Call call(dependency, {});
+  call.on_upload_awaited();
+  call.start(kNow, 0.5);
+  call.on_upload_over(kNow + 1ms);
+  call.on_upload_awaited();
+  call.on_upload_over(kNow + 3s);
+  call.on_upload_over(kNow + 4s);  // The first one counts.
+  call.on_success(0, kNow + 4s);
+  EXPECT_EQ(call.step().verdict, Verdict::success);
+  const std::optional<Duration> latency = dependency.latencies().quantile(Percent(50), kNow + 4s);
+  ASSERT_TRUE(latency);
+  EXPECT_GE(*latency, 990ms);  // Rounded.
+  EXPECT_LE(*latency, 1020ms);
+}
+
+TEST(Call, TrapL5_AnAnswerDuringTheUploadShowsNoLatency) {
+  Dependency dependency("d", with_breaker());
+  Call call(dependency, {});
+  call.on_upload_awaited();
+  call.start(kNow, 0.5);
+  call.on_success(0, kNow + 4s);
+  EXPECT_FALSE(dependency.latencies().quantile(Percent(50), kNow + 4s));
 }
 
 // An answer of a server that respects a short deadline, such as 504.

@@ -26,9 +26,10 @@ struct Attempt {
 struct Step {
   Verdict verdict = Verdict::none;  // none: the call continues
   bool sends = false;
-  std::uint8_t cancels = 0;  // a bit for each lane
-  Attempt attempt{};         // if it sends
-  Instant wake = kNever;     // at this time on_timer() is due
+  std::uint8_t cancels = 0;   // a bit for each lane
+  std::uint8_t timeouts = 0;  // of `cancels`: timeouts that count against the dependency
+  Attempt attempt{};          // if it sends
+  Instant wake = kNever;      // at this time on_timer() is due
 
   [[nodiscard]] bool over() const noexcept { return verdict != Verdict::none; }
 };

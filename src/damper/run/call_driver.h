@@ -43,6 +43,9 @@ class CallDriver {
   void on_cancel(Instant now);
   // The request cannot be sent again: see engine::Call.
   void on_unrepeatable() noexcept { call_.on_unrepeatable(); }
+  // The caller uploads the request while it is sent: see engine::Call. Allowed before start().
+  void on_upload_awaited() noexcept { call_.on_upload_awaited(); }
+  void on_upload_over(Instant now) noexcept { call_.on_upload_over(now); }
 
   [[nodiscard]] const engine::Call& call() const noexcept { return call_; }
   [[nodiscard]] bool is_over() const noexcept { return over_; }

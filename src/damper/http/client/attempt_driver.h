@@ -79,6 +79,9 @@ class ReplicaLease {
   [[nodiscard]] std::size_t replica() const noexcept { return lease_.replica(); }
   // The response's head was received: the replica's latency excludes the time a client reads for.
   void on_head(Instant now) noexcept { replicas_->on_head(lease_, now); }
+  // See Replicas.
+  void on_upload_awaited() noexcept { replicas_->on_upload_awaited(lease_); }
+  void on_upload_over(Instant now) noexcept { replicas_->on_upload_over(lease_, now); }
   // Empties it; no effect on an empty one. The pool is not to be used afterwards.
   void settle(decide::Outcome outcome, Instant now) noexcept;
 
@@ -142,9 +145,9 @@ class AttemptSlots {
 //
 // Model: each attempt leases a replica that the call has not tried yet, if there is one, and not
 // one where another attempt is in flight. An attempt that the engine gives up is cancelled on the
-// wire; its replica is settled as `timeout` if the attempt's own time was over, else as
-// `cancelled`. While no attempt is in flight the call is in the WaitingLine, where a flip of a
-// switch wakes it.
+// wire; its replica is settled as `timeout` if that timeout counts against the dependency, else as
+// `cancelled`: what a caller causes is not billed to a replica either. While no attempt is in
+// flight the call is in the WaitingLine, where a flip of a switch wakes it.
 // Thread safety: none; one loop. Cost: no allocation for the first attempt.
 class AttemptDriver : public run::CallDriver, private WaitingLine::Waiter {
  public:

@@ -271,7 +271,8 @@ void Replicas::settle(Lease& lease, decide::Outcome outcome, Instant now, double
     }
   }
   if (lease.panic_) settle_panic(replica, outcome, now);
-  if (count_ > 1 || lease.has_permit_) {
+  const bool has_latency = failed || lease.sent_ != kNever;
+  if (has_latency && (count_ > 1 || lease.has_permit_)) {
     on_latency(replica, answered ? decide::Outcome::success : outcome, took, now);
     if (answered && replica.in) {
       on_answer(replica, took, now);

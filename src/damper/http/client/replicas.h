@@ -112,7 +112,7 @@ class Replicas {
     bool timed_ = false;       // on_head() came
     std::uint32_t round_ = 0;  // of the replica's silence
     admit::CircuitBreaker::Permit permit_{};
-    Instant sent_{};
+    Instant sent_{};    // or the end of the upload; kNever: it continues
     Duration took_{0};  // to the head
   };
 
@@ -139,6 +139,14 @@ class Replicas {
                                 double draw) noexcept;
   // The answer's head is there: how long that took is the latency, whatever the body takes.
   void on_head(Lease& lease, Instant now) noexcept;
+  // The caller has not sent the rest of the request: the time until on_upload_over() is not the
+  // replica's. An answer that arrives before shows no latency.
+  void on_upload_awaited(Lease& lease) noexcept {
+    if (!lease.timed_) lease.sent_ = kNever;
+  }
+  void on_upload_over(Lease& lease, Instant now) noexcept {
+    if (!lease.timed_ && lease.sent_ == kNever) lease.sent_ = now;
+  }
   // The attempt ended. `cancelled` is no verdict on the replica, though it shows how long it took.
   void settle(Lease& lease, decide::Outcome outcome, Instant now, double draw) noexcept;
 

@@ -57,6 +57,12 @@ OwnAnswer own_answer(Verdict verdict, Outcome last) noexcept {
           .text = row.text};
 }
 
+OwnAnswer own_refusal(Verdict verdict, Duration retry_after) noexcept {
+  OwnAnswer answer = own_answer(verdict, decide::Outcome::success);
+  if (answer.status != 504) answer.retry_after = std::max(retry_after, Duration{1});
+  return answer;
+}
+
 OwnAnswer rate_limited(Duration wait) noexcept {
   return {.status = 429,
           .grpc_status = kResourceExhausted,

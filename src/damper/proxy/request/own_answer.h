@@ -33,6 +33,8 @@ struct OwnAnswer {
 //   503   refused here: breaker, throttle, limit, budget, switch, shed, or a full pool
 //   502   the last attempt got no response
 [[nodiscard]] OwnAnswer own_answer(Verdict verdict, decide::Outcome last) noexcept;
+// The refusal of the route's admission: it says when to come back, unless the time is over (504).
+[[nodiscard]] OwnAnswer own_refusal(Verdict verdict, Duration retry_after) noexcept;
 // The route's rate limit (429).
 [[nodiscard]] OwnAnswer rate_limited(Duration wait) noexcept;
 // By client_rate_limit.

@@ -103,7 +103,7 @@ void ProxiedRequest::on_head(const http::Head& received, bool end) {
   const Instant now = this->now();
   // A request without a deadline has the route's timeout alone, which the engine applies.
   inherited_ = http::read_arrival(
-      head.fields, {.arrived = arrived_, .wall = wall},
+      head.fields, {.arrived = arrived_, .wall = run::wall_time(between(arrived_, now))},
       {.default_deadline = kLongest, .longest_deadline = kLongest, .trusted = identity_.trusted});
   enter(now);
 }
@@ -121,6 +121,7 @@ void ProxiedRequest::on_end(std::span<const http::Field> trailers) {
   if (!trailers.empty()) trailers_.keep(trailers);
   // The time until now was the client's.
   RouteAdmission::restart(*this, now());
+  if (call_) call_->on_upload_over(now());
   pump_body();
 }
 
@@ -194,9 +195,7 @@ void ProxiedRequest::enter(Instant now) {
 void ProxiedRequest::leave_admission(bool abandoned) {
   if (route_ == nullptr || route_->admission == nullptr) return;
   const Instant now = this->now();
-  const bool cut_short = short_deadline_ && inherited_.deadline.passed(now);
-  const bool incomplete = !has_no_body_ && !body_.has_ended();
-  if (cut_short || incomplete) {
+  if (is_uploading() || (short_deadline_ && inherited_.deadline.passed(now))) {
     route_->admission->leave_unrated(*this, now);
   } else {
     route_->admission->leave(*this, abandoned, now);
@@ -208,16 +207,16 @@ void ProxiedRequest::release_tunnel() noexcept {
 }
 
 void ProxiedRequest::on_refused(Verdict verdict, Duration retry_after, Instant /*now*/) {
-  OwnAnswer refusal = own_answer(verdict, Outcome::success);
-  if (refusal.status != 504) refusal.retry_after = std::max(retry_after, Duration{1});
-  answer(refusal);
+  answer(own_refusal(verdict, retry_after));
 }
 
 // ---- The call --------------------------------------------------------------------------------
 
 ProxiedRequest::Call::Call(ProxiedRequest& request, engine::Dependency& dependency,
                            const engine::CallOptions& options)
-    : AttemptDriver(dependency, options, request.factory_.waiting_), request_(request) {}
+    : AttemptDriver(dependency, options, request.factory_.waiting_), request_(request) {
+  if (request.is_uploading()) on_upload_awaited();
+}
 
 http::ReplicaLease ProxiedRequest::Call::pick(http::ReplicaSet& tried,
                                               const http::ReplicaSet& in_use, Instant now) {

@@ -89,6 +89,8 @@ class ProxiedRequest final : public http::StreamUser,
   [[nodiscard]] const RouteConfig& config() const noexcept { return *route_->config; }
   [[nodiscard]] const KeptBody& body() const noexcept { return body_; }
   [[nodiscard]] bool has_no_body() const noexcept { return has_no_body_; }
+  // Whether a part of the body has not arrived.
+  [[nodiscard]] bool is_uploading() const noexcept { return !has_no_body_ && !body_.has_ended(); }
   [[nodiscard]] std::span<const http::Field> trailers() const noexcept {
     return trailers_.head().fields;
   }
@@ -102,6 +104,10 @@ class ProxiedRequest final : public http::StreamUser,
   }
   void on_attempt_late() noexcept { last_ = decide::Outcome::timeout; }
   void on_body_taken();
+  // Whether an attempt waits for the client, see engine::Call.
+  void on_upload(bool awaited) {
+    awaited ? call_->on_upload_awaited() : call_->on_upload_over(now());
+  }
   void on_interim_response(std::uint32_t attempt, const http::Head& head);
   void on_response_head(const engine::Attempt& attempt, int status);
   // The attempt's response is the one; `head` is valid during the call.

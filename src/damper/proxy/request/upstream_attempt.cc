@@ -105,11 +105,19 @@ void UpstreamAttempt::pump() {
   if (!rest.empty() || (ends && trailers.empty())) {
     const std::size_t took = stream().send_data(rest, ends && trailers.empty());
     taken_ += took;
-    if (took < rest.size()) return;
+    if (took < rest.size()) return on_upload(false);  // It is the replica that stalls.
   }
+  on_upload(!ends);
   if (!ends) return;
   end_taken_ = true;
   if (!trailers.empty()) stream().send_trailers(trailers);
+}
+
+// Whose time it is from now on: the client's, if the rest of the request is awaited.
+void UpstreamAttempt::on_upload(bool awaited) {
+  if (state_ != State::in_flight) return;
+  awaited ? lease().on_upload_awaited() : lease().on_upload_over(request_.now());
+  request_.on_upload(awaited);
 }
 
 void UpstreamAttempt::begin_tunnel() noexcept {
@@ -135,6 +143,8 @@ void UpstreamAttempt::on_head(const http::Head& head, bool end) {
   const RouteConfig& route = request_.config();
   report_ = report_of_head(head, route.settings.retry_on,
                            head.status >= 400 ? run::wall_time() : UnixTime{});
+  // The replica waited in vain for the rest of the request, as the proxy's own timeout would.
+  if (head.status == 408 && request_.is_uploading()) report_.unknown = true;
   if (report_.outcome != Outcome::success) return fail(head);
   const std::size_t bound = route.response_buffer;
   if (bound == 0 || end || request_.wants_tunnel() || head.content_length.value_or(0) > bound) {
@@ -151,7 +161,7 @@ void UpstreamAttempt::succeed(const http::Head& head) {
 
 void UpstreamAttempt::fail(const http::Head& head) {
   state_ = State::failed;
-  settle(outcome());
+  settle(report_.unknown ? Outcome::cancelled : outcome());
   request_.on_failure(*this, report_, head);
 }
 
