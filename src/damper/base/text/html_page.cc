@@ -14,7 +14,8 @@ constexpr std::string_view kStyle = R"(:root {
   --first: #6b9ac4; --retry: #df7b52; --hedge: #9c7bb8; --good: #6aab8b; --unwanted: #d9c08a;
   --offered: #4a5560; --queued: #8fa3b5; --working: #4f7d9e; --limit: #b8432b;
   --budget: #8bb39d; --low: #9cc3dc; --high: #4b8bb5; --highest: #1f527d;
-  --safe: #d5e8dd; --vulnerable: #f5dfa8; --metastable: #d98a72; --cell: #22272b;
+  --safe: #b4d8c3; --calm: #e4efe8; --vulnerable: #f5dfa8; --metastable: #e5a793;
+  --sure: #d07a60; --cell: #22272b;
 }
 @media (prefers-color-scheme: dark) {
   :root {
@@ -23,7 +24,8 @@ constexpr std::string_view kStyle = R"(:root {
     --first: #5f8fba; --retry: #d5754f; --hedge: #a486c0; --good: #5b9e7e; --unwanted: #a88f55;
     --offered: #c9d1d8; --queued: #6f8698; --working: #8fbbdc; --limit: #e58a70;
     --budget: #5f947a; --low: #4f7d9e; --high: #7fb3d6; --highest: #d3e6f4;
-    --safe: #24443a; --vulnerable: #6b5a2a; --metastable: #8f4433; --cell: #f0eeea;
+    --safe: #2b5c4b; --calm: #20332d; --vulnerable: #6b5a2a; --metastable: #7a3d30;
+    --sure: #a04a37; --cell: #f0eeea;
   }
 }
 * { box-sizing: border-box; }
@@ -105,9 +107,13 @@ text.time { text-anchor: middle; }
 .swatch.highest { background: var(--highest); }
 .swatch.shade { background: var(--fault); opacity: .25; }
 .swatch.safe { background: var(--safe); }
+.swatch.calm { background: var(--calm); }
+.swatch.sure { background: var(--sure); }
 .swatch.vulnerable { background: var(--vulnerable); }
 .swatch.metastable { background: var(--metastable); }
 rect.safe { fill: var(--safe); }
+rect.calm { fill: var(--calm); }
+rect.sure { fill: var(--sure); }
 rect.vulnerable { fill: var(--vulnerable); }
 rect.metastable { fill: var(--metastable); }
 .cell { stroke: var(--card); stroke-width: 2; }

@@ -19,6 +19,7 @@ struct Options : RunOptions {
   std::string policy;
   std::vector<double> loads;
   std::vector<double> triggers;
+  int border_runs = lab::MapOptions{}.border_runs;
 };
 
 Expected<lab::Scenario> choose(const Options& options, const text::Stdio& streams) {
@@ -51,8 +52,11 @@ std::string command_line(const Options& options) {
   };
   add_list(" --load ", options.loads);
   add_list(" --trigger ", options.triggers);
-  return line + " --runs " + std::to_string(options.runs) + " --seed " +
-         std::to_string(options.seed);
+  line += " --runs " + std::to_string(options.runs);
+  if (options.border_runs != lab::MapOptions{}.border_runs) {
+    line += " --border-runs " + std::to_string(options.border_runs);
+  }
+  return line + " --seed " + std::to_string(options.seed);
 }
 
 int draw(const Options& options, const text::Stdio& streams) {
@@ -66,6 +70,7 @@ int draw(const Options& options, const text::Stdio& streams) {
     const run::Interrupt interrupt;
     Progress progress(streams.err, "runs");
     map = draw_map(*scenario, {.runs = options.runs,
+                               .border_runs = options.border_runs,
                                .seed = options.seed,
                                .threads = options.threads,
                                .stop = &run::Interrupt::flag(),
@@ -88,17 +93,24 @@ int draw(const Options& options, const text::Stdio& streams) {
 void add_lab_map(CLI::App& lab, const text::Stdio& streams, int& status) {
   const auto options = std::make_shared<Options>();
   CLI::App* command = lab.add_subcommand(
-      "map", "Sweep load against the size of the trigger: safe, vulnerable, metastable.");
+      "map", "Sweep load against the size of the trigger: where runs collapse, and how often.");
   command->footer(R"(Examples:
   damper lab map metastable-db                              the sweep of the scenario
   damper lab map metastable-db --variant damper --html map.html
   damper lab map mine.yaml --policy new.yaml --load 100,150,200 --trigger 1,5,20 --runs 50
 
 The load is the rate of the scenario's first clients, in requests per second. The trigger is its
-first fault: seconds of an outage, or the amount of a slowdown, a spike or a capacity cut.
+first fault: seconds of an outage, or the amount of a slowdown, a spike or a capacity cut. Each
+point has --runs runs. For the largest trigger the border is searched with more of them: the highest
+load at which P(collapse) is under 5 %, and the lowest at which it is over 95 %.
 )");
   options->runs = 10;
   add_run_options(*command, *options, 10'000);
+  command
+      ->add_option("--border-runs", options->border_runs,
+                   "Most runs for the border of the largest trigger; 0: no search.")
+      ->check(CLI::Range(0, 1'000'000))
+      ->capture_default_str();
   command->add_option("--variant", options->variant, "Map this variant; the default is the first.");
   command->add_option("--policy", options->policy,
                       "Play under this policy file; `default` is the built-in one.");

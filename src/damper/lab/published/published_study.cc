@@ -35,17 +35,19 @@ Estimator quantile_of(Percent share) {
   return [share](std::span<const Sample> samples) {
     LatencySketch all;
     for (const Sample& sample : samples) all.merge(sample.latency);
-    const auto at = [&all](double ratio) {
+    if (all.count() == 0) return Estimate{};
+    const auto bounds_at = [&all](double ratio) {
       const double hundredths = std::clamp(ratio, 0.0, 1.0) * Percent::kDenominator;
-      const auto latency = all.quantile(
+      return *all.quantile_bounds(
           Percent::from_hundredths(static_cast<std::int32_t>(std::lround(hundredths))));
-      return latency ? static_cast<double>(latency->count()) / 1e6 : 0;
     };
+    const auto ms = [](Duration time) { return static_cast<double>(time.count()) / 1e6; };
     // The rank of the quantile has a binomial distribution.
     const double q = share.ratio();
     const double count = std::max(1.0, static_cast<double>(all.count()));
     const double reach = 1.96 * std::sqrt(q * (1 - q) / count);
-    return Estimate{at(q), {at(q - reach), at(q + reach)}};
+    return Estimate{ms(*all.quantile(share)),
+                    {ms(bounds_at(q - reach).low), ms(bounds_at(q + reach).high)}};
   };
 }
 

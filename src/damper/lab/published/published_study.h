@@ -28,11 +28,7 @@ struct Sample {
   bool whole = true;  // not cut short
 };
 
-// The estimate of one row from all runs of a study. The interval is at 95 %.
-struct Estimate {
-  double value = 0;
-  Interval interval{};
-};
+// The estimate of one row from all runs of a study.
 using Estimator = std::function<Estimate(std::span<const Sample>)>;
 
 // The mean of values[i] over the runs, with Student's interval.
@@ -40,7 +36,8 @@ using Estimator = std::function<Estimate(std::span<const Sample>)>;
 // `scale` times the sum of values[k] by that of values[n], with Wilson's interval: a share of
 // requests, or of runs.
 [[nodiscard]] Estimator share_of(std::size_t k, std::size_t n, double scale = 1);
-// The quantile `share` of all latencies in ms; the interval is that of the order statistics.
+// The quantile `share` of all latencies in ms; the interval is that of the order statistics,
+// and of their buckets in the sketch.
 [[nodiscard]] Estimator quantile_of(Percent share);
 
 struct StudyRow {

@@ -10,7 +10,6 @@ namespace damper::lab {
 // In whole powers of two, so that a sketch grows a few times in its life and holds no spare room.
 void LatencySketch::cover(std::size_t first, std::size_t last) {
   constexpr std::size_t kStep = 32;
-  static_assert(Histogram::kBuckets % kStep == 0);
   first -= first % kStep;
   last += kStep - last % kStep;  // One beyond.
   if (!counts_.empty()) {
@@ -26,7 +25,7 @@ void LatencySketch::cover(std::size_t first, std::size_t last) {
 
 void LatencySketch::add(Duration latency) {
   latency = std::max(latency, Duration{0});
-  const std::size_t bucket = Histogram::bucket_of(latency);
+  const std::size_t bucket = bucket_of(latency);
   if (bucket - first_ >= counts_.size()) cover(bucket, bucket);  // Also when bucket < first_.
   ++counts_[bucket - first_];
   min_ = count_ == 0 ? latency : std::min(min_, latency);
@@ -59,17 +58,27 @@ Duration LatencySketch::mean() const noexcept {
   return mean < 0x1.0p63 ? std::min(Duration{static_cast<std::int64_t>(mean)}, max_) : max_;
 }
 
-std::optional<Duration> LatencySketch::quantile(Percent share) const noexcept {
+std::size_t LatencySketch::find_bucket(Percent share) const noexcept {
   DAMPER_CHECK(share >= Percent(0) && share <= Percent(100));
-  if (count_ == 0) return std::nullopt;
   std::int64_t up_to_here = 0;
   for (std::size_t i = 0; i < counts_.size(); ++i) {
     up_to_here += counts_[i];
-    if (share.reached_by(up_to_here, count_)) {
-      return std::clamp(Histogram::middle(first_ + i), min_, max_);
-    }
+    if (share.reached_by(up_to_here, count_)) return first_ + i;
   }
-  return max_;
+  return first_ + counts_.size() - 1;
+}
+
+std::optional<Duration> LatencySketch::quantile(Percent share) const noexcept {
+  if (count_ == 0) return std::nullopt;
+  return std::clamp(Histogram::middle(find_bucket(share)), min_, max_);
+}
+
+std::optional<LatencySketch::Bounds> LatencySketch::quantile_bounds(Percent share) const noexcept {
+  if (count_ == 0) return std::nullopt;
+  const std::size_t bucket = find_bucket(share);
+  const Duration low = Histogram::lower(bucket);
+  return Bounds{std::clamp(low, min_, max_),
+                std::clamp(low + (Histogram::width(bucket) - Duration{1}), min_, max_)};
 }
 
 }  // namespace damper::lab

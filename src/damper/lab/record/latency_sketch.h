@@ -1,5 +1,6 @@
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -15,12 +16,12 @@ namespace damper::lab {
 //
 // Why: base/histogram.h is shared by threads and forgets: 58 KiB. A run has one thread and wants
 // hundreds of these, one for each second and series, which forget nothing.
-// Model: that histogram's buckets, log-linear, but only those from the least to the greatest in
-// use: latencies between 1 and 100 ms take 2 KiB, the full range 8 KiB. Sum, minimum and maximum
-// are exact.
+// Model: that histogram's buckets, log-linear, continued to the longest Duration, but only those
+// from the least to the greatest in use: latencies between 1 and 100 ms take 2 KiB, the full range
+// 15 KiB. Sum, minimum and maximum are exact.
 // Invariants:
-//   (1) A quantile differs by at most 1.6 % from the latency of that rank, up to 137 s; anything
-//       longer counts as 137 s. It is never under min() nor over max().
+//   (1) A quantile differs by at most 1.6 % from the latency of that rank, however long. It is
+//       never under min() nor over max(). quantile_bounds() contains the latency of that rank.
 //   (2) count, mean, min and max are exact, up to the rounding of the mean.
 //   (3) Merging gives what adding everything to one sketch would have given, in any order.
 // Thread safety: none. Cost: add is one increment (2 ns), and an allocation when a bucket beyond
@@ -38,6 +39,13 @@ class LatencySketch {
   [[nodiscard]] Duration mean() const noexcept;
   // What `share` of the latencies do not exceed, 0 to 100 %; nothing when there are none.
   [[nodiscard]] std::optional<Duration> quantile(Percent share) const noexcept;
+  // The ends of the bucket that it lies in: what is known of it.
+  struct Bounds {
+    Duration low{0};
+    Duration high{0};
+    friend bool operator==(const Bounds&, const Bounds&) = default;
+  };
+  [[nodiscard]] std::optional<Bounds> quantile_bounds(Percent share) const noexcept;
 
   // How many bytes the buckets take.
   [[nodiscard]] std::size_t bytes() const noexcept {
@@ -45,6 +53,15 @@ class LatencySketch {
   }
 
  private:
+  // The bucket of a latency: Histogram's, without its last bucket for all that is longer.
+  [[nodiscard]] static constexpr std::size_t bucket_of(Duration latency) noexcept {
+    const auto ns = static_cast<std::uint64_t>(latency.count());
+    if (ns < 64) return ns;
+    const int shift = 58 - std::countl_zero(ns);  // Leaves six significant bits.
+    return (static_cast<std::size_t>(shift) << 5) + (ns >> shift);
+  }
+  // The bucket of the quantile. REQUIRES: count() > 0.
+  [[nodiscard]] std::size_t find_bucket(Percent share) const noexcept;
   // Room for the buckets first..last.
   void cover(std::size_t first, std::size_t last);
 

@@ -25,7 +25,7 @@ struct ServiceTick {
   std::uint32_t retries = 0;
   std::uint32_t hedges = 0;
   std::uint32_t served = 0;   // throughput: worked on to the end, wanted or not
-  std::uint32_t good = 0;     // of which successful and still wanted by the attempt that sent it
+  std::uint32_t good = 0;     // of which successful and, on arrival, still wanted by its attempt
   std::uint32_t refused = 0;  // by the queue's bound, the shed queue or the limit
   std::uint32_t failed = 0;   // answered with an error by a fault
   std::uint32_t queued = 0;   // level

@@ -88,9 +88,11 @@ void Recorder::on_served(std::size_t service) {
   ++tick_of(record_.services[service]).served;
 }
 
-void Recorder::on_good(std::size_t service) {
-  ++record_.services[service].good;
-  ++tick_of(record_.services[service]).good;
+void Recorder::on_good(std::size_t service, Instant served) {
+  ServiceRecord& record = record_.services[service];
+  ++record.good;
+  const auto at = static_cast<std::size_t>(served.time_since_epoch() / record_.bucket);
+  ++record.ticks[std::min(at, at_)].good;
 }
 
 void Recorder::on_refused(std::size_t service) {

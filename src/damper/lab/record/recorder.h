@@ -38,7 +38,8 @@ class Recorder {
 
   void on_arrival(std::size_t service, bool first, bool hedge);
   void on_served(std::size_t service);
-  void on_good(std::size_t service);
+  // The answer was wanted. It counts in the bucket in which it was `served`, as one of those.
+  void on_good(std::size_t service, Instant served);
   void on_refused(std::size_t service);
   void on_failed(std::size_t service);
 

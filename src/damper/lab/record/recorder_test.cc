@@ -76,7 +76,7 @@ TEST(Recorder, TellsFirstTriesRetriesAndHedgesApart) {
   recorder.on_arrival(0, false, false);
   recorder.on_arrival(0, false, true);
   recorder.on_served(0);
-  recorder.on_good(0);
+  recorder.on_good(0, Instant{});
   recorder.on_refused(0);
   recorder.on_failed(0);
   const Record record = recorder.finish(Instant{1s});

@@ -14,7 +14,7 @@ namespace damper::lab {
 namespace {
 
 constexpr std::size_t kWidth = 100;
-constexpr std::array<const char*, 4> kSigns = {"?", "·", "▒", "█"};  // by Region
+constexpr std::array<const char*, 6> kSigns = {"?", "✓", "·", "▒", "▓", "█"};  // by Region
 
 std::string cell_text(const MapResult& map, std::size_t trigger, std::size_t load) {
   const Proportion collapsed = map.cell(trigger, load).collapsed;
@@ -29,13 +29,48 @@ std::string load_text(const MapResult& map, const std::optional<double>& load) {
 
 void print_borders(std::ostream& out, const MapResult& map, const text::Painter& paint) {
   if (map.borders.empty()) return;
-  std::vector<std::vector<std::string>> rows = {{"trigger", "safe up to", "collapses from"}};
+  std::vector<std::vector<std::string>> rows = {
+      {"trigger", "none collapsed up to", "most collapsed from"}};
   for (const Border& border : map.borders) {
-    rows.push_back({text::for_people(border.trigger) + text::printable(map.trigger_unit),
-                    load_text(map, border.safe), load_text(map, border.collapsed)});
+    rows.push_back({text::printable(trigger_text(map, border.trigger)), load_text(map, border.calm),
+                    load_text(map, border.metastable)});
   }
   out << '\n';
   text::print_table(out, rows, kWidth, paint);
+}
+
+// "Safe up to 148/s: 0 of 160 runs collapsed, P at most 0.042; not shown at 149/s."
+std::string end_text(const MapResult& map, const std::optional<BorderEnd>& end, bool safe) {
+  if (!end) {
+    return safe ? "No swept load was shown to be safe, P(collapse) < 0.05."
+                : "At no swept load was collapse shown to be sure, P(collapse) > 0.95.";
+  }
+  const Interval interval = end->collapsed.interval(kLooksZ);
+  return (safe ? "Safe up to " : "Collapse is sure from ") + text::for_people(end->load) +
+         map.load_unit + (safe ? "" : " on") + ": " + text::with_commas(end->collapsed.k) + " of " +
+         text::with_commas(end->collapsed.n) + " runs collapsed, P(collapse) " +
+         text::fixed_text(interval.low, 3) + " to " + text::fixed_text(interval.high, 3) +
+         (end->next ? "; not shown at " + text::for_people(*end->next) + map.load_unit
+                    : "; the end of the sweep") +
+         '.';
+}
+
+std::vector<std::string> border_lines(const MapResult& map) {
+  if (!map.sure) return {};
+  std::vector<std::string> lines = {"With " + trigger_text(map, map.sure->trigger) + ':',
+                                    end_text(map, map.sure->safe, true),
+                                    end_text(map, map.sure->sure, false)};
+  if (map.sure->cut_short) {
+    lines.push_back("The search ended after " + text::with_commas(map.sure->runs) +
+                    " runs; --border-runs allows more.");
+  }
+  return lines;
+}
+
+// "Capacity C: not known (shop: ...); at most 300/s."
+std::string bound_text(const MapResult& map) {
+  return "Capacity C: not known (" + map.capacity_doubt + "); at most " +
+         text::for_people(map.capacity_at_most) + map.load_unit + '.';
 }
 
 constexpr double kRowHeight = 34;
@@ -88,16 +123,19 @@ std::string text_or_dash(const std::optional<double>& number, const std::string&
 void print_borders(std::ostream& out, const MapResult& map) {
   if (map.borders.empty()) return;
   std::vector<std::vector<text::HtmlCell>> rows = {
-      {{"trigger"}, {"safe up to"}, {"collapses from"}}};
+      {{"trigger"}, {"none collapsed up to"}, {"most collapsed from"}}};
   for (const Border& border : map.borders) {
-    rows.push_back({{text::for_people(border.trigger) + map.trigger_unit},
-                    {text_or_dash(border.safe, map.load_unit)},
-                    {text_or_dash(border.collapsed, map.load_unit)}});
+    rows.push_back({{trigger_text(map, border.trigger)},
+                    {text_or_dash(border.calm, map.load_unit)},
+                    {text_or_dash(border.metastable, map.load_unit)}});
   }
-  text::begin_section(
-      out, "Borders",
-      "The highest load at and under which no run collapsed, and the lowest one that "
-      "collapses for sure.");
+  text::begin_section(out, "Borders",
+                      "Of the runs of the sweep: the highest load at and under which none "
+                      "collapsed, and the lowest "
+                      "one at which more than half do (95 % interval).");
+  for (const std::string& line : border_lines(map)) {
+    out << "<p class=\"note\">" << text::html_text(line) << "</p>\n";
+  }
   text::print_html_table(out, "Borders", rows);
   out << "</section>\n";
 }
@@ -109,7 +147,7 @@ void print_cells(std::ostream& out, const MapResult& map) {
     for (std::size_t load = 0; load < map.loads.size(); ++load) {
       const MapCell cell = map.cell(trigger, load);
       rows.push_back({{text::for_people(cell.load) + map.load_unit},
-                      {text::for_people(cell.trigger) + map.trigger_unit},
+                      {trigger_text(map, cell.trigger)},
                       {std::string(name(region_of(map, trigger, load)))},
                       {text::with_commas(cell.collapsed.k)},
                       {text::with_commas(cell.collapsed.n)},
@@ -130,20 +168,23 @@ void print_map_text(std::ostream& out, const MapResult& map, text::ReportStyle s
   out << "\nLoad to the right, the trigger" << (map.trigger_name.empty() ? "" : " (")
       << text::printable(map.trigger_name) << (map.trigger_name.empty() ? "" : ")")
       << " upwards; the number is the % of runs that collapsed.\n"
-         "█ metastable: collapse is sure  ▒ vulnerable: it can happen at this load  · safe\n\n";
+         "█ sure: P > 95 %  ▓ metastable: P > 50 %  ▒ vulnerable  · none collapsed  ✓ safe: P < 5 %"
+         "\n\n";
   std::vector<std::vector<std::string>> rows = {{""}};
   for (const double load : map.loads) {
     rows[0].push_back(text::for_people(load) + text::printable(map.load_unit));
   }
   for (std::size_t trigger = map.triggers.size(); trigger-- > 0;) {
-    rows.push_back({text::for_people(map.triggers[trigger]) + text::printable(map.trigger_unit)});
+    rows.push_back({text::printable(trigger_text(map, map.triggers[trigger]))});
     for (std::size_t load = 0; load < map.loads.size(); ++load) {
       rows.back().push_back(cell_text(map, trigger, load));
     }
   }
   text::print_table(out, rows, kWidth, paint);
   print_borders(out, map, paint);
-  if (map.capacity > 0 || map.hidden_capacity > 0) out << '\n';
+  for (const std::string& line : border_lines(map)) out << text::printable(line) << '\n';
+  if (map.capacity > 0 || map.hidden_capacity > 0 || map.capacity_at_most > 0) out << '\n';
+  if (map.capacity_at_most > 0) out << text::printable(bound_text(map)) << '\n';
   if (map.capacity > 0) {
     out << "Capacity C: " << text::for_people(map.capacity) << text::printable(map.load_unit)
         << ".\n";
@@ -170,7 +211,7 @@ std::string draw_heat_map(const MapResult& map) {
   for (std::size_t trigger = 0; trigger < map.triggers.size(); ++trigger) {
     svg += "<text class=\"value\" x=\"-8\" y=\"" +
            text::coordinate(top_of(map, trigger) + kRowHeight / 2) + "\">" +
-           text::for_people(map.triggers[trigger]) + text::html_text(map.trigger_unit) + "</text>";
+           text::html_text(trigger_text(map, map.triggers[trigger])) + "</text>";
     for (std::size_t load = 0; load < map.loads.size(); ++load) {
       svg += draw_cell(map, trigger, load);
       numbers += draw_number(map, trigger, load);
@@ -198,14 +239,21 @@ void print_map_html(std::ostream& out, const MapResult& map) {
                           (map.trigger_name.empty() ? "" : " (" + map.trigger_name + ")") +
                           " upwards; the number is the % of runs that were still down at the end "
                           "though the trigger was gone.");
-  out << "<ul class=\"keys\"><li><span class=\"swatch safe\"></span>safe: no trigger of these tips "
-         "this load over</li><li><span class=\"swatch vulnerable\"></span>vulnerable: some do"
-         "</li><li><span class=\"swatch metastable\"></span>metastable: it surely stays down</li>"
-         "</ul>\n<div class=\"map\"><figure>"
+  out << "<ul class=\"keys\"><li><span class=\"swatch safe\"></span>safe: P(collapse) &lt; 5 % by "
+         "the 95 % interval</li><li><span class=\"swatch calm\"></span>no run collapsed, too few "
+         "to "
+         "call it safe</li><li><span class=\"swatch vulnerable\"></span>vulnerable: some did, or "
+         "another trigger tips this load</li><li><span class=\"swatch "
+         "metastable\"></span>metastable: "
+         "P &gt; 50 %</li><li><span class=\"swatch sure\"></span>sure: P &gt; 95 %</li></ul>\n<div "
+         "class=\"map\"><figure>"
       << draw_heat_map(map) << "</figure></div>\n";
   if (map.hidden_capacity > 0) {
     out << "<p class=\"note\">C is the capacity, w the worst amplification by retries: under C / w "
            "no trigger can keep the system down.</p>\n";
+  }
+  if (map.capacity_at_most > 0) {
+    out << "<p class=\"note\">" << text::html_text(bound_text(map)) << "</p>\n";
   }
   print_cells(out, map);
   out << "</section>\n";

@@ -32,16 +32,21 @@ TEST(MapReport, TheTerminalShowsTheRegions) {
 A database that is cut off.
 
 Load to the right, the trigger (db held) upwards; the number is the % of runs that collapsed.
-█ metastable: collapse is sure  ▒ vulnerable: it can happen at this load  · safe
+█ sure: P > 95 %  ▓ metastable: P > 50 %  ▒ vulnerable  · none collapsed  ✓ safe: P < 5 %
 
         100/s  150/s  200/s
-  10 s      ·   40 ▒  100 █
+  10 s      ·   40 ▒  100 ▓
   5 s       ·      ▒   10 ▒
 
-  trigger  safe up to  collapses from
-  5 s           150/s               -
-  10 s          100/s           200/s
-
+  trigger  none collapsed up to  most collapsed from
+  5 s                     150/s                    -
+  10 s                    100/s                200/s
+With 10 s:
+Safe up to 110/s: 0 of 160 runs collapsed, P(collapse) 0.000 to 0.042; not shown at 111/s.
+)"
+            "Collapse is sure from 190/s on: 320 of 320 runs collapsed, P(collapse) 0.979 to "
+            "1.000; not shown at 189/s.\n"
+            R"(
 Capacity C: 300/s.
 Hidden capacity C / w: 125/s: stable below, whatever the trigger.
 
@@ -56,12 +61,13 @@ TEST(MapReport, AnInterruptedMapSaysSoAndWhatIsMissing) {
   map.capacity = map.hidden_capacity = 0;
   map.trigger_name = map.command = "";
   map.borders.clear();
+  map.sure.reset();
   EXPECT_EQ(text_of(map),
             R"(metastable-db
 A database that is cut off.
 
 Load to the right, the trigger upwards; the number is the % of runs that collapsed.
-█ metastable: collapse is sure  ▒ vulnerable: it can happen at this load  · safe
+█ sure: P > 95 %  ▓ metastable: P > 50 %  ▒ vulnerable  · none collapsed  ✓ safe: P < 5 %
 
         100/s  150/s  200/s
   10 s      ·      ?      ?
@@ -73,6 +79,27 @@ Interrupted: not every cell has all its runs.
   EXPECT_EQ(text::find_html_error(html_of(map)), "");
 }
 
+TEST(MapReport, WhatIsNotShownIsNotCalledSafeOrSure) {
+  MapResult map = small_map();
+  map.sure = SureBorder{.trigger = 10, .runs = 40, .cut_short = true};
+  EXPECT_TRUE(
+      has(text_of(map),
+          "With 10 s:\nNo swept load was shown to be safe, P(collapse) < 0.05.\nAt no swept "
+          "load was collapse shown to be sure, P(collapse) > 0.95.\nThe search ended after 40 "
+          "runs; --border-runs allows more.\n"))
+      << text_of(map);
+  map.capacity = map.hidden_capacity = 0;
+  map.capacity_at_most = 300;
+  map.capacity_doubt = "web: its workers wait for db, where requests may queue";
+  EXPECT_TRUE(
+      has(text_of(map),
+          "Capacity C: not known (web: its workers wait for db, where requests may queue); at "
+          "most 300/s.\n"))
+      << text_of(map);
+  EXPECT_TRUE(has(html_of(map), "No swept load was shown to be safe"));
+  EXPECT_EQ(text::find_html_error(html_of(map)), "");
+}
+
 TEST(MapReport, TheHeatMapHasACellForEachAndTheLines) {
   const std::string svg = draw_heat_map(small_map());
   EXPECT_TRUE(has(svg,
@@ -81,7 +108,7 @@ TEST(MapReport, TheHeatMapHasACellForEachAndTheLines) {
                   "1.000 (0.72 to 1.00), metastable</title></rect>"))
       << svg;
   EXPECT_TRUE(has(svg, "<text class=\"cell\" x=\"83.333%\" y=\"41\">100</text>")) << svg;
-  EXPECT_TRUE(has(svg, "<rect class=\"cell safe\" x=\"0%\" y=\"58\"")) << svg;
+  EXPECT_TRUE(has(svg, "<rect class=\"cell calm\" x=\"0%\" y=\"58\"")) << svg;
   EXPECT_TRUE(has(svg,
                   "<line class=\"bound\" x1=\"33.333%\" x2=\"33.333%\" y1=\"16\" y2=\"92\"/>"
                   "<text class=\"bound\" x=\"33.333%\" y=\"12\">C / w = 125/s</text>"))
@@ -134,22 +161,28 @@ TEST(MapReport, JsonSaysTheSame) {
   map.cells = {{100, 5, {0, 0}}};
   map.borders = find_borders(map);
   map.hidden_capacity = 0;
+  map.sure.reset();
   std::ostringstream out;
   print_map_json(out, map);
   EXPECT_EQ(out.str(),
             R"({"kind":"map","title":"metastable-db","about":"A database that is cut off.",)"
             R"("command":"damper lab map db.yaml","version":"1.2.3","interrupted":false,)"
-            R"("load_unit":"/s","trigger_unit":" s","trigger_name":"db held",)"
+            R"("load_unit":"/s","trigger_unit":" s","trigger_name":"db held","trigger_scale":1,)"
             R"("loads":[100],"triggers":[5],"capacity":300,"hidden_capacity":null,)"
-            R"("borders":[{"trigger":5,"highest_safe_load":null,"lowest_collapsed_load":null}],)"
+            R"("capacity_at_most":null,"capacity_doubt":"",)"
+            R"("borders":[{"trigger":5,"none_collapsed_up_to":null,"most_collapsed_from":null}],)"
             R"("cells":[{"load":100,"trigger":5,"region":"unknown","collapsed":)"
             R"({"runs":0,"collapsed":0,"probability":0,"low":0,"high":1}}]})"
             "\n");
   std::ostringstream whole;
   print_map_json(whole, small_map());
   EXPECT_TRUE(has(whole.str(), R"("hidden_capacity":125,)"));
-  EXPECT_TRUE(has(whole.str(), R"({"trigger":10,"highest_safe_load":100,)"
-                               R"("lowest_collapsed_load":200})"));
+  EXPECT_TRUE(has(whole.str(), R"({"trigger":10,"none_collapsed_up_to":100,)"
+                               R"("most_collapsed_from":200})"));
+  EXPECT_TRUE(has(whole.str(), R"("border":{"trigger":10,"runs":1200,"cut_short":false,"safe":)"
+                               R"({"load":110,"next_load":111,"collapsed":{"runs":160,)"
+                               R"("collapsed":0,"probability":0,"low":0,"high":0.04)"))
+      << whole.str();
   EXPECT_TRUE(has(whole.str(), R"({"load":150,"trigger":10,"region":"vulnerable","collapsed":)"
                                R"({"runs":10,"collapsed":4,"probability":0.4,"low":0.16)"));
 }

@@ -79,12 +79,6 @@ bool keeps(const Expectation& expectation, double value) {
          (!expectation.at_most || value <= *expectation.at_most);
 }
 
-// The mean, or NaN.
-double mean_of(const Measure& measure, const RunSet& set) {
-  const Summary summary = summarize(measure, set);
-  return summary.n() == 0 ? std::nan("") : summary.mean();
-}
-
 bool says_something(const Measure& measure, const RunSet& set) {
   const Summary summary = summarize(measure, set);
   if (summary.n() == 0) return false;
@@ -104,7 +98,7 @@ Promise check(const Report& report, const RunSet& set, const std::string& label,
   const Measure* const measure = find_measure(expectation.measure);
   const std::string start = text::printable(label) + ": " + text::printable(expectation.measure);
   if (measure == nullptr) return {start + " is no measure", false};
-  const double value = mean_of(*measure, set);
+  const double value = estimate(*measure, set).value;
   if (expectation.of.empty()) {
     return {start + " is " + with_unit(precise(value), measure->unit) + ", " +
                 bounds_text(expectation, measure->unit),
@@ -116,7 +110,8 @@ Promise check(const Report& report, const RunSet& set, const std::string& label,
     return {start + " of " + other_name + "'s: not checked, " + other_name + " was not run", true,
             false};
   }
-  const double share = value / mean_of(*measure, *other);  // x / 0 is infinite, 0 / 0 no number.
+  const double share =
+      value / estimate(*measure, *other).value;  // x / 0 is infinite, 0 / 0 no number.
   return {
       start + " is " + precise(share) + " of " + other_name + "'s, " + bounds_text(expectation, ""),
       keeps(expectation, share)};
@@ -150,6 +145,25 @@ Summary summarize(const Measure& measure, const RunSet& set) {
     if (std::isfinite(value)) summary.add(value);
   }
   return summary;
+}
+
+Estimate estimate(const Measure& measure, const RunSet& set) {
+  const Summary summary = summarize(measure, set);
+  if (summary.n() == 0) {
+    const double none = std::nan("");
+    return {none, {none, none}};
+  }
+  if (measure.latencies == nullptr) return {summary.mean(), summary.interval()};
+  LatencySketch all;
+  for (const Record& record : set.records) {
+    if (const LatencySketch* const latencies = measure.latencies(record)) all.merge(*latencies);
+  }
+  const auto ms = [](Duration time) { return static_cast<double>(time.count()) / 1e6; };
+  const double value = ms(*all.quantile(measure.share));
+  if (summary.n() == 1) return {value, {value, value}};
+  const auto bounds = *all.quantile_bounds(measure.share);
+  const double half = summary.interval().width() / 2;
+  return {value, {std::max(ms(bounds.low) - half, 0.0), ms(bounds.high) + half}};
 }
 
 Proportion collapsed_runs(const RunSet& set) {
@@ -192,8 +206,9 @@ std::string summary_text(const Measure& measure, const RunSet& set) {
     if (summary.n() > 1) return to_text(collapsed_runs(set));
     return summary.mean() > 0 ? "yes" : "no";
   }
-  std::string text = text::for_people(summary.mean());
-  if (summary.n() > 1) text += " ±" + two_digits(summary.interval().width() / 2);
+  const Estimate of_all = estimate(measure, set);
+  std::string text = text::for_people(of_all.value);
+  if (summary.n() > 1) text += " ±" + two_digits(of_all.interval.width() / 2);
   return with_unit(text, measure.unit);
 }
 

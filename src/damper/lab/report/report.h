@@ -41,6 +41,11 @@ struct Report {
 // A measure over the runs of a set, without those in which it is undefined.
 [[nodiscard]] Summary summarize(const Measure& measure, const RunSet& set);
 
+// The mean over the runs. Of a percentile of latencies: that of all runs' latencies together, since
+// the mean of the runs' percentiles is biased; its interval is Student's of the runs' percentiles,
+// around what the sketch knows of it (1.6 %). NaN: undefined in all runs.
+[[nodiscard]] Estimate estimate(const Measure& measure, const RunSet& set);
+
 // The runs of the set that collapsed, of those in which that is defined.
 [[nodiscard]] Proportion collapsed_runs(const RunSet& set);
 
@@ -52,7 +57,7 @@ struct Report {
 // services.
 [[nodiscard]] std::vector<const Measure*> shown_measures(const Report& report);
 
-// "3.99", or with several runs "3.99 ±0.02": half the 95 % interval of the mean. Of `collapsed`:
+// "3.99", or with several runs "3.99 ±0.02": half the 95 % interval of estimate(). Of `collapsed`:
 // "no", "yes", or "0.74 (0.73 to 0.75)" with Wilson's interval. "-": undefined in all runs.
 [[nodiscard]] std::string summary_text(const Measure& measure, const RunSet& set);
 
@@ -112,7 +117,8 @@ void print_html(std::ostream& out, const Report& report);
 //   sets         [{label, scenario, variant, policy, faults, measures, collapsed, verdicts, runs}]
 //     faults       [{kind, on, at_seconds, length_seconds, requests, amount}]
 //     measures     {name: {unit, runs, mean, low, high, values}}: low to high is the 95 % interval
-//                  of the mean; values are those of the runs, null if undefined
+//                  of the mean; of a percentile `mean` is that of all runs together;
+//                  values are those of the runs, null if undefined
 //     collapsed    {runs, collapsed, probability, low, high}: Wilson's 95 % interval
 //     verdicts     {verdict: requests of the first clients}, all runs together, none with 0
 //     runs         [{seed, trace_hash, events, last_end_seconds, bucket_seconds,

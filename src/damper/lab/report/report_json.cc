@@ -14,8 +14,9 @@ using text::JsonWriter;
 
 double seconds(Duration duration) { return static_cast<double>(duration.count()) / 1e9; }
 
-void write_proportion(JsonWriter& json, std::string_view key, const Proportion& proportion) {
-  const Interval interval = proportion.interval();
+void write_proportion(JsonWriter& json, std::string_view key, const Proportion& proportion,
+                      double z = Proportion::kZ) {
+  const Interval interval = proportion.interval(z);
   json.open('{', key);
   json.field("runs", proportion.n);
   json.field("collapsed", proportion.k);
@@ -161,14 +162,13 @@ void write_fault(JsonWriter& json, const FaultSpec& fault) {
 void write_measures(JsonWriter& json, const RunSet& set) {
   json.open('{', "measures");
   for (const Measure& measure : measures()) {
-    const Summary summary = summarize(measure, set);
-    const bool none = summary.n() == 0;
+    const Estimate of_all = estimate(measure, set);
     json.open('{', measure.name);
     json.field("unit", measure.unit);
-    json.field("runs", summary.n());
-    json.field("mean", none ? std::nan("") : summary.mean());
-    json.field("low", none ? std::nan("") : summary.interval().low);
-    json.field("high", none ? std::nan("") : summary.interval().high);
+    json.field("runs", summarize(measure, set).n());
+    json.field("mean", of_all.value);
+    json.field("low", of_all.interval.low);
+    json.field("high", of_all.interval.high);
     json.open('[', "values");
     for (const Record& record : set.records) json.element(measure.of(set.scenario, record));
     json.close(']');
@@ -212,6 +212,26 @@ void write_list(JsonWriter& json, std::string_view key, const std::vector<double
   json.close(']');
 }
 
+void write_end(JsonWriter& json, std::string_view name, const std::optional<BorderEnd>& end) {
+  if (!end) return json.field(name, std::nan(""));
+  json.open('{', name);
+  json.field("load", end->load);
+  json.field("next_load", end->next.value_or(std::nan("")));
+  write_proportion(json, "collapsed", end->collapsed, kLooksZ);
+  json.close('}');
+}
+
+void write_border(JsonWriter& json, const MapResult& map) {
+  if (!map.sure) return;
+  json.open('{', "border");
+  json.field("trigger", map.sure->trigger);
+  json.field("runs", map.sure->runs);
+  json.field("cut_short", map.sure->cut_short);
+  write_end(json, "safe", map.sure->safe);
+  write_end(json, "sure", map.sure->sure);
+  json.close('}');
+}
+
 }  // namespace
 
 void print_json(std::ostream& out, const Report& report) {
@@ -241,19 +261,23 @@ void print_map_json(std::ostream& out, const MapResult& map) {
   json.field("load_unit", map.load_unit);
   json.field("trigger_unit", map.trigger_unit);
   json.field("trigger_name", map.trigger_name);
+  json.field("trigger_scale", map.trigger_scale);
   write_list(json, "loads", map.loads);
   write_list(json, "triggers", map.triggers);
   json.field("capacity", known(map.capacity));
   json.field("hidden_capacity", known(map.hidden_capacity));
+  json.field("capacity_at_most", known(map.capacity_at_most));
+  json.field("capacity_doubt", map.capacity_doubt);
   json.open('[', "borders");
   for (const Border& border : map.borders) {
     json.open('{');
     json.field("trigger", border.trigger);
-    json.field("highest_safe_load", border.safe.value_or(std::nan("")));
-    json.field("lowest_collapsed_load", border.collapsed.value_or(std::nan("")));
+    json.field("none_collapsed_up_to", border.calm.value_or(std::nan("")));
+    json.field("most_collapsed_from", border.metastable.value_or(std::nan("")));
     json.close('}');
   }
   json.close(']');
+  write_border(json, map);
   json.open('[', "cells");
   for (std::size_t trigger = 0; trigger < map.triggers.size(); ++trigger) {
     for (std::size_t load = 0; load < map.loads.size(); ++load) {

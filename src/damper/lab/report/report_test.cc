@@ -44,6 +44,38 @@ TEST(Report, AMeasureOfManyRunsHasAnInterval) {
   EXPECT_EQ(summary_text(*find_measure("arrivals_at_end"), set), "20 ±0/s");
 }
 
+// Of 300 latencies in two runs, 1 in 100 over a second, all of them in one: the mean of the runs'
+// p99 would be halfway between.
+TEST(Report, APercentileIsThatOfAllRunsTogether) {
+  RunSet set{small_scenario("naive"), {small_record(1, 2), small_record(2, 2)}};
+  LatencySketch& first = set.records[0].clients[0].latency;
+  LatencySketch& second = set.records[1].clients[0].latency;
+  first = second = {};
+  for (int i = 0; i < 100; ++i) first.add(std::chrono::milliseconds(i < 90 ? 100 : 1000));
+  for (int i = 0; i < 900; ++i) second.add(std::chrono::milliseconds(100));
+  const Measure& p99 = *find_measure("p99");
+  EXPECT_NEAR(p99.of(set.scenario, set.records[0]), 1000, 16);
+  EXPECT_EQ(p99.of(set.scenario, set.records[1]), 100);
+  EXPECT_NEAR(estimate(p99, set).value, 100, 1.6);  // Not 550.
+}
+
+// What the sketch does not know is in the interval: it was "629 ±0 ms".
+TEST(Report, ThePercentileOfEqualRunsIsAsExactAsTheSketch) {
+  RunSet set{small_scenario("naive"), {small_record(1, 2), small_record(2, 2)}};
+  for (Record& record : set.records) {
+    record.clients[0].latency = {};
+    for (int i = 0; i < 1000; ++i) {
+      record.clients[0].latency.add(std::chrono::milliseconds(500 + i));
+    }
+  }
+  const Measure& p50 = *find_measure("p50");
+  EXPECT_TRUE(estimate(p50, set).interval.contains(999));
+  EXPECT_GT(estimate(p50, set).interval.width(), 10);
+  EXPECT_LT(estimate(p50, set).interval.width(), 35);
+  set.records.pop_back();
+  EXPECT_EQ(estimate(p50, set).interval.width(), 0);
+}
+
 TEST(Report, ARunThatCannotSayItIsLeftOut) {
   RunSet set{small_scenario("naive"), {small_record(1, 2), small_record(2, 2)}};
   set.records[1].clients[0].latency = {};

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "damper/base/portable_math.h"
+#include "damper/lab/runs/capacity.h"
 #include "damper/policy/file/facts.h"
 #include "damper/policy/file/schema.h"
 
@@ -122,14 +123,6 @@ class Survey {
         kLongest);
   }
 
-  [[nodiscard]] double capacity_of(const ServiceSpec& service) const {
-    const double busy = seconds(service.service_time.mean() + service.handover) +
-                        seconds(service.per_request) * service.workers +
-                        seconds(calls_at(service, 0.5));
-    if (service.workers == 0 || busy <= 0) return 0;
-    return static_cast<double>(service.replicas) * service.workers / busy;
-  }
-
   [[nodiscard]] Route route_to(std::size_t at) const {
     const ServiceSpec& service = scenario_.services[at];
     Route route;
@@ -141,7 +134,10 @@ class Survey {
     }
     route.name = service.name;
     Facts facts;
-    facts.capacity = capacity_of(service);
+    Capacity capacity = capacity_of(scenario_, at);
+    facts.capacity = capacity.known;
+    facts.capacity_at_most = capacity.at_most;
+    facts.capacity_doubt = std::move(capacity.why);
     facts.load = demand_[at].load.value_or(0);
     facts.clients = demand_[at].clients;
     if (!has_queue(service)) {

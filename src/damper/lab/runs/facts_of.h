@@ -13,8 +13,8 @@ namespace damper::lab {
 // Why: the linter's algebra needs numbers that authors of a policy seldom have. A scenario has them
 // all, so `damper check` and the lab can be compared.
 // Model: without faults.
-//   capacity  replicas * workers / the mean time that a worker is busy with a request, the calls
-//             that it waits for included; not known when there is a worker for every request
+//   capacity  by the mean time that a worker is busy with a request (capacity.h); where that is not
+//             known, an upper bound and the reason
 //   load      first tries a second: of the clients, and through the calls of services; not known
 //             if a group that leads there has a closed loop or runs once
 //   clients   processes that call it; a service is one for each of its replicas

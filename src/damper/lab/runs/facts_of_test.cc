@@ -35,7 +35,7 @@ services:
     {replicas: 2, workers: 10, service_time: 10ms, network: 1ms,
      calls: [db, {service: cache, times: 3}]}
   cache: {service_time: 2ms, calls: [db]}
-  db: {replicas: 1, workers: 4, service_time: 7ms, handover: 1ms, network: 500us}
+  db: {replicas: 1, workers: 4, service_time: 8ms, network: 500us}
   spare: {}
 clients:
   people: {calls: web, count: 50, processes: 5, rate: 100}
@@ -79,8 +79,11 @@ TEST(FactsOf, TheCapacityIsWhatTheWorkersCanDo) {
   const Scenario shop = scenario_of(kShop);
   EXPECT_EQ(facts_about(shop, "db").capacity, 500);   // 4 / 8 ms
   EXPECT_EQ(facts_about(shop, "cache").capacity, 0);  // A worker for every request.
-  // 2 * 10 / (10 ms + 2 ms + 7 ms + 2 * 0.5 ms): the slower call is by way of cache.
-  EXPECT_EQ(facts_about(shop, "web").capacity, 1000);
+  // 2 * 10 / (10 ms + 2 ms + 8 ms + 2 * 0.5 ms) if no request queued at db.
+  EXPECT_EQ(facts_about(shop, "web").capacity, 0);
+  EXPECT_NEAR(facts_about(shop, "web").capacity_at_most, 952.4, 0.1);
+  EXPECT_EQ(facts_about(shop, "web").capacity_doubt,
+            "its workers wait for db, where requests may queue");
 }
 
 TEST(FactsOf, TheProcessesThatCallItAreItsClients) {
@@ -97,9 +100,9 @@ TEST(FactsOf, TheLatencyIsOfAHealthyAttempt) {
   Scenario shop = scenario_of(kShop);
   EXPECT_EQ(facts_about(shop, "web").latency.p99, 0s);  // A service with a queue has none.
   for (ServiceSpec& service : shop.services) service.workers = 0;
-  EXPECT_EQ(facts_about(shop, "db").latency.p50, 8ms);
-  EXPECT_EQ(facts_about(shop, "cache").latency.p999, 10ms);
-  EXPECT_EQ(facts_about(shop, "web").latency.p99, 22ms);
+  EXPECT_EQ(facts_about(shop, "db").latency.p50, 9ms);
+  EXPECT_EQ(facts_about(shop, "cache").latency.p999, 11ms);
+  EXPECT_EQ(facts_about(shop, "web").latency.p99, 23ms);
   const Scenario fan_out = scenario_of(
       "{scenario: s, services: {root: {calls: [{service: leaf, times: 100}]}, leaf: "
       "{service_time: 'mix(10ms, 1s, 1%)'}}, clients: {app: {calls: root, rate: 1}}}");
@@ -164,6 +167,46 @@ TEST(FactsOf, TheLinterFindsTheHiddenCapacityOfTheMetastableDatabase) {
   const auto hidden = policy::Rule::hidden_capacity;
   EXPECT_NE(finding("metastable-db", 1, hidden).find("272.7/s"), std::string::npos)
       << finding("metastable-db", 1, hidden);
+}
+
+// 50 workers that wait for 100 ms on average do 500 a second: with the median it was 721.
+TEST(FactsOf, TheLinterFindsTheLoadOverAMeanCapacity) {
+  const auto rules = [](const std::string& db) {
+    const Scenario scenario = scenario_of(
+        "{scenario: s, services: {web: {workers: 50, calls: [db]}, db: {service_time: "
+        "exponential(100ms)" +
+        db + "}}, clients: {app: {calls: web, rate: 600}}, policy: {route: {timeout: 10s}}}");
+    std::string said;
+    for (const policy::Finding& found : policy::lint(facts_of(scenario))) {
+      said += found.route + ' ' + std::string(policy::name(found.rule)) + ": " + found.why + '\n';
+    }
+    return said;
+  };
+  EXPECT_NE(rules("").find("web load-over-capacity: the load of 600/s is not under the capacity of "
+                           "500/s"),
+            std::string::npos)
+      << rules("");
+  // Beside a queue it is a bound.
+  EXPECT_NE(rules(", workers: 40")
+                .find("web load-over-capacity: the load is 600/s, retries not "
+                      "counted; the capacity is not known, because its workers "
+                      "wait for db, where requests may queue; it is at most "
+                      "500/s"),
+            std::string::npos)
+      << rules(", workers: 40");
+}
+
+TEST(FactsOf, TheLinterSaysWhichCapacityIsNotKnown) {
+  const Scenario scenario = scenario_of(
+      "{scenario: s, services: {web: {workers: 50, calls: [db]}, db: {workers: 40, service_time: "
+      "exponential(100ms)}}, clients: {app: {calls: web, rate: 100}}}");
+  for (const policy::Finding& found : policy::lint(facts_of(scenario))) {
+    if (found.rule != policy::Rule::capacity_unknown) continue;
+    EXPECT_EQ(found.route, "web");
+    EXPECT_EQ(found.fix, "find it by simulation: damper lab map");
+    return;
+  }
+  FAIL();
 }
 
 TEST(FactsOf, TheLinterFindsTheLayersThatMultiply) {

@@ -12,7 +12,7 @@
 namespace damper::lab {
 namespace {
 
-constexpr double kZ = 1.959963984540054;  // math::normal_quantile(0.975)
+constexpr double kZ = Proportion::kZ;
 
 // The 0.975 quantile of Student's t, for 1 to 30 degrees of freedom.
 constexpr std::array<double, 30> kStudent = {
@@ -39,14 +39,14 @@ double Proportion::share() const noexcept {
   return n == 0 ? 0 : static_cast<double>(k) / static_cast<double>(n);
 }
 
-Interval Proportion::interval() const noexcept {
+Interval Proportion::interval(double z) const noexcept {
   DAMPER_CHECK(0 <= k && k <= n);
   if (n == 0) return {0, 1};
   const double p = share();
   const double runs = static_cast<double>(n);
-  const double weight = 1 + kZ * kZ / runs;
-  const double center = (p + kZ * kZ / (2 * runs)) / weight;
-  const double half = kZ * std::sqrt(p * (1 - p) / runs + kZ * kZ / (4 * runs * runs)) / weight;
+  const double weight = 1 + z * z / runs;
+  const double center = (p + z * z / (2 * runs)) / weight;
+  const double half = z * std::sqrt(p * (1 - p) / runs + z * z / (4 * runs * runs)) / weight;
   // Rounding must not leave the share outside when it is 0 or 1.
   return {k == 0 ? 0 : center - half, k == n ? 1 : center + half};
 }

@@ -21,6 +21,12 @@ struct Interval {
   [[nodiscard]] double width() const noexcept { return high - low; }
 };
 
+// A number, and its interval at 95 %.
+struct Estimate {
+  double value = 0;
+  Interval interval{};
+};
+
 // k of n runs, for example those that collapsed. 0 <= k <= n.
 //
 // Invariants:
@@ -34,7 +40,9 @@ struct Proportion {
   [[nodiscard]] double share() const noexcept;
   // Wilson, "Probable inference, the law of succession, and statistical inference", Journal of the
   // American Statistical Association 22 (1927).
-  [[nodiscard]] Interval interval() const noexcept;
+  // `z` is the normal quantile of its level: of 95 % by default.
+  static constexpr double kZ = 1.959963984540054;  // math::normal_quantile(0.975)
+  [[nodiscard]] Interval interval(double z = kZ) const noexcept;
 };
 
 // "0.740 (0.73 to 0.75)"; the bounds have three decimals when they are less than 0.02 apart; "no

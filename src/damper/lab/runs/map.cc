@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -15,9 +16,6 @@
 
 namespace damper::lab {
 namespace {
-
-constexpr double kBorderWidth = 0.005;  // of the load
-constexpr int kMostSteps = 12;          // of a bisection
 
 bool is_sized_by_amount(const FaultSpec& fault) {
   return fault.traits().size != FaultTraits::Size::length;
@@ -36,30 +34,33 @@ class Sweep {
   Sweep(const Scenario& scenario, const MapOptions& options)
       : scenario_(scenario), options_(options) {}
 
-  // The collapsed runs of each point. The first run of every point is played first, then the
-  // second, so that an interruption leaves the whole map, with fewer runs.
-  std::vector<Proportion> count(const std::vector<Point>& points) {
+  // The collapsed runs of each point, of `runs` after the first `first`. The first run of every
+  // point is played first, then the second, so that an interruption leaves the whole map, with
+  // fewer runs.
+  std::vector<Proportion> count(const std::vector<Point>& points, int first, int runs) {
     enum class Ended : char { unknown, well, collapsed };
-    std::vector<Ended> ended(points.size() * static_cast<std::size_t>(options_.runs));
+    std::vector<Ended> ended(points.size() * static_cast<std::size_t>(runs));
     const std::size_t before = done_;
     planned_ += ended.size();
     const auto report = [&](std::size_t now, std::size_t) {
       if (options_.on_progress) options_.on_progress(before + now, planned_);
     };
-    const std::size_t done = run_parallel(
-        {.count = ended.size(),
-         .threads = options_.threads,
-         .stop = options_.stop,
-         .on_progress = report},
-        [&](std::size_t index) {
-          const Point& point = points[index % points.size()];
-          const Scenario world = at_point(scenario_, point.load, point.trigger);
-          const Record record = play(world, {.seed = options_.seed + index / points.size(),
-                                             .latency_over_time = false,
-                                             .stop = options_.stop});
-          if (record.cut_short && is_stopped()) return;
-          ended[index] = is_collapsed(world, record) ? Ended::collapsed : Ended::well;
-        });
+    const std::size_t done =
+        run_parallel({.count = ended.size(),
+                      .threads = options_.threads,
+                      .stop = options_.stop,
+                      .on_progress = report},
+                     [&](std::size_t index) {
+                       const Point& point = points[index % points.size()];
+                       const Scenario world = at_point(scenario_, point.load, point.trigger);
+                       const Record record =
+                           play(world, {.seed = options_.seed + static_cast<std::uint64_t>(first) +
+                                                index / points.size(),
+                                        .latency_over_time = false,
+                                        .stop = options_.stop});
+                       if (record.cut_short && is_stopped()) return;
+                       ended[index] = is_collapsed(world, record) ? Ended::collapsed : Ended::well;
+                     });
     done_ += done;
     std::vector<Proportion> counts(points.size());
     for (std::size_t i = 0; i < done; ++i) {
@@ -81,33 +82,31 @@ class Sweep {
   std::size_t planned_ = 0;
 };
 
-// Halves the border until it is narrow: below it fewer than half of the runs collapse.
-void narrow(Sweep& sweep, Border& border) {
-  for (int step = 0; step < kMostSteps && !sweep.is_stopped(); ++step) {
-    const double middle = (*border.safe + *border.collapsed) / 2;
-    if (*border.collapsed - *border.safe <= kBorderWidth * middle) return;
-    const Proportion at = sweep.count({{middle, border.trigger}}).front();
-    if (at.n == 0) return;
-    (at.k * 2 < at.n ? border.safe : border.collapsed) = middle;
-  }
-}
-
 // C and C / w in requests of the clients, of the service with the least of it, as the linter
-// computes them. Unknown if there are other clients or controllers.
+// computes them. Unknown if there are other clients or controllers; bounded if the capacity of a
+// service on the way is.
 void add_capacity(const Scenario& scenario, MapResult& map) {
   if (scenario.clients.size() != 1 || !scenario.controllers.empty()) return;
   const std::vector<policy::Route> routes = facts_of(scenario);
   const std::vector<policy::Amplified> amplified = policy::amplify(policy::layers_of(routes));
   const double load = scenario.clients.front().has_rate() ? scenario.clients.front().rate : 0;
+  double most = 0;
   for (std::size_t i = 0; i < routes.size(); ++i) {
     const auto& facts = routes[i].settings.facts;
-    if (!facts || facts->capacity <= 0 || facts->load <= 0 || load <= 0) continue;
-    const double capacity = facts->capacity * load / facts->load;
-    const double hidden = policy::hidden_capacity(capacity, amplified[i].attempts);
+    if (!facts || facts->load <= 0 || load <= 0) continue;
+    const double bound = (facts->capacity + facts->capacity_at_most) * load / facts->load;
+    if (bound <= 0) continue;
+    most = most > 0 ? std::min(most, bound) : bound;
+    if (facts->capacity <= 0) map.capacity_doubt = routes[i].name + ": " + facts->capacity_doubt;
+    const double hidden = policy::hidden_capacity(bound, amplified[i].attempts);
     if (map.hidden_capacity > 0 && hidden >= map.hidden_capacity) continue;
-    map.capacity = capacity;
+    map.capacity = bound;
     map.hidden_capacity = hidden;
   }
+  if (map.capacity_doubt.empty()) return;
+  map.capacity = 0;
+  map.hidden_capacity = 0;
+  map.capacity_at_most = most;
 }
 
 }  // namespace
@@ -121,28 +120,28 @@ MapCell MapResult::cell(std::size_t trigger, std::size_t load) const {
 Region region_of(const MapResult& map, std::size_t trigger, std::size_t load) {
   const Proportion here = map.cell(trigger, load).collapsed;
   if (here.n == 0) return Region::unknown;
+  if (here.interval().low > kSure) return Region::sure;
   if (here.interval().low > 0.5) return Region::metastable;
-  if (here.interval().high >= 0.5) return Region::vulnerable;
   for (std::size_t other = 0; other < map.triggers.size(); ++other) {
     if (map.cell(other, load).collapsed.k > 0) return Region::vulnerable;
   }
-  return Region::safe;
+  return here.interval().high < kSafe ? Region::safe : Region::calm;
 }
 
 std::vector<Border> find_borders(const MapResult& map) {
   std::vector<Border> borders;
   for (std::size_t trigger = 0; trigger < map.triggers.size(); ++trigger) {
     Border border{.trigger = map.triggers[trigger]};
-    bool safe = true;  // so far
+    bool calm = true;  // so far
     for (std::size_t load = 0; load < map.loads.size(); ++load) {
       const Proportion collapsed = map.cell(trigger, load).collapsed;
       if (collapsed.n == 0) {
-        safe = false;
+        calm = false;
         continue;
       }
-      safe = safe && collapsed.k == 0;
-      if (safe) border.safe = map.loads[load];
-      if (!border.collapsed && collapsed.interval().low > 0.5) border.collapsed = map.loads[load];
+      calm = calm && collapsed.k == 0;
+      if (calm) border.calm = map.loads[load];
+      if (!border.metastable && collapsed.interval().low > 0.5) border.metastable = map.loads[load];
     }
     borders.push_back(border);
   }
@@ -160,10 +159,14 @@ std::optional<double> column_of(const std::vector<double>& loads, double load) {
   return inside ? std::optional(column) : std::nullopt;
 }
 
+std::string trigger_text(const MapResult& map, double trigger) {
+  return text::for_people(trigger * map.trigger_scale) + map.trigger_unit;
+}
+
 std::string describe_cell(const MapResult& map, std::size_t trigger, std::size_t load) {
   const MapCell cell = map.cell(trigger, load);
-  const std::string place = text::for_people(cell.load) + map.load_unit + ", " +
-                            text::for_people(cell.trigger) + map.trigger_unit + ": ";
+  const std::string place =
+      text::for_people(cell.load) + map.load_unit + ", " + trigger_text(map, cell.trigger) + ": ";
   if (cell.collapsed.n == 0) return place + "not run";
   return place + text::with_commas(cell.collapsed.k) + " of " +
          text::with_commas(cell.collapsed.n) + " collapsed, " + to_text(cell.collapsed) + ", " +
@@ -245,26 +248,38 @@ MapResult draw_map(const Scenario& scenario, const MapOptions& options) {
   map.about = scenario.about;
   map.load_unit = "/s";
   const FaultSpec& fault = scenario.faults.front();
-  map.trigger_unit = is_sized_by_amount(fault) ? " times" : " s";
+  const bool cut = fault.kind == FaultKind::capacity;  // Its amount is the share that is left.
+  switch (fault.traits().size) {
+    case FaultTraits::Size::length: map.trigger_unit = " s"; break;
+    case FaultTraits::Size::factor: map.trigger_unit = " times"; break;
+    case FaultTraits::Size::share:
+      map.trigger_unit = cut ? " % left" : " %";
+      map.trigger_scale = 100;
+      break;
+  }
   map.trigger_name = fault.on + ' ' + std::string(kFaultNames[fault.kind]);
   map.loads = scenario.map.loads;
   map.triggers = scenario.map.triggers;
   std::sort(map.loads.begin(), map.loads.end());
   std::sort(map.triggers.begin(), map.triggers.end());
+  if (cut) std::reverse(map.triggers.begin(), map.triggers.end());
   std::vector<Point> points;
   for (const double trigger : map.triggers) {
     for (const double load : map.loads) points.push_back({load, trigger});
   }
   Sweep sweep(scenario, options);
-  const std::vector<Proportion> counts = sweep.count(points);
+  const std::vector<Proportion> counts = sweep.count(points, 0, options.runs);
   for (std::size_t i = 0; i < points.size(); ++i) {
     map.cells.push_back({points[i].load, points[i].trigger, counts[i]});
   }
   map.borders = find_borders(map);
-  // The border of the largest trigger is narrowed: loads below it are safe.
-  if (!map.borders.empty() && map.borders.back().trigger == map.triggers.back() &&
-      map.borders.back().safe && map.borders.back().collapsed) {
-    narrow(sweep, map.borders.back());
+  if (options.border_runs > 0 && !sweep.is_stopped()) {
+    const double largest = map.triggers.back();
+    map.sure = find_sure_border(map.loads, std::span(counts).last(map.loads.size()),
+                                options.border_runs, [&](double load, int done, int runs) {
+                                  return sweep.count({{load, largest}}, done, runs).front();
+                                });
+    map.sure->trigger = largest;
   }
   add_capacity(scenario, map);
   map.interrupted = sweep.is_stopped();

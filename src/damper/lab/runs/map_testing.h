@@ -19,6 +19,10 @@ inline MapResult small_map() {
   map.capacity = 300;
   map.hidden_capacity = 125;
   map.borders = find_borders(map);
+  map.sure = SureBorder{.trigger = 10,
+                        .safe = BorderEnd{110, {0, 160}, 111},
+                        .sure = BorderEnd{190, {320, 320}, 189},
+                        .runs = 1200};
   map.command = "damper lab map db.yaml";
   map.version = "1.2.3";
   return map;

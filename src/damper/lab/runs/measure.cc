@@ -65,11 +65,31 @@ double of_controllers(const Scenario&, const Record& record) {
   return record.controllers.empty() ? kNone : of(record.controllers.front());
 }
 
-template <std::int32_t hundredths>
-double milliseconds(const LatencySketch& latency) {
-  const auto found = latency.quantile(Percent::from_hundredths(hundredths));
-  return found ? static_cast<double>(found->count()) / 1e6 : kNone;
+// The latencies of the first clients or controllers.
+template <auto groups, auto latency>
+const LatencySketch* latencies_of(const Record& record) {
+  return (record.*groups).empty() ? nullptr : &((record.*groups).front().*latency);
 }
+constexpr auto kLatency = latencies_of<&Record::clients, &ClientsRecord::latency>;
+constexpr auto kQueued = latencies_of<&Record::controllers, &ControllersRecord::queued>;
+constexpr auto kSettled = latencies_of<&Record::controllers, &ControllersRecord::settled>;
+
+// A percentile of latencies, in ms.
+template <auto latencies, std::int32_t hundredths>
+constexpr Measure percentile(std::string_view name, std::string_view what) {
+  return {name,
+          "ms",
+          what,
+          [](const Scenario&, const Record& record) {
+            const LatencySketch* const all = latencies(record);
+            const auto found =
+                all == nullptr ? std::nullopt : all->quantile(Percent::from_hundredths(hundredths));
+            return found ? static_cast<double>(found->count()) / 1e6 : kNone;
+          },
+          latencies,
+          Percent::from_hundredths(hundredths)};
+}
+
 double deepest(const ServiceRecord& of) {
   std::uint32_t most = 0;
   for (const ServiceTick& tick : of.ticks) most = std::max(most, tick.queued);
@@ -329,12 +349,9 @@ constexpr auto kMeasures = std::to_array<Measure>({
     {"deepest_queue", "", "Most requests that waited at the service", of_service<deepest>},
     {"hedges", "%", "Hedges that reached the service, by first try",
      of_service<[](const ServiceRecord& of) { return percent(of.hedges, of.first_tries); }>},
-    {"p50", "ms", "Half of the successful requests took no longer",
-     of_clients<[](const ClientsRecord& of) { return milliseconds<5000>(of.latency); }>},
-    {"p99", "ms", "99 % of the successful requests took no longer",
-     of_clients<[](const ClientsRecord& of) { return milliseconds<9900>(of.latency); }>},
-    {"p999", "ms", "99.9 % of the successful requests took no longer",
-     of_clients<[](const ClientsRecord& of) { return milliseconds<9990>(of.latency); }>},
+    percentile<kLatency, 5000>("p50", "Half of the successful requests took no longer"),
+    percentile<kLatency, 9900>("p99", "99 % of the successful requests took no longer"),
+    percentile<kLatency, 9990>("p999", "99.9 % of the successful requests took no longer"),
     {"over_half_second", "%", "Successful requests that took over 500 ms", over<500>},
     {"over_second", "%", "Successful requests that took over 1 s", over<1000>},
     {"requests", "", "Requests of the clients",
@@ -357,11 +374,11 @@ constexpr auto kMeasures = std::to_array<Measure>({
     {"load_in_fault", "/s", "Attempts that reached the controllers' service while a fault was on",
      load_in_fault},
     {"peak_in_fault", "/s", "The same in the busiest 100 ms", peak_in_fault},
-    {"queued_p99", "ms", "99 % of the runs of healthy keys waited no longer for a worker",
-     of_controllers<[](const ControllersRecord& of) { return milliseconds<9900>(of.queued); }>},
-    {"settled_p99", "ms",
-     "99 % of the events of healthy keys were followed by a successful run no later",
-     of_controllers<[](const ControllersRecord& of) { return milliseconds<9900>(of.settled); }>},
+    percentile<kQueued, 9900>("queued_p99",
+                              "99 % of the runs of healthy keys waited no longer for a worker"),
+    percentile<kSettled, 9900>(
+        "settled_p99",
+        "99 % of the events of healthy keys were followed by a successful run no later"),
     {"failing_at_end", "", "Healthy keys whose last run had failed, at the end",
      of_controllers<last_level<&ControllersTick::failing>>},
     {"backlog_at_end", "", "Keys that waited for a worker or for their time, at the end",

@@ -5,6 +5,7 @@
 #include <span>
 #include <string_view>
 
+#include "damper/base/percent.h"
 #include "damper/lab/record/record.h"
 #include "damper/lab/scenario/scenario.h"
 
@@ -23,6 +24,10 @@ struct Measure {
   std::string_view unit;  // "", "ms", "s", "%", "/s"
   std::string_view what;  // one sentence, without its full stop
   double (*of)(const Scenario& scenario, const Record& record) = nullptr;
+  // Of a percentile of latencies: where they are, null if there are none, and which one. Over
+  // several runs it is that of all their latencies together.
+  const LatencySketch* (*latencies)(const Record& record) = nullptr;
+  Percent share{};
 };
 
 // All of them, in the order in which reports show them:

@@ -204,6 +204,10 @@ class RandomScenario {
       spec.on = service.name;
       spec.amount = spec.kind == FaultKind::slow ? 0.1 + random_.draw() * 20 : random_.draw();
       if (spec.kind == FaultKind::capacity && chance(0.5)) spec.amount = 0;
+      // A share that leaves all workers is refused.
+      if (spec.kind == FaultKind::capacity && spec.amount * service.workers > service.workers - 1) {
+        spec.amount = 0;
+      }
       if (spec.kind == FaultKind::slow && chance(0.3)) spec.requests = whole(1, 100);
       if (chance(0.3)) spec.replicas = {whole(0, service.replicas - 1)};
       if (chance(0.3)) spec.answer = decide::Outcome::unavailable;

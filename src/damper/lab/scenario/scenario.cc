@@ -1,6 +1,7 @@
 #include "damper/lab/scenario/scenario.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "damper/base/bounds.h"
@@ -364,6 +365,14 @@ class Checker {
     }
     if (fault.kind == FaultKind::capacity && spec.workers == 0) {
       return error(fault.place, called + ": " + spec.name + " has a worker for every request");
+    }
+    // Workers that are left are rounded up (replica.cc).
+    if (fault.kind == FaultKind::capacity && fault.amount < 1 &&
+        std::ceil(spec.workers * fault.amount - 1e-9) >= spec.workers) {
+      return error(fault.place, called + ": amount is " + bound_text(fault.amount) +
+                                    ", which leaves all " + std::to_string(spec.workers) +
+                                    " workers of " + spec.name +
+                                    ", since they are rounded up; use 0, or slow for a slower one");
     }
     return std::nullopt;
   }

@@ -133,7 +133,8 @@ struct ClientsSpec {
   // Other than success: what each of its requests is answered with, after its service time.
   decide::Outcome answer = decide::Outcome::success;
   // How callers in the literature stop retrying, by rules of their own beside the engine's: asked
-  // after each answer that is a failure. The published models need them; a policy of ours does not.
+  // after each failed attempt, an error or a timeout. The published models need them; a policy of
+  // ours does not.
   double gives_up = 0;         // they go away with this probability, [0, 1]
   double gives_up_over = 1;    // or when failed attempts / requests of their process exceed this
   double bucket = 0;           // or when their process's token bucket of this size is down to one

@@ -196,8 +196,9 @@ Schema<FaultSpec> make(std::type_identity<FaultSpec>) {
       .unset_at_zero = true;
   s.key<DAMPER_FIELD(replicas)>("replicas", form::of(config::Kind::wholes, 0, 9'999),
                                 "Affected replicas, counted from 0. Empty: all.");
-  s.key<DAMPER_FIELD(amount)>("amount", form::of(config::Kind::share, 0, 1000),
-                              "Share of errors and capacity, factor of slow and spike.");
+  s.key<DAMPER_FIELD(amount)>(
+      "amount", form::of(config::Kind::share, 0, 1000),
+      "errors, capacity: a share from 0 to 1. slow, spike: a factor from 0.001 to 1000.");
   s.key<DAMPER_FIELD(answer)>("answer", kAnswer, "Outcome that callers receive.");
   return s;
 }

@@ -318,6 +318,23 @@ TEST(Scenario, WhatAFaultCannotDoIsAnError) {
             "fault spike: clients have no replicas");
   EXPECT_EQ(fault_error(FaultKind::capacity, "api"),
             "fault capacity: api has a worker for every request");
+  const auto cut = [](std::int32_t workers, double amount) {
+    const std::string error = error_after([&](Scenario& s) {
+      s.services[1].workers = workers;  // db
+      s.faults.push_back(fault(FaultKind::capacity, "db"));
+      s.faults.back().amount = amount;
+    });
+    const std::size_t at = error.find("fault capacity");
+    return at == std::string::npos ? error : error.substr(at);
+  };
+  EXPECT_EQ(
+      cut(1, 0.2),
+      "fault capacity: amount is 0.2, which leaves all 1 workers of db, since they are rounded "
+      "up; use 0, or slow for a slower one");
+  EXPECT_EQ(cut(1, 0), "ok");
+  EXPECT_EQ(cut(1, 1), "ok");
+  EXPECT_EQ(cut(5, 0.8), "ok");
+  EXPECT_NE(cut(5, 0.9), "ok");
   EXPECT_EQ(error_after([](Scenario& s) {
               s.clients[0].arrivals = Pattern::constant;
               s.clients[0].rate = 0;

@@ -1,6 +1,7 @@
 #include "damper/lab/world/client_groups.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "damper/base/check.h"
 #include "damper/base/portable_math.h"
@@ -51,7 +52,8 @@ Instant Arrivals::first(std::uint32_t source) {
     if (spec_.arrivals == Pattern::poisson) at = add(at, exponential_gap(spec_.rate, gaps_.draw()));
     if (spec_.arrivals == Pattern::spread) at = add(at, share_of(spec_.every, source, spec_.count));
   }
-  return at > Instant{spec_.until} ? kNever : at;
+  unbounded_ = at;
+  return bounded(at);
 }
 
 std::uint32_t Arrivals::begin(double rush) {
@@ -70,8 +72,8 @@ Instant Arrivals::next(Instant now, double rush) {
   Duration gap = spec_.every;
   if (spec_.arrivals == Pattern::poisson) gap = exponential_gap(spec_.rate * rush, gaps_.draw());
   if (spec_.arrivals == Pattern::metered) gap = kMeter;
-  const Instant at = add(now, gap);
-  return at > Instant{spec_.until} ? kNever : at;
+  unbounded_ = add(now, gap);
+  return bounded(unbounded_);
 }
 
 Instant Arrivals::after_answer(std::uint32_t client, std::uint32_t nth, Instant now) const {
@@ -112,9 +114,12 @@ ClientGroups::ClientGroups(Simulation& simulation) : sim_(simulation) {
          .dependencies = sim_.make_dependencies(spec.calls, home == index ? spec.processes : 0),
          .processes = std::vector<Process>(static_cast<std::size_t>(spec.processes),
                                            Process{.tokens = spec.bucket})});
-    Arrivals& arrivals = groups_.back().arrivals;
+    Group& group = groups_.back();
+    Arrivals& arrivals = group.arrivals;
     for (std::uint32_t source = 0; source < arrivals.sources(); ++source) {
-      sim_.queue.schedule(arrivals.first(source), {EventKind::begin, index, source});
+      group.pending =
+          sim_.queue.schedule(arrivals.first(source), {EventKind::begin, index, source});
+      group.next = arrivals.unbounded();
     }
   }
 }
@@ -125,11 +130,31 @@ void ClientGroups::on_begin(std::uint32_t group, std::uint64_t detail) {
   const auto nth = static_cast<std::uint32_t>(detail >> 32);
   const double rush = sim_.faults.spike(group);
   const std::uint32_t begun = arrivals.begin(rush);
-  sim_.queue.schedule(arrivals.next(sim_.now(), rush),
-                      {EventKind::begin, group, std::uint64_t{nth + 1} << 32 | source});
+  const std::uint64_t following = std::uint64_t{nth + 1} << 32 | source;
+  const auto pending =
+      sim_.queue.schedule(arrivals.next(sim_.now(), rush), {EventKind::begin, group, following});
+  if (arrivals.follows_rate()) {
+    groups_[group].pending = pending;
+    groups_[group].next = arrivals.unbounded();
+    groups_[group].detail = following;
+  }
   for (std::uint32_t i = 0; i < begun; ++i) {
     begin_request(group, arrivals.by_client() ? source : arrivals.next_client(), nth);
   }
+}
+
+void ClientGroups::on_spike(std::uint32_t index) {
+  Group& group = groups_[index];
+  const double before = std::exchange(group.rush, sim_.faults.spike(index));
+  if (!group.arrivals.follows_rate() || before == group.rush) return;
+  const double left = static_cast<double>(between(sim_.now(), group.next).count());
+  const double scaled = left * before / group.rush;
+  constexpr double kMost = static_cast<double>(kLongest.count());
+  group.next =
+      add(sim_.now(), Duration{static_cast<std::int64_t>(scaled < kMost ? scaled + 0.5 : kMost)});
+  sim_.queue.cancel(group.pending);
+  group.pending = sim_.queue.schedule(group.arrivals.bounded(group.next),
+                                      {EventKind::begin, index, group.detail});
 }
 
 void ClientGroups::begin_request(std::uint32_t index, std::uint32_t client, std::uint32_t nth) {

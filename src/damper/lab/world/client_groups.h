@@ -36,6 +36,17 @@ class Arrivals {
   [[nodiscard]] std::uint32_t begin(double rush);
   // The time after `now`; kNever: none, or after the answer (closed).
   [[nodiscard]] Instant next(Instant now, double rush);
+  // The last result of first() or next() of a group that is the only source, before `until` is
+  // applied to it.
+  [[nodiscard]] Instant unbounded() const noexcept { return unbounded_; }
+  // Whether a change of the rate moves a time that is scheduled already: of a Poisson process, the
+  // rest of the gap is scaled.
+  [[nodiscard]] bool follows_rate() const noexcept {
+    return spec_.loop == Loop::open && spec_.arrivals == Pattern::poisson;
+  }
+  [[nodiscard]] Instant bounded(Instant at) const noexcept {
+    return at > Instant{spec_.until} ? kNever : at;
+  }
   // The time of the client's next request in a closed loop, now that its request number `nth`, from
   // 0, is over.
   [[nodiscard]] Instant after_answer(std::uint32_t client, std::uint32_t nth, Instant now) const;
@@ -54,6 +65,7 @@ class Arrivals {
   const RandomStreams& streams_;
   Random gaps_;
   Random choices_;
+  Instant unbounded_ = kNever;
   double due_ = 0;  // metered: what has accumulated
   std::uint64_t begun_ = 0;
 };
@@ -70,10 +82,13 @@ class ClientGroups {
 
   // A source of arrivals is due.
   void on_begin(std::uint32_t group, std::uint64_t detail);
+  // A spike of the group has begun or ended: its next arrival follows the new rate.
+  void on_spike(std::uint32_t group);
   void on_over(const Calls::Operation& request, Verdict verdict);
   // A message of a request is about to be sent.
   void on_send(const CallData& request, Message& message) const;
-  // Whether the client gives its request up after the failed attempt, independently of its policy.
+  // Whether the client gives its request up after the failed attempt, an error or a timeout,
+  // independently of its policy. `attempt` identifies the draw.
   [[nodiscard]] bool gives_up(const Calls::Operation& request, std::uint32_t attempt);
 
   void read(std::size_t index, Instant now, ClientsTick& tick) const;
@@ -94,6 +109,11 @@ class ClientGroups {
     Dependencies dependencies;  // by process; empty if it uses another group's
     std::vector<Process> processes;
     std::uint32_t in_flight = 0;
+    // Of a group that follows the rate: its next arrival.
+    timer::EventQueue::Timer pending{};
+    Instant next = kNever;  // before `until` is applied
+    std::uint64_t detail = 0;
+    double rush = 1;
 
     [[nodiscard]] std::uint32_t process_of(std::uint32_t client) const noexcept {
       return client % static_cast<std::uint32_t>(spec->processes);

@@ -389,6 +389,57 @@ TEST(ClientGroups, ABreakerOfTheirOwnStopsAllRetries) {
   EXPECT_EQ(played(under(eager(3), service("db"), users, kAllFail)).clients[0].attempts, 30u);
 }
 
+// The gap that is drawn before a spike ends is at the spike's rate: it lasted on, by a gap of 1000
+// s here, and one at 0 s began with a gap of the old rate.
+TEST(ClientGroups, ASpikeBeginsAndEndsOnTime) {
+  Scenario quiet = tried_once({service("db")}, {poisson(100)},
+                              {fault(FaultKind::spike, 2s, 2s, 0.001, "users")});
+  const Record record = played(quiet);
+  const std::vector<ClientsTick>& ticks = record.clients[0].ticks;
+  const auto requests = [&ticks](std::size_t from, std::size_t to) {
+    std::uint32_t sum = 0;
+    for (std::size_t i = from; i < to; ++i) sum += ticks[i].requests;
+    return sum;
+  };
+  EXPECT_NEAR(requests(0, 20), 200, 60);
+  EXPECT_LE(requests(20, 40), 3U);
+  EXPECT_NEAR(requests(40, 50), 100, 40);
+  EXPECT_NEAR(requests(40, 100), 600, 100);
+  Scenario early = tried_once({service("db")}, {poisson(0.001)},
+                              {fault(FaultKind::spike, 0s, 5s, 1000, "users")});
+  EXPECT_GE(played(early).clients[0].requests, 1U);
+  std::uint64_t sum = 0;
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) sum += played(early, seed).clients[0].requests;
+  EXPECT_NEAR(static_cast<double>(sum), 40 * 5, 60);  // 1/s for 5 s
+}
+
+TEST(ClientGroups, AfterASlowSpikeRequestsStartAgainUntilTheEnd) {
+  ClientsSpec users = poisson(100);
+  users.until = 6s;
+  const Record record = played(
+      tried_once({service("db")}, {users}, {fault(FaultKind::spike, 1s, 1s, 0.001, "users")}));
+  EXPECT_NEAR(static_cast<double>(record.clients[0].requests), 500, 100);
+}
+
+// A timeout is a failure, too: only answers were seen.
+TEST(ClientGroups, ClientsGiveUpAfterATimeoutAsAfterAnError) {
+  const auto attempts = [](auto change) {
+    ClientsSpec users = poisson(100);
+    change(users);
+    Scenario scenario = world_of({service("db", takes(1s))}, {users});
+    set_policy(scenario, "db", eager(4, 10ms));
+    const Record record = played(scenario);
+    EXPECT_EQ(record.clients[0].succeeded, 0U);
+    return static_cast<double>(record.clients[0].attempts) /
+           static_cast<double>(record.clients[0].requests);
+  };
+  EXPECT_NEAR(attempts([](ClientsSpec&) {}), 4, 0.05);
+  EXPECT_NEAR(attempts([](ClientsSpec& users) { users.gives_up = 1; }), 1, 0.01);
+  EXPECT_NEAR(attempts([](ClientsSpec& users) { users.gives_up = 0.5; }), 1.875, 0.15);
+  EXPECT_NEAR(attempts([](ClientsSpec& users) { users.bucket = 5; }), 1.1, 0.05);
+  EXPECT_NEAR(attempts([](ClientsSpec& users) { users.gives_up_over = 0.1; }), 1, 0.05);
+}
+
 }  // namespace
 
 }  // namespace damper::lab

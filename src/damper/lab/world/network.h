@@ -13,6 +13,7 @@ struct Message {
   Handle caller;
   std::uint64_t number = 0;  // of its call
   Instant arrived{};         // at the replica
+  Instant served{};          // when the work on it was over
   Instant deadline = kNever;
   timer::EventQueue::Timer timer{};
   std::uint64_t version = 0;  // of an optimistic row, as it was read

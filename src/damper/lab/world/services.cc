@@ -195,6 +195,7 @@ void Services::on_call_over(const Calls::Operation& call, Verdict verdict) {
 void Services::complete(Handle handle, Message& message) {
   const ServiceSpec& spec = spec_of(message);
   if (!spec.optimistic || message.has_read) sim_.recorder.on_served(message.service);
+  message.served = sim_.now();
   Report report = message.report;
   const Instant arrived = message.arrived;
   if (spec.fails_after > Duration{0} && between(arrived, sim_.now()) >= spec.fails_after) {

@@ -287,5 +287,18 @@ TEST(Services, CorrelatedReplicasTakeEquallyLong) {
   EXPECT_NEAR(succeeded(0.5), (8750 + 5000) / 2.0, 145);
 }
 
+// The picture of a healthy service had waste in it: answers arrive in a later bucket than the one
+// in which they were served.
+TEST(Services, WhatIsGoodCountsInTheBucketInWhichItWasServed) {
+  ServiceSpec db = service("db", takes(10ms), 10);
+  db.network = takes(150ms);
+  Scenario scenario = tried_once({db}, {poisson(50)});
+  scenario.bucket = 100ms;
+  const Record record = played(scenario);
+  const std::vector<ServiceTick>& ticks = record.services[0].ticks;
+  for (std::size_t i = 0; i + 3 < ticks.size(); ++i) EXPECT_EQ(ticks[i].good, ticks[i].served) << i;
+  EXPECT_EQ(ticks.back().good, 0U);  // Its answers would arrive after the end.
+}
+
 }  // namespace
 }  // namespace damper::lab

@@ -53,6 +53,8 @@ class SimulatedCalls {
     virtual Handle on_send(Handle handle, Operation& operation, const engine::Attempt& attempt) = 0;
     // The answer to the attempt is not wanted any more.
     virtual void on_give_up(Handle sent) = 0;
+    // An attempt of the call has timed out. True: its caller gives the call up.
+    virtual bool on_timed_out(Operation& /*operation*/) { return false; }
     // The call is over, and destroyed when this returns. It may start others.
     virtual void on_over(const Operation& operation, Verdict verdict) = 0;
 
@@ -104,6 +106,11 @@ class SimulatedCalls {
     Operation& operation = at(handle);
     operation.timer_at = kNever;
     operation.call.on_timer(queue_.now(), draw(operation));
+    const auto timed_out = operation.call.step().cancels;
+    if (timed_out != 0 && transport_.on_timed_out(operation) && !operation.call.step().over()) {
+      give_up_lanes(operation, timed_out);
+      operation.call.on_cancel(queue_.now());
+    }
     apply(handle, operation);
   }
   // REQUIRES: it has been started, and is not over.
@@ -134,14 +141,18 @@ class SimulatedCalls {
   [[nodiscard]] double draw(Operation& operation) const noexcept {
     return streams_.draw(Purpose::jitter, operation.number, operation.draws++);
   }
-  void apply(Handle handle, Operation& operation) {
-    const engine::Step step = operation.call.step();
+  template <class Lanes>
+  void give_up_lanes(Operation& operation, Lanes cancels) {
     for (std::size_t lane = 0; lane < operation.lanes.size(); ++lane) {
-      if ((step.cancels >> lane & 1) == 0) continue;
+      if ((cancels >> lane & 1) == 0) continue;
       const Handle sent = operation.lanes[lane];
       operation.lanes[lane] = {};
       transport_.on_give_up(sent);
     }
+  }
+  void apply(Handle handle, Operation& operation) {
+    const engine::Step step = operation.call.step();
+    give_up_lanes(operation, step.cancels);
     if (step.over()) {
       queue_.cancel(operation.timer);
       transport_.on_over(operation, step.verdict);

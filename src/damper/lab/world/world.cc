@@ -35,6 +35,11 @@ class World final : private Calls::Transport, private GaugeSource {
 
   Handle on_send(Handle handle, Calls::Operation& call, const engine::Attempt& attempt) override;
   void on_give_up(Handle sent) override { services_.on_give_up(sent); }
+  bool on_timed_out(Calls::Operation& call) override {
+    // A draw of its own: the numbers of attempts are those of answers.
+    return call.data.sender == Sender::client &&
+           clients_.gives_up(call, std::uint32_t{1} << 31 | call.draws);
+  }
   void on_over(const Calls::Operation& call, Verdict verdict) override;
 
   void read(std::size_t service, ServiceTick& tick) override { services_.read(service, tick); }
@@ -138,7 +143,7 @@ void World::on_answer(Handle handle) {
       report.do_not_retry = true;
     }
     (void)sim_.calls.on_answer(message->caller, handle, report);
-    if (succeeded) sim_.recorder.on_good(message->service);
+    if (succeeded) sim_.recorder.on_good(message->service, message->served);
   }
   network_.erase(handle);
 }
@@ -154,6 +159,9 @@ void World::on_over(const Calls::Operation& call, Verdict verdict) {
 void World::turn_fault(std::size_t fault, bool on) {
   sim_.faults.turn(fault, on);
   const FaultSpec& spec = sim_.scenario.faults[fault];
+  if (spec.kind == FaultKind::spike) {
+    clients_.on_spike(static_cast<std::uint32_t>(*sim_.scenario.find_clients(spec.on)));
+  }
   if (spec.kind == FaultKind::capacity) services_.on_capacity(sim_.position(spec.on));
 }
 

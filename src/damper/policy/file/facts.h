@@ -23,7 +23,11 @@ inline constexpr std::size_t kMostCalls = 100;  // routes that one route names i
 // them. All rates are of all clients together. A fact that is 0 or empty is unknown, and no finding
 // relies on it.
 struct Facts {
-  double capacity = 0;       // requests a second that the dependency can do
+  double capacity = 0;  // requests a second that the dependency can do
+  // Of a capacity that is not known, from a scenario (lab/runs/capacity.h): a bound, and the
+  // reason.
+  double capacity_at_most = 0;
+  std::string capacity_doubt;
   double load = 0;           // requests a second that it gets, first tries only
   std::int64_t clients = 1;  // processes that each have a budget of their own
 

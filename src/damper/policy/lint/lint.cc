@@ -64,6 +64,9 @@ constexpr std::array<RuleText, kRuleNames.size()> kTexts = {{
     {Severity::note, "The stable capacity is below the capacity.",
      "Above it the system is metastable: it can run for months, and stay overloaded after a "
      "trigger."},
+    {Severity::note, "The capacity of a service of a scenario is not known.",
+     "The time of its workers depends on the load, so that no rule can compare the two; "
+     "`damper lab map` finds the load by simulation."},
     {Severity::note, "Attempts fit before the deadline only when those before them fail early.",
      "When the dependency hangs, fewer attempts are made than the policy says."},
     {Severity::note, "A method is sent that is not idempotent.",

@@ -42,9 +42,13 @@ Better better(const Lens& lens, double attempts) {
     for (const std::size_t i : amplified.path) most = std::max(most, lens.layers[i].attempts);
     return {"let one layer retry (see layered-retries)", most};
   }
-  const double own = with_budget(lens.settings());
-  if (own < attempts) return {budget_line(lens.settings()), own};
-  return {"", attempts};
+  // The layer that retries may be one above.
+  const std::size_t at = amplified.retrying.empty() ? lens.position : amplified.retrying.front();
+  const Settings& settings = lens.routes[at].settings;
+  const double own = with_budget(settings);
+  if (own >= attempts) return {"", attempts};
+  const std::string where = at == lens.position ? "" : " in " + lens.routes[at].name;
+  return {budget_line(settings) + where, own};
 }
 
 std::string fix_of(const Lens& lens, double attempts) {
@@ -127,11 +131,34 @@ void find_stacked_timeouts(const Lens& lens) {
   }
 }
 
+// A capacity that is only bounded: a load over the bound is too much, any other cannot be judged.
+void find_unknown(const Lens& lens) {
+  const Facts& facts = lens.facts();
+  const double most = facts.capacity_at_most;
+  if (most <= 0) return;
+  const double attempts = lens.amplified[lens.position].attempts;
+  const std::string bound = "the capacity is not known, because " + facts.capacity_doubt +
+                            "; it is at most " + rate_text(most);
+  const std::string fix = "find it by simulation: damper lab map";
+  if (facts.load >= most) {
+    lens.add(Rule::load_over_capacity, "facts.load",
+             "the load is " + rate_text(facts.load) + ", retries not counted; " + bound, fix);
+  } else if (attempts > 1 && facts.load >= hidden_capacity(most, attempts)) {
+    lens.add(Rule::load_over_hidden_capacity, "facts.load",
+             "one request can become " + attempts_text(attempts) + " attempts, and the load is " +
+                 rate_text(facts.load) + "; " + bound + ", of which " +
+                 rate_text(hidden_capacity(most, attempts)) + " is stable",
+             fix);
+  } else {
+    lens.add(Rule::capacity_unknown, "facts.capacity", bound, fix);
+  }
+}
+
 }  // namespace
 
 void find_load(const Lens& lens) {
   const Facts& facts = lens.facts();
-  if (facts.capacity <= 0) return;
+  if (facts.capacity <= 0) return find_unknown(lens);
   const double attempts = lens.amplified[lens.position].attempts;
   const double hidden = hidden_capacity(facts.capacity, attempts);
   if (facts.load >= facts.capacity) {

@@ -204,6 +204,23 @@ TEST(LintLayers, ALayerThatOutlivesItsCallerIsNamed) {
             "");
 }
 
+// It was "retry_budget: {  }   # 1 attempts".
+TEST(LintLoad, TheFixIsInTheLayerThatRetries) {
+  EXPECT_EQ(
+      said_by(Rule::load_over_hidden_capacity,
+              "routes:\n"
+              "  web:\n"
+              "    retry_policy: { num_retries: 1 }\n"
+              "    retry_budget: { budget_percent: 100 }\n"
+              "    facts: { calls: [db] }\n"
+              "  db:\n"
+              "    retry_policy: { num_retries: 0 }\n"
+              "    facts: { capacity: 300, load: 200 }\n"),
+      "8:35 db: one request can become 2 attempts, so of the capacity of 300/s only 300 / 2 = "
+      "150/s is stable; the load is 200/s, and a short trigger can leave it collapsed | "
+      "retry_budget: { budget_percent: 10 } in web   # 1.1 attempts: 272.7/s is stable");
+}
+
 }  // namespace
 
 }  // namespace damper::policy

@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 
+#include "damper/base/duration_text.h"
 #include "damper/base/text/words.h"
 #include "damper/decide/idempotency.h"
 #include "damper/policy/file/schema.h"
@@ -55,6 +56,12 @@ std::string decimal(double value, int decimals) {
   text.resize(text.find_last_not_of('0') + 1);
   if (text.ends_with('.')) text.pop_back();
   return text;
+}
+
+std::string time_text(Duration time) {
+  std::int64_t unit = 1;
+  while (time.count() / unit >= 10'000) unit *= 10;
+  return format_duration(Duration{(time.count() + unit / 2) / unit * unit});
 }
 
 std::string path_text(const Lens& lens, const std::vector<std::size_t>& path) {

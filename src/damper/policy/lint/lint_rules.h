@@ -54,6 +54,8 @@ void find_known_harms(const Lens& lens);  // as docs/guide/harm.md has them
 // A number of attempts, "1.331", and a number a second, "272.7/s".
 [[nodiscard]] inline std::string attempts_text(double attempts) { return decimal(attempts, 3); }
 [[nodiscard]] inline std::string rate_text(double rate) { return decimal(rate, 1) + "/s"; }
+// A time that was computed, "207.2ms": to four significant digits.
+[[nodiscard]] std::string time_text(Duration time);
 // "web > api > db", at most ten of them.
 [[nodiscard]] std::string path_text(const Lens& lens, const std::vector<std::size_t>& path);
 

@@ -94,6 +94,13 @@ TEST(LintSafety, HedgesNeedAttempts) {
   EXPECT_EQ(rules_of("route: {retry_policy: {num_retries: 1}, hedge_policy: {max_hedges: 2}}"), "");
 }
 
+TEST(LintRules, AComputedTimeHasFourDigits) {
+  EXPECT_EQ(time_text(std::chrono::nanoseconds(207'232'659)), "207.2ms");
+  EXPECT_EQ(time_text(std::chrono::milliseconds(250)), "250ms");
+  EXPECT_EQ(time_text(std::chrono::nanoseconds(99'999)), "100us");
+  EXPECT_EQ(time_text(Duration{0}), "0s");
+}
+
 }  // namespace
 
 }  // namespace damper::policy

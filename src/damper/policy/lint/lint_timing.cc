@@ -101,15 +101,15 @@ void find_attempt_timeout(const Lens& lens) {
   const std::string_view key = bounding_key(call);
   const std::string leaf(key.substr(key.rfind('.') + 1));
   const std::string given_up = "an attempt is given up after " + format_duration(attempt);
-  const auto line = [&](Duration wanted) { return leaf + ": " + format_duration(wanted); };
+  const auto line = [&](Duration wanted) { return leaf + ": " + time_text(wanted); };
   if (attempt < latency.p50) {
     lens.add(Rule::timeout_under_p50, key,
-             given_up + ", under the median of " + format_duration(latency.p50) +
+             given_up + ", under the median of " + time_text(latency.p50) +
                  ": more than half of the healthy ones are cut off",
              line(latency.p99 > Duration{0} ? advised(latency) : times(latency.p50, 10)));
   } else if (attempt < latency.p99) {
     lens.add(Rule::timeout_under_p99, key,
-             given_up + ", under the p99 of " + format_duration(latency.p99) +
+             given_up + ", under the p99 of " + time_text(latency.p99) +
                  ": more than 1 % of the healthy ones are cut off",
              line(advised(latency)));
   } else if (latency.p99 > Duration{0} && !call.adaptive_timeout.on &&
@@ -120,8 +120,8 @@ void find_attempt_timeout(const Lens& lens) {
         "an attempt that hangs is given up after " + format_duration(attempt) + ", " +
             decimal(static_cast<double>(attempt.count()) / static_cast<double>(latency.p99.count()),
                     0) +
-            " times the p99 of " + format_duration(latency.p99),
-        "per_try_timeout: " + format_duration(advised(latency)));
+            " times the p99 of " + time_text(latency.p99),
+        "per_try_timeout: " + time_text(advised(latency)));
   }
 }
 
