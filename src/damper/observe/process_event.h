@@ -22,8 +22,12 @@ enum class ProcessEvent : std::uint8_t {
   certificate_refused,   // Changed certificate files are not used; `detail`: why.
   certificate_expires,   // A certificate in use expires soon, or has expired; `detail`: which.
   client_over_limit,     // `count` connections were closed: `detail` names the last client.
+  replica_unhealthy,     // Active checks of a cluster's replica fail; `detail`: which one, and why.
+  replica_healthy,       // They pass again, after `length`; `detail`: which one.
+  health_checks_ignored,  // Too few replicas of a cluster pass their checks; `detail`: how many.
+  health_checks_used,     // There are enough again.
 };
-inline constexpr EnumNames<ProcessEvent::client_over_limit> kProcessEventNames = {
+inline constexpr EnumNames<ProcessEvent::health_checks_used> kProcessEventNames = {
     "policy_refused",
     "listener_failed",
     "control_lost",
@@ -36,7 +40,11 @@ inline constexpr EnumNames<ProcessEvent::client_over_limit> kProcessEventNames =
     "certificate_reloaded",
     "certificate_refused",
     "certificate_expires",
-    "client_over_limit"};
+    "client_over_limit",
+    "replica_unhealthy",
+    "replica_healthy",
+    "health_checks_ignored",
+    "health_checks_used"};
 [[nodiscard]] constexpr std::string_view name(ProcessEvent kind) noexcept {
   return kProcessEventNames[kind];
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <ostream>
+#include <tuple>
 #include <utility>
 
 #include "damper/base/text/plain_text.h"
@@ -41,7 +42,8 @@ std::string plural(std::size_t number, std::string_view one, std::string_view ma
 }
 
 struct Trouble {
-  std::size_t open = 0, ejected = 0, off = 0, spent_routes = 0, spent_clusters = 0;
+  std::size_t open = 0, ejected = 0, unhealthy = 0, ignored = 0, off = 0, spent_routes = 0,
+              spent_clusters = 0;
 };
 
 Trouble find_trouble(const ProxyState& state) {
@@ -52,7 +54,11 @@ Trouble find_trouble(const ProxyState& state) {
   }
   for (const auto& cluster : state.clusters) {
     if (cluster.budget.fill < kLowBudget) ++trouble.spent_clusters;
-    for (const ReplicaState& replica : cluster.replicas) trouble.ejected += replica.ejected_on > 0;
+    if (cluster.checks_ignored) ++trouble.ignored;
+    for (const ReplicaState& replica : cluster.replicas) {
+      trouble.ejected += replica.ejected_on > 0;
+      trouble.unhealthy += replica.health == "unhealthy";
+    }
   }
   for (const auto& scope : state.scopes) {
     for (const auto& status : scope.switches) trouble.off += status.off;
@@ -112,8 +118,10 @@ void print_clusters(std::ostream& out, const ProxyState& state, text::ReportStyl
   Table clusters({{"cluster", Side::left}, {"budget"}, {"replicas in use"}});
   clusters.add({{"(the process)", Ink::faint}, budget_cell(state.budget.fill), {"-"}});
   for (const auto& cluster : state.clusters) {
-    const auto up = std::count_if(cluster.replicas.begin(), cluster.replicas.end(),
-                                  [](const ReplicaState& one) { return one.ejected_on == 0; });
+    const auto up = std::count_if(
+        cluster.replicas.begin(), cluster.replicas.end(), [&](const ReplicaState& one) {
+          return one.ejected_on == 0 && (one.health != "unhealthy" || cluster.checks_ignored);
+        });
     const auto all = static_cast<std::ptrdiff_t>(cluster.replicas.size());
     clusters.add({{cluster.name},
                   budget_cell(cluster.budget.fill),
@@ -175,6 +183,12 @@ void print_summary(std::ostream& out, const ProxyState& state, text::ReportStyle
     add(plural(trouble.open, "breaker is not closed", "breakers are not closed"));
   if (trouble.ejected > 0)
     add(plural(trouble.ejected, "replica is ejected", "replicas are ejected"));
+  if (trouble.unhealthy > 0)
+    add(plural(trouble.unhealthy, "replica is unhealthy", "replicas are unhealthy"));
+  if (trouble.ignored > 0) {
+    add("health checks of " + plural(trouble.ignored, "cluster", "clusters") +
+        " are ignored: too few replicas pass");
+  }
   std::string spent;
   const auto add_spent = [&spent](const std::string& whose) {
     spent += (spent.empty() ? "spent budgets: " : " and ") + whose;
@@ -231,7 +245,8 @@ void print_replicas(std::ostream& out, const ProxyState& state, text::ReportStyl
     for (const ReplicaState& replica : cluster.replicas) rows.push_back({&cluster, &replica});
   }
   const auto rank = [](const Row& row) {
-    return std::pair(row.replica->ejected_on, row.replica->waiting);
+    return std::tuple(row.replica->health == "unhealthy", row.replica->ejected_on,
+                      row.replica->waiting);
   };
   std::stable_sort(rows.begin(), rows.end(), [&](const Row& a, const Row& b) {
     return rank(a) != rank(b) ? rank(a) > rank(b) : a.replica->latency > b.replica->latency;
@@ -245,14 +260,21 @@ void print_replicas(std::ostream& out, const ProxyState& state, text::ReportStyl
                {"idle"},
                {"waiting"}});
   for (const auto& [cluster, replica] : rows) {
-    const bool up = replica->ejected_on == 0;
+    const bool unhealthy = replica->health == "unhealthy";
+    const bool up = replica->ejected_on == 0 && !unhealthy;
+    std::string state_text = "in use";
+    if (replica->ejected_on > 0) {
+      state_text = "ejected on " + std::to_string(replica->ejected_on) + " of " +
+                   std::to_string(state.loops);
+    }
+    if (unhealthy) {
+      state_text = (cluster->checks_ignored ? "unhealthy (ignored): " : "unhealthy: ") +
+                   text::printable(replica->health_reason, 40);
+    }
     table.add(
         {{replica->endpoint, up ? Ink::calm : Ink::strong},
          {cluster->name},
-         {up ? "in use"
-             : "ejected on " + std::to_string(replica->ejected_on) + " of " +
-                   std::to_string(state.loops),
-          up ? Ink::good : Ink::alarm},
+         {state_text, up ? Ink::good : Ink::alarm},
          {rough(replica->latency)},
          {std::to_string(replica->outstanding)},
          {std::to_string(replica->connections)},

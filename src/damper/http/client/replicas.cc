@@ -37,6 +37,7 @@ std::optional<std::string> find_error(const ReplicaOptions& options) {
   return check.field("latency_floor", options.latency_floor, options.kLatencyFloor)
       .field("latency_samples", options.latency_samples, options.kLatencySamples)
       .field("max_ejection_percent", options.max_ejection_percent, options.kMaxEjectionPercent)
+      .field("panic_threshold", options.panic_threshold, options.kPanicThreshold)
       .part("breaker", admit::find_error(options.breaker))
       .error();
 }
@@ -61,6 +62,7 @@ std::optional<std::size_t> Replicas::try_add() {
   replicas_[at].breaker = std::make_unique<admit::CircuitBreaker>(options_.breaker);
   replicas_[at].in = true;
   ++count_;
+  count_healthy();
   return at;
 }
 
@@ -68,12 +70,35 @@ void Replicas::remove(std::size_t replica) noexcept {
   DAMPER_CHECK(is_in(replica));
   replicas_[replica].in = false;
   --count_;
+  count_healthy();
+}
+
+void Replicas::count_healthy() noexcept {
+  const auto healthy = std::count_if(replicas_.begin(), replicas_.end(),
+                                     [](const Replica& one) { return one.in && !one.unhealthy; });
+  ignores_checks_ =
+      ignores_checks(static_cast<std::size_t>(healthy), count_, options_.panic_threshold);
+}
+
+void Replicas::set_healthy(std::size_t replica, bool healthy, Instant now) noexcept {
+  DAMPER_CHECK(is_in(replica));
+  Replica& it = replicas_[replica];
+  if (it.unhealthy != healthy) return;
+  const bool was_out = is_unhealthy(it, now);
+  it.unhealthy = !healthy;
+  count_healthy();
+  // No call was sent, so the breaker is as it was: half-open now, unless it is open or held.
+  if (was_out && it.breaker->state(now) == admit::BreakerState::closed) {
+    it.breaker->restore({.trips = 1, .open_until = now});
+  }
 }
 
 void Replicas::force(std::size_t replica, const admit::BreakerForceSetting& setting,
                      Instant now) noexcept {
   DAMPER_CHECK(is_in(replica));
   (void)replicas_[replica].breaker->force(setting, now);
+  replicas_[replica].held_closed =
+      setting.force == admit::BreakerForce::closed ? add(now, setting.bounded()) : Instant::min();
   replicas_[replica].slow = false;
 }
 
@@ -81,6 +106,7 @@ void Replicas::reload(const ReplicaOptions& options, Instant now) noexcept {
   DAMPER_CHECK_VALID(find_error(options));
   options_ = options;
   for (Replica& replica : replicas_) replica.breaker->reload(options.breaker, now);
+  count_healthy();
 }
 
 Duration Replicas::latency(std::size_t replica, Instant now) const noexcept {
@@ -89,12 +115,15 @@ Duration Replicas::latency(std::size_t replica, Instant now) const noexcept {
 }
 
 bool Replicas::is_closed(const Replica& replica, Instant now) const noexcept {
-  return replica.in && replica.breaker->state(now) == admit::BreakerState::closed;
+  return replica.in && replica.breaker->state(now) == admit::BreakerState::closed &&
+         !is_unhealthy(replica, now);
 }
 
 bool Replicas::may_ask(const Replica& replica, Instant now) const noexcept {
   if (!replica.in) return false;
-  if (replica.breaker->state(now) != admit::BreakerState::open) return true;
+  if (replica.breaker->state(now) != admit::BreakerState::open && !is_unhealthy(replica, now)) {
+    return true;
+  }
   return panics_ && !replica.breaker->forced_open(now);
 }
 
@@ -313,8 +342,8 @@ bool Replicas::is_slow(const Replica& replica, Duration latency, Instant now) co
   std::array<Duration, kMostReplicas> others;  // Not more are read than written.
   std::size_t known = 0;
   for (const Replica& other : replicas_) {
-    if (&other == &replica || !other.in || other.answers < options_.latency_samples) continue;
-    if (other.breaker->state(now) != admit::BreakerState::closed) continue;
+    if (&other == &replica || other.answers < options_.latency_samples) continue;
+    if (!is_closed(other, now)) continue;
     others[known++] = other.mean;
   }
   if (known == 0) return false;
@@ -327,7 +356,7 @@ bool Replicas::is_slow(const Replica& replica, Duration latency, Instant now) co
 bool Replicas::may_eject_one_more(Instant now) const noexcept {
   std::int64_t out = 1;
   for (const Replica& replica : replicas_) {
-    if (replica.in && replica.breaker->state(now) != admit::BreakerState::closed) ++out;
+    if (replica.in && !is_closed(replica, now)) ++out;
   }
   const auto all = static_cast<std::int64_t>(count_);
   return out < all &&

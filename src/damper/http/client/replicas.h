@@ -25,6 +25,7 @@ struct ReplicaOptions {
                                                  std::chrono::minutes(1)};
   static constexpr Range<std::int32_t> kLatencySamples{1, 10'000};
   static constexpr Range<Percent> kMaxEjectionPercent{Percent(0), Percent(100)};
+  static constexpr Range<Percent> kPanicThreshold{Percent(0), Percent(100)};
 
   // When a replica is ejected, and how it comes back. Eager, beside the dependency's own breaker:
   // there are others to go to.
@@ -39,11 +40,21 @@ struct ReplicaOptions {
   std::int32_t latency_samples = 20;
   // No replica is ejected for being slow when more than this part of them would be out.
   Percent max_ejection_percent = Percent(50);
+  // Verdicts of active checks are ignored while less than this part of the replicas is healthy, and
+  // while none is.
+  Percent panic_threshold = Percent(50);
 
   friend bool operator==(const ReplicaOptions&, const ReplicaOptions&) = default;
 };
 
 [[nodiscard]] std::optional<std::string> find_error(const ReplicaOptions& options);
+
+// Whether verdicts of active checks are ignored: see ReplicaOptions::panic_threshold.
+[[nodiscard]] constexpr bool ignores_checks(std::size_t healthy, std::size_t all,
+                                            Percent threshold) noexcept {
+  return healthy == 0 ||
+         !threshold.reached_by(static_cast<std::int64_t>(healthy), static_cast<std::int64_t>(all));
+}
 
 inline constexpr std::size_t kMostReplicas = 256;
 using ReplicaSet = std::bitset<kMostReplicas>;
@@ -77,10 +88,15 @@ using ReplicaSet = std::bitset<kMostReplicas>;
 // time to show that they are back, and the first is not given the load of all. What reaches
 // replicas that are down is what the caller's own breaker, limit and retry budget let through. With
 // fewer out than all there is no panic: one that answers beats two that do not.
-// By hand: force() holds the breaker of a replica. One that is held open is not asked, in panic, as
-// the only one or beside others that are out; one that is held closed is not ejected.
-// Replicas come and go: each has a number from when it is added to when it has been removed and its
-// last lease is settled; another one may have it then.
+// Checks: set_healthy() has the verdict of an active check. An unhealthy replica is not asked, and
+// counts as ejected; when it is healthy again it returns as from an ejection, by probes and a ramp.
+// If less than `panic_threshold` of the replicas are healthy, all verdicts are ignored and the
+// breakers alone decide: a check with a wrong path fails everywhere, and the few that pass must not
+// get the load of all. By hand: force() holds the breaker of a replica. One that is held open is
+// not asked, in panic, as the only one or beside others that are out; one that is held closed is
+// not ejected, and asked even if it is unhealthy. Replicas come and go: each has a number from when
+// it is added to when it has been removed and its last lease is settled; another one may have it
+// then.
 // Invariants:
 //   (1) A replica of `excluded` is picked only when no other one may be asked (trap H4).
 //   (2) A replica whose breaker is not closed is picked as a probe alone, but in panic. None is
@@ -90,6 +106,8 @@ using ReplicaSet = std::bitset<kMostReplicas>;
 //   (4) Latency ejects a replica only while at most max_ejection_percent of them are out, that one
 //       included, whatever the others are out for.
 //   (5) A replica that was removed is not picked.
+//   (6) An unhealthy replica is picked only in panic, if verdicts are ignored, if it is the only
+//       one, or if it is held closed by hand. No verdict changes a breaker, a latency or a count.
 // Thread safety: none; one loop, one set. Now and draw are arguments.
 // Cost: no allocation but to add a replica; a pick looks once at each replica's breaker.
 class Replicas {
@@ -127,6 +145,8 @@ class Replicas {
   void remove(std::size_t replica) noexcept;
   // Holds its breaker open or closed, or resets it. REQUIRES: is_in(replica).
   void force(std::size_t replica, const admit::BreakerForceSetting& setting, Instant now) noexcept;
+  // The verdict of an active check; a new replica is healthy. REQUIRES: is_in(replica).
+  void set_healthy(std::size_t replica, bool healthy, Instant now) noexcept;
   // Breakers and latencies keep their state. REQUIRES: !find_error(options).
   void reload(const ReplicaOptions& options, Instant now) noexcept;
 
@@ -169,7 +189,9 @@ class Replicas {
   struct Replica {
     std::unique_ptr<admit::CircuitBreaker> breaker;  // which cannot be moved
     bool in = false;
-    bool slow = false;  // tripped for its latency, and not closed since
+    bool unhealthy = false;                // by active checks
+    Instant held_closed = Instant::min();  // by hand, until then
+    bool slow = false;                     // tripped for its latency, and not closed since
     std::uint32_t outstanding = 0;
     Duration latency{0};
     Instant renewed{};
@@ -181,6 +203,10 @@ class Replicas {
   };
 
   [[nodiscard]] std::size_t free_number() const noexcept;
+  void count_healthy() noexcept;
+  [[nodiscard]] bool is_unhealthy(const Replica& replica, Instant now) const noexcept {
+    return replica.unhealthy && !ignores_checks_ && now >= replica.held_closed;
+  }
   [[nodiscard]] bool is_closed(const Replica& replica, Instant now) const noexcept;
   [[nodiscard]] bool may_ask(const Replica& replica, Instant now) const noexcept;
   void look_for_panic(Instant now) noexcept;
@@ -204,6 +230,7 @@ class Replicas {
   ReplicaOptions options_;
   std::vector<Replica> replicas_;
   std::size_t count_ = 0;
+  bool ignores_checks_ = false;
   bool panics_ = false;
   Instant panic_ends_ = kNever;  // once the first was let in
 };

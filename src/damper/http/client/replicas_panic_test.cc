@@ -131,5 +131,58 @@ TEST(ReplicasPanic, ARampHoldsBackOnlyWhatAnotherTakes) {
   EXPECT_GT(traffic.picks[0], 150);
 }
 
+// ---- Active checks ---------------------------------------------------------------------------
+
+TEST(ReplicaChecks, AnUnhealthyReplicaIsNotAskedAndReturnsAsFromAnEjection) {
+  Traffic traffic(4);
+  traffic.replicas.set_healthy(0, false, traffic.now);
+  EXPECT_EQ(traffic.go_on(seconds(2), {}), 0);
+  EXPECT_EQ(traffic.picks[0], 0);
+  EXPECT_EQ(traffic.replicas.state(0, traffic.now), admit::BreakerState::closed);  // (6)
+  traffic.replicas.set_healthy(0, true, traffic.now);
+  EXPECT_EQ(traffic.replicas.state(0, traffic.now), admit::BreakerState::half_open);
+  (void)traffic.go_on(seconds(1), {});
+  EXPECT_GT(traffic.picks[0], 0);
+  EXPECT_LT(traffic.picks[0], traffic.picks[1]);  // Its ramp.
+  (void)traffic.go_on(seconds(60), {});
+  EXPECT_EQ(traffic.replicas.state(0, traffic.now), admit::BreakerState::closed);
+}
+
+TEST(ReplicaChecks, VerdictsAreIgnoredWhenTooFewAreHealthy) {
+  Traffic traffic(4);
+  for (std::size_t i = 0; i < 2; ++i) traffic.replicas.set_healthy(i, false, traffic.now);
+  (void)traffic.go_on(seconds(1), {});
+  EXPECT_EQ(traffic.picks[0] + traffic.picks[1], 0);  // Half of them: the threshold.
+  traffic.replicas.set_healthy(2, false, traffic.now);
+  (void)traffic.go_on(seconds(2), {});
+  EXPECT_GT(*std::min_element(traffic.picks.begin(), traffic.picks.end()), 0);
+  EXPECT_FALSE(traffic.replicas.panics());
+}
+
+TEST(ReplicaChecks, WithAllUnhealthyEveryPickIsThatOfReplicasWithoutChecks) {
+  Traffic control(4);
+  Traffic checked(4);
+  for (std::size_t i = 0; i < 4; ++i) checked.replicas.set_healthy(i, false, checked.now);
+  ReplicaSet down;
+  down.set(1);
+  EXPECT_EQ(checked.go_on(seconds(30), down), control.go_on(seconds(30), down));
+  EXPECT_EQ(checked.picks, control.picks);  // The one that fails is ejected as ever.
+  EXPECT_FALSE(checked.replicas.panics());
+}
+
+TEST(ReplicaChecks, TheOnlyReplicaAndOneThatIsHeldClosedAreAsked) {
+  Replicas only(1, {});
+  only.set_healthy(0, false, kStart);
+  EXPECT_TRUE(only.pick({}, kStart, 0.5));
+  Replicas two(2, {});
+  two.set_healthy(0, false, kStart);
+  EXPECT_EQ(two.pick({}, kStart, 0.1).replica(), 1U);
+  two.force(0, {.force = admit::BreakerForce::closed, .length = seconds(10)}, kStart);
+  ReplicaSet but_first;
+  but_first.set(1);
+  EXPECT_EQ(two.pick(but_first, kStart, 0.1).replica(), 0U);
+  EXPECT_EQ(two.pick(but_first, kStart + seconds(10), 0.1).replica(), 1U);
+}
+
 }  // namespace
 }  // namespace damper::http

@@ -77,6 +77,8 @@ void visit_fields(PartOf<ReplicaState> auto& replica, auto& visit) {
   visit("connections", replica.connections);
   visit("idle", replica.idle);
   visit("waiting", replica.waiting);
+  visit("health", replica.health);
+  visit("health_reason", replica.health_reason);
 }
 
 void visit_fields(PartOf<ClusterState> auto& cluster, auto& visit) {
@@ -84,6 +86,7 @@ void visit_fields(PartOf<ClusterState> auto& cluster, auto& visit) {
   visit("budget", cluster.budget);
   visit("replicas", cluster.replicas);
   visit("left_out", cluster.left_out);
+  visit("health_checks_ignored", Maybe{cluster.has_checks, cluster.checks_ignored});
 }
 
 void visit_fields(PartOf<RouteState> auto& route, auto& visit) {
@@ -244,6 +247,10 @@ class Reader {
     const auto* const state = std::find(names.begin(), names.end(), from.as_string());
     to.has = state != names.end();
     if (to.has) to.value = static_cast<admit::BreakerState>(state - names.begin());
+  }
+  static void read(const JsonValue& from, Maybe<bool, bool>& to) {
+    to.has = from.as_boolean().has_value();
+    read(from, to.value);
   }
   static void read(const JsonValue& from, Maybe<bool, std::int32_t>& to) {
     to.has = from.kind == JsonValue::Kind::number;

@@ -178,8 +178,21 @@ class Checker {
                  who + ": outlier_detection", http::find_error(cluster.replicas))) {
       return wrong;
     }
+    if (auto wrong = check_health(cluster, reading)) return wrong;
     if (!cluster.retry_budget) return std::nullopt;
     return made(reading.place, who + ": retry_budget", admit::find_error(*cluster.retry_budget));
+  }
+
+  [[nodiscard]] std::optional<Error> check_health(const ClusterConfig& cluster,
+                                                  const Reading& reading) const {
+    if (!cluster.health_check) return std::nullopt;
+    const std::string who = "cluster " + cluster.name;
+    if (cluster.health_check->type == HealthCheckType::grpc &&
+        cluster.protocol == http::Protocol::h1) {
+      return error(cluster_schema().place_of(reading, "health_checks.type"),
+                   who + " has health_checks of type grpc, which needs HTTP/2, but protocol http1");
+    }
+    return made(reading.place, who + ": health_checks", find_error(*cluster.health_check));
   }
 
   [[nodiscard]] std::optional<Error> check(const RouteConfig& route, const Reading& reading) {
@@ -303,6 +316,12 @@ std::vector<config::Note> notes_of(const ProxyConfig& config, const ProxyPlaces&
     const Reading& reading = places.clusters[i];
     if (!used.contains(cluster.name)) {
       note(reading.place, "cluster " + cluster.name + " is not used: no route goes to it");
+    }
+    if (const auto& checks = cluster.health_check; checks && checks->interval < checks->timeout) {
+      note(cluster_schema().place_of(reading, "health_checks.interval"),
+           "health_checks of cluster " + cluster.name +
+               " has a timeout over its interval: a replica that hangs is probed without a pause "
+               "of its own, and found after unhealthy_threshold timeouts");
     }
     const bool has_tls = !cluster.tls.ca_file.empty() || !cluster.tls.identity.empty();
     if (has_tls && !cluster.endpoints.front().starts_with("https:")) {

@@ -46,6 +46,40 @@ TEST(ProxyCheck, ALimitByClientIsANumberOrOff) {
             "p.yaml:1:61: max_connections_per_client must be a whole nu");
 }
 
+TEST(ProxyCheck, HealthChecksAreChecked) {
+  const auto with = [](const std::string& checks, const std::string& more = "") {
+    return "listeners: {l: {address: ':80'}}\nclusters: {c: {endpoints: http://a" + more +
+           ", health_checks: " + checks + "}}\n";
+  };
+  const auto error = [&](const std::string& checks, const std::string& more = "") {
+    const std::string text = error_of(with(checks, more));
+    return text == "ok" ? text : text.substr(text.find(": ") + 2);
+  };
+  EXPECT_EQ(error("on"), "ok");
+  EXPECT_EQ(error("{type: grpc, service_name: a.B, host: 'x:80', panic_threshold: 0}"), "ok");
+  EXPECT_EQ(error("{type: grpc}", ", protocol: http1"),
+            "cluster c has health_checks of type grpc, which needs HTTP/2, but protocol http1");
+  EXPECT_EQ(
+      error("{expected_statuses: [200, 2xx]}").substr(0, 90),
+      "expected_statuses must be a status such as 200, or a range such as 200-299, not \"2xx\"");
+  EXPECT_NE(error("{expected_statuses: 299-200}").find("the second status is below the first"),
+            std::string::npos);
+  for (const std::string bad :
+       {"{type: udp}", "{path: ready}", "{service: 'a b'}", "{interval: 1ms}", "{timeout: 0s}",
+        "{interval_jitter: 2h}", "{unhealthy_interval: 0s}", "{unhealthy_threshold: 0}",
+        "{healthy_threshold: 101}", "{panic_threshold: 101}", "{host: 'a/b'}", "{send: x}"}) {
+    EXPECT_NE(error_of(with(bad)), "ok") << bad;
+  }
+  const auto loaded = load_proxy(with("{expected_statuses: [200-204, 404]}"), "p.yaml");
+  ASSERT_TRUE(loaded);
+  const HealthCheckOptions& options = *loaded->clusters[0].health_check;
+  EXPECT_TRUE(is_expected(options.expected_statuses, 204));
+  EXPECT_TRUE(is_expected(options.expected_statuses, 404));
+  EXPECT_FALSE(is_expected(options.expected_statuses, 205));
+  EXPECT_NE(notes_with(with("{interval: 1s, timeout: 2s}")).find("a timeout over its interval"),
+            std::string::npos);
+}
+
 TEST(ProxyCheck, WhatIsWrongBetweenThingsIsOneSentenceWithItsPlace) {
   const std::vector<std::pair<std::string_view, std::string_view>> cases = {
       {"route: {cluster: cc}",

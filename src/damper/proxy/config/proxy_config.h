@@ -20,6 +20,7 @@
 #include "damper/http/trace/trace_exporter.h"
 #include "damper/policy/file/policy_file.h"
 #include "damper/proxy/config/access_layout.h"
+#include "damper/proxy/config/health_check_options.h"
 #include "damper/proxy/config/path_rules.h"
 #include "damper/proxy/config/route_action.h"
 
@@ -51,6 +52,7 @@ struct ClusterConfig {
   Duration dns_refresh = std::chrono::seconds(5);     // how often names are resolved again
   http::Protocol protocol = http::Protocol::unknown;  // plain TCP: unknown is h1; TLS: by ALPN
   http::ReplicaOptions replicas{};                    // outliers: by errors and by latency
+  std::optional<HealthCheckOptions> health_check{};   // active checks
   // Of each replica, all loops together. `plain` follows from the protocol, as does tls.offer_h2.
   http::PoolOptions pool{.limits = kStreaming};
   http::DialerOptions dialer{};  // connect_timeout

@@ -6,6 +6,8 @@
 #include "damper/base/enum_names.h"
 #include "damper/http/server/listen_address.h"
 #include "damper/policy/file/schema.h"
+#include "damper/proxy/config/health_check_schema.h"
+#include "damper/proxy/config/match_schema.h"
 #include "damper/proxy/config/proxy_texts.h"
 #include "damper/proxy/config/tls_schema.h"
 #include "damper/proxy/config/trust.h"
@@ -180,57 +182,6 @@ void add_outliers(Schema<ClusterConfig>& s) {
   s.key<DAMPER_FIELD(replicas.latency_half_life)>(
       "outlier_detection.latency_half_life", form::duration(http::ReplicaOptions::kLatencyHalfLife),
       "Half-life of a latency without new samples: a slow replica is eventually tried again.");
-}
-
-std::string write_headers(const Value& value) {
-  std::string text;
-  for (const std::string& header : std::get<std::vector<std::string>>(value)) {
-    const std::size_t colon = header.find(':');
-    text += (text.empty() ? "[{ name: " : ", { name: ") + config::quoted(header.substr(0, colon)) +
-            (colon == std::string::npos
-                 ? ", present_match: true }"
-                 : ", exact_match: " + config::quoted(header.substr(colon + 1)) + " }");
-  }
-  return text.empty() ? text : text + ']';
-}
-
-Value headers_of(const RouteConfig& route) {
-  std::vector<std::string> headers;
-  headers.reserve(route.match.headers.size());
-  for (const RouteMatch::Header& header : route.match.headers) {
-    headers.push_back(header.name + (header.value ? ':' + *header.value : ""));
-  }
-  return headers;
-}
-void set_headers(RouteConfig& route, const Value& value) {
-  route.match.headers.clear();
-  for (const std::string& header : std::get<std::vector<std::string>>(value)) {
-    const std::size_t colon = header.find(':');
-    route.match.headers.push_back({.name = header.substr(0, colon)});
-    if (colon != std::string::npos) route.match.headers.back().value = header.substr(colon + 1);
-  }
-}
-
-void add_match(Schema<RouteConfig>& s) {
-  s.key<DAMPER_FIELD(match.hosts)>(
-      "match.hosts", form::parsed_list(read_host, kHostForms, 1, kMostTexts),
-      "Host of the request, without port and case-insensitive; *.x matches every subdomain of x.");
-  s.key<DAMPER_FIELD(match.path)>(
-      "match.path", kPath,
-      "The whole path, compared as written: nothing is unescaped, unless the "
-      "listener has normalize_path.");
-  s.key<DAMPER_FIELD(match.prefix)>(
-      "match.prefix", kPath,
-      "Leading segments of the path: /api matches /api and /api/x, but not /apis.");
-  s.key<DAMPER_FIELD(match.methods)>("match.methods",
-                                     form::parsed_list(read_method, kMethodForms, 1, kMostTexts),
-                                     "Method of the request.");
-  s.key<headers_of, set_headers>("match.headers",
-                                 {.kind = config::Kind::custom,
-                                  .accepted = kHeadersForms,
-                                  .read = read_headers,
-                                  .write = write_headers},
-                                 "Fields of the request; all of them must match, by whole values.");
 }
 
 void add_admission(Schema<RouteConfig>& s) {
@@ -408,13 +359,19 @@ Schema<ClusterConfig> make_cluster() {
   add_limits<DAMPER_FIELD(pool.limits)>(
       s, {"response_headers_timeout", "max_response_headers", "max_response_bytes"});
   add_tls(s);
+  add_health_check(s);
   add_outliers(s);
   add_budget<DAMPER_FIELD(retry_budget)>(s);
   s.section("tls", "TLS to https upstreams.");
+  s.optional_section<DAMPER_FIELD(health_check)>(
+      "health_checks",
+      "Probes each replica; one whose probes fail gets no requests. A new replica is used until it "
+      "fails.");
   s.section("outlier_detection",
             "Ejects a failing or slow replica for a while. The only replica is never ejected.");
   s.optional_section<DAMPER_FIELD(retry_budget)>(
       "retry_budget", "Bounds the retries of all its routes together, beside their own budgets.");
+  s.alias("health_checks.service_name", "health_checks.service");
   s.alias("circuit_breakers", "");
   s.alias("circuit_breakers.max_connections", "max_connections");
   s.alias("circuit_breakers.max_pending_requests", "max_pending_requests");

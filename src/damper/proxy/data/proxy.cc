@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <condition_variable>
 #include <future>
 #include <set>
 #include <system_error>
@@ -13,6 +12,8 @@
 #include "damper/base/text/words.h"
 #include "damper/http/client/url.h"
 #include "damper/observe/process_event.h"
+#include "damper/proxy/data/checked_clusters.h"
+#include "damper/proxy/data/latch.h"
 #include "damper/proxy/data/worker.h"
 #include "damper/run/clock.h"
 #include "damper/run/dependency.h"
@@ -32,42 +33,10 @@ std::uint32_t loops_of(const ProxyConfig& config) {
   return std::clamp(asked, std::uint32_t{1}, kMostLoops);
 }
 
-UpstreamNames::Names names_in(const ProxyConfig& config) {
-  UpstreamNames::Names names;
-  for (const ClusterConfig& cluster : config.clusters) {
-    for (const std::string& text : cluster.endpoints) {
-      const auto endpoint = http::parse_upstream(text);
-      if (!endpoint || http::is_address(endpoint->host) || endpoint->is_unix()) continue;
-      const auto [place, added] = names.try_emplace(endpoint->host, cluster.dns_refresh);
-      if (!added) place->second = std::min(place->second, cluster.dns_refresh);
-    }
-  }
-  return names;
-}
-
 std::int64_t unix_seconds() {
   return std::chrono::duration_cast<std::chrono::seconds>(run::wall_time().time_since_epoch())
       .count();
 }
-
-// Counts down from any thread.
-class Latch {
- public:
-  explicit Latch(std::size_t count) : count_(count) {}
-  void count_down() {
-    const std::lock_guard lock(mutex_);
-    if (--count_ == 0) zero_.notify_all();
-  }
-  void wait_for(Duration timeout) {
-    std::unique_lock lock(mutex_);
-    zero_.wait_for(lock, timeout, [this] { return count_ == 0; });
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable zero_;
-  std::size_t count_;
-};
 
 }  // namespace
 
@@ -80,6 +49,7 @@ Proxy::Proxy(const ProxyConfig& config, const ProxyOptions& options)
       applied_(registry_.counter(kReloadsMetric, kReloadsHelp, {{"result", "applied"}})),
       refused_(registry_.counter(kReloadsMetric, kReloadsHelp, {{"result", "refused"}})),
       certificates_(registry_, options.events),
+      checker_(events_, [this](const std::string& cluster) { on_health_changed(cluster); }),
       names_(options.resolver, [this] { on_names_changed(); }) {}
 
 Proxy::~Proxy() {
@@ -153,12 +123,28 @@ std::optional<std::string> Proxy::use(const Generation& next) {
       loop_metrics.push_back(worker->metrics());
     });
   }
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   restore_switches(*next);
   in_force_ = next;
   loop_metrics_ = std::move(loop_metrics);
   ++version_;
+  lock.unlock();
+  check_health();
   return error;
+}
+
+// Passes the replicas of the clusters with health_checks to the checker.
+void Proxy::check_health() {
+  const std::lock_guard one_at_a_time(checking_);
+  const Generation current = in_force();
+  if (current != nullptr) checker_.use(checked_clusters(*current, *names_.current()));
+}
+
+void Proxy::on_health_changed(const std::string& cluster) {
+  const std::lock_guard lock(mutex_);
+  for (const auto& worker : workers_) {
+    worker->post([on = worker.get(), cluster] { on->look_at_health(cluster); });
+  }
 }
 
 // Applies the flips of each scope to the objects that have its name now. REQUIRES: mutex_ is held.
@@ -242,15 +228,21 @@ void Proxy::look_at_certificates() {
     if (draining_) return;
   }
   for (const auto& worker : workers_) worker->run([&] { worker->use_tls(*next); });
-  const std::lock_guard lock(mutex_);
-  in_force_ = next;
+  {
+    const std::lock_guard lock(mutex_);
+    in_force_ = next;
+  }
+  check_health();
 }
 
 void Proxy::on_names_changed() {
-  const std::lock_guard lock(mutex_);
-  for (const auto& worker : workers_) {
-    worker->post([on = worker.get()] { on->look_at_names(); });
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& worker : workers_) {
+      worker->post([on = worker.get()] { on->look_at_names(); });
+    }
   }
+  check_health();
 }
 
 void Proxy::drain(Duration within) {

@@ -19,6 +19,7 @@
 #include "damper/proxy/data/proxy_state.h"
 #include "damper/proxy/data/proxy_view.h"
 #include "damper/proxy/data/upstream_names.h"
+#include "damper/proxy/health/health_checker.h"
 
 namespace damper::http {
 class Resolver;
@@ -132,6 +133,8 @@ class Proxy {
   [[nodiscard]] ProxyState view(Generation& current, Instant now) const;
   void write_metrics(observe::Exposition& out) const;
   void on_names_changed();
+  void on_health_changed(const std::string& cluster);
+  void check_health();
 
   const std::uint32_t loops_;
   engine::EventSink* const events_;
@@ -151,7 +154,10 @@ class Proxy {
   bool draining_ = false;
   std::vector<LoopMetrics> loop_metrics_;
   std::vector<std::unique_ptr<Worker>> workers_;
-  UpstreamNames names_;  // outlives the workers, which the destructor ends first
+  // These outlive the workers, which the destructor ends first.
+  std::mutex checking_;  // one use() of the checker at a time
+  HealthChecker checker_;
+  UpstreamNames names_;
   observe::Registry::Collection collection_;
 };
 

@@ -54,11 +54,15 @@ struct ReplicaState {
   std::uint32_t ejected_on = 0;  // number of loops on which it is ejected
   Duration latency{0};           // mean of the loops
   std::size_t connections = 0, idle = 0, waiting = 0;
+  // Of active checks: unknown, healthy, unhealthy, and why the last failed probe did. Empty: the
+  // cluster has none.
+  std::string health{}, health_reason{};
 };
 struct ClusterState {
   std::string name;
   BudgetState budget{};
   std::vector<ReplicaState> replicas;
+  bool has_checks = false, checks_ignored = false;  // see ReplicaOptions::panic_threshold
   std::size_t left_out = 0;  // addresses ignored because of the bound on replicas
 };
 // Adds a replica's numbers to those of the same endpoint.

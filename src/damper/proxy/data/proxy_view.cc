@@ -80,6 +80,20 @@ void write_client_rates(const RouteState& route, const observe::Labels& labels,
               route.client_untracked);
 }
 
+void write_checks(const SharedCluster& cluster, const ClusterConfig& config,
+                  observe::Exposition& out) {
+  if (!config.health_check) return;
+  const ClusterHealth& health = *cluster.health();
+  out.gauge("damper_health_checks_ignored",
+            "1 while too few replicas pass their checks to use the verdicts.",
+            {{"cluster", cluster.name()}}, health.is_ignored() ? 1 : 0);
+  for (std::size_t i = 0; i < kProbeOutcomeNames.size(); ++i) {
+    out.counter("damper_health_checks_total", "Probes of active health checks, by outcome.",
+                {{"cluster", cluster.name()}, {"outcome", std::string(kProbeOutcomeNames[i])}},
+                health.probes(static_cast<ProbeOutcome>(i)));
+  }
+}
+
 void write_cluster(const ClusterState& cluster, observe::Exposition& out) {
   const observe::Labels labels{{"cluster", cluster.name}};
   out.gauge("damper_cluster_retry_budget_balance", "Retries that the cluster's budget allows now.",
@@ -98,6 +112,9 @@ void write_cluster(const ClusterState& cluster, observe::Exposition& out) {
               replica.outstanding);
     out.gauge("damper_replica_latency_seconds", "Moving average of the time to an answer's head.",
               both, std::chrono::duration<double>(replica.latency).count());
+    if (replica.health.empty()) continue;
+    out.gauge("damper_replica_healthy", "0 if active checks of the replica fail.", both,
+              replica.health == kHealthStateNames[HealthState::unhealthy] ? 0 : 1);
   }
 }
 
@@ -138,6 +155,8 @@ ProxyState view_of(const ProxyGeneration& generation, const admit::RetryBudget& 
     ClusterState one;
     one.name = cluster->name();
     one.budget = view_of(cluster->budget(), now);
+    one.has_checks = generation.config->clusters[state.clusters.size()].health_check.has_value();
+    one.checks_ignored = one.has_checks && cluster->health()->is_ignored();
     state.clusters.push_back(std::move(one));
   }
   for (std::size_t i = 0; i < generation.routes.size(); ++i) {
@@ -264,6 +283,9 @@ void write_metrics(const ProxyGeneration& generation, const ProxyState& state,
                {"replica", forced.replica},
                {"state", std::string(admit::name(forced.status.force))}},
               1);
+  }
+  for (std::size_t i = 0; i < generation.clusters.size(); ++i) {
+    write_checks(*generation.clusters[i], generation.config->clusters[i], out);
   }
   for (const ClusterState& cluster : state.clusters) {
     write_cluster(cluster, out);

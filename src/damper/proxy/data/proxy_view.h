@@ -25,6 +25,9 @@ namespace damper::proxy {
 //   damper_proxy_max_connections{server}         of a listener, on all loops together
 //   damper_replica_ejected{cluster,replica}      on how many loops it is not asked
 //   damper_replica_forced{cluster,replica,state} 1 while an operator holds it; else it is missing
+//   damper_replica_healthy{cluster,replica}      0 if its checks fail; missing without checks
+//   damper_health_checks_total{cluster,outcome}  probes: passed, failed, no_verdict
+//   damper_health_checks_ignored{cluster}        1 while too few replicas pass their checks
 //   damper_replica_outstanding{cluster,replica}  attempts under way
 //   damper_replica_latency_seconds{cluster,replica}
 //   damper_cluster_addresses_left_out{cluster}   over the bound of replicas

@@ -14,6 +14,7 @@
 #include "damper/engine/dependency.h"
 #include "damper/proxy/config/proxy_config.h"
 #include "damper/proxy/data/forced_replicas.h"
+#include "damper/proxy/health/cluster_health.h"
 #include "damper/run/dependency.h"
 
 namespace damper::proxy {
@@ -26,8 +27,8 @@ namespace damper::proxy {
 }
 
 // A SharedCluster is what all loops share of a cluster: the budget of its routes together, inside
-// the process's, its switches, and the replicas that an operator holds. It lives on, by its name,
-// through reloads.
+// the process's, its switches, the replicas that an operator holds, and the verdicts of health
+// checks. It lives on, by its name, through reloads.
 //
 // Thread safety: all methods may be called concurrently, reload() with all but itself.
 class SharedCluster {
@@ -45,12 +46,14 @@ class SharedCluster {
   [[nodiscard]] admit::RetryBudget& budget() noexcept { return budget_; }
   [[nodiscard]] admit::Switches& switches() noexcept { return switches_; }
   [[nodiscard]] const std::shared_ptr<ForcedReplicas>& forced() const noexcept { return forced_; }
+  [[nodiscard]] const std::shared_ptr<ClusterHealth>& health() const noexcept { return health_; }
 
  private:
   const std::string name_;
   admit::RetryBudget budget_;
   admit::Switches switches_;  // under damper::switches()
   const std::shared_ptr<ForcedReplicas> forced_ = std::make_shared<ForcedReplicas>();
+  const std::shared_ptr<ClusterHealth> health_ = std::make_shared<ClusterHealth>();
 };
 
 // A SharedRoute is what all loops share of a route: everything that its calls have in common. It

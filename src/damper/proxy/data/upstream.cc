@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "damper/base/check.h"
-#include "damper/http/client/url.h"
 #include "damper/http/net/dialer.h"
+#include "damper/proxy/data/replica_endpoints.h"
 
 namespace damper::proxy {
 namespace {
@@ -15,36 +15,6 @@ constexpr Duration kLook = std::chrono::milliseconds(50);
 
 bool same_connections(const ClusterConfig& a, const ClusterConfig& b) {
   return a.protocol == b.protocol && a.pool == b.pool && a.dialer == b.dialer && a.tls == b.tls;
-}
-
-std::string label(const http::Endpoint& endpoint) {
-  return endpoint.address.empty() || endpoint.is_unix() ? endpoint.text()
-                                                        : endpoint.text() + " " + endpoint.address;
-}
-
-// The endpoints with names expanded to addresses, in their order, each once.
-std::vector<http::Endpoint> expand(const std::vector<std::string>& texts,
-                                   const Addresses& addresses) {
-  std::vector<http::Endpoint> all;
-  const auto add = [&](const http::Endpoint& endpoint) {
-    if (std::find(all.begin(), all.end(), endpoint) == all.end()) all.push_back(endpoint);
-  };
-  for (const std::string& text : texts) {
-    const auto endpoint = http::parse_upstream(text);
-    DAMPER_CHECK(bool(endpoint));
-    if (http::is_address(endpoint->host) || endpoint->is_unix()) {
-      add(*endpoint);
-      continue;
-    }
-    const auto found = addresses.find(endpoint->host);
-    if (found == addresses.end()) continue;
-    for (const std::string& address : found->second) {
-      http::Endpoint one = *endpoint;
-      one.address = address;
-      add(one);
-    }
-  }
-  return all;
 }
 
 }  // namespace
@@ -82,7 +52,8 @@ Upstream::Upstream(http::Loop& loop, const Setting& setting)
       metrics_(std::make_shared<http::ClientMetrics>()),
       parts_(std::make_shared<Parts>(loop, config_, setting.tls)),
       replicas_(0, config_.replicas),
-      forced_(setting.forced) {
+      forced_(setting.forced),
+      health_(setting.health) {
   settle_hosts(setting.addresses);
 }
 
@@ -101,6 +72,7 @@ void Upstream::reload(const Setting& setting) {
   config_ = setting.config;
   loops_ = setting.loops;
   forced_ = setting.forced;
+  health_ = setting.health;
   replicas_.reload(config_.replicas, loop().now());
   if (same && parts_->tls.has_value() == setting.tls.has_value()) {
     parts_->tls = setting.tls;  // Files may have changed: connections from now on.
@@ -130,13 +102,25 @@ void Upstream::look_at_forced(const std::string& replica) {
   const Instant now = loop().now();
   for (std::size_t i = 0; i < hosts_.size(); ++i) {
     if (hosts_[i] == nullptr || !replicas_.is_in(i)) continue;
-    if (label(hosts_[i]->pool.endpoint()) == replica) replicas_.force(i, held.setting(now), now);
+    if (replica_name(hosts_[i]->pool.endpoint()) == replica)
+      replicas_.force(i, held.setting(now), now);
+  }
+}
+
+void Upstream::look_at_health() {
+  if (health_ == nullptr) return;
+  const ClusterHealth::Verdicts verdicts = health_->all();
+  for (std::size_t i = 0; i < hosts_.size(); ++i) {
+    if (hosts_[i] == nullptr || !replicas_.is_in(i)) continue;
+    const auto found = verdicts.find(replica_name(hosts_[i]->pool.endpoint()));
+    const bool healthy = found == verdicts.end() || found->second.state != HealthState::unhealthy;
+    replicas_.set_healthy(i, healthy, loop().now());
   }
 }
 
 // Adds and removes replicas to match the endpoints.
 void Upstream::settle_hosts(const Addresses& addresses) {
-  std::vector<http::Endpoint> wanted = expand(config_.endpoints, addresses);
+  std::vector<http::Endpoint> wanted = expand_endpoints(config_.endpoints, addresses);
   for (std::size_t i = 0; i < hosts_.size(); ++i) {
     if (!replicas_.is_in(i)) continue;
     if (hosts_[i] != nullptr && std::erase(wanted, hosts_[i]->pool.endpoint()) > 0) continue;
@@ -152,8 +136,12 @@ void Upstream::settle_hosts(const Addresses& addresses) {
     }
     if (*number == hosts_.size()) hosts_.emplace_back();
     hosts_[*number] = make_host(endpoint);
+    if (health_ != nullptr &&
+        health_->find(replica_name(endpoint)).state == HealthState::unhealthy) {
+      replicas_.set_healthy(*number, false, loop().now());
+    }
     if (forced_ == nullptr) continue;
-    const HeldBreaker held = forced_->find(label(endpoint));
+    const HeldBreaker held = forced_->find(replica_name(endpoint));
     if (held.until > loop().now()) {
       replicas_.force(*number, held.setting(loop().now()), loop().now());
     }
@@ -202,13 +190,19 @@ void Upstream::describe(ClusterState& state, Instant now) const {
     if (hosts_[i] == nullptr || !replicas_.is_in(i)) continue;
     const http::Pool& pool = hosts_[i]->pool;
     const bool ejected = replicas_.state(i, now) == admit::BreakerState::open;
-    add_replica(state, {.endpoint = label(pool.endpoint()),
+    std::string name = replica_name(pool.endpoint());
+    const std::optional<ReplicaVerdict> verdict = config_.health_check && health_ != nullptr
+                                                      ? std::optional(health_->find(name))
+                                                      : std::nullopt;
+    add_replica(state, {.endpoint = std::move(name),
                         .outstanding = replicas_.outstanding(i),
                         .ejected_on = ejected ? 1U : 0U,
                         .latency = replicas_.latency(i, now) / static_cast<std::int64_t>(loops_),
                         .connections = pool.connections(),
                         .idle = pool.idle(),
-                        .waiting = pool.waiting()});
+                        .waiting = pool.waiting(),
+                        .health = verdict ? std::string(kHealthStateNames[verdict->state]) : "",
+                        .health_reason = verdict ? verdict->reason : ""});
   }
 }
 

@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,11 +16,10 @@
 #include "damper/proxy/config/proxy_config.h"
 #include "damper/proxy/data/forced_replicas.h"
 #include "damper/proxy/data/proxy_state.h"
+#include "damper/proxy/data/replica_endpoints.h"
+#include "damper/proxy/health/cluster_health.h"
 
 namespace damper::proxy {
-
-// The addresses of the names that clusters have for endpoints: see upstream_names.h.
-using Addresses = std::map<std::string, std::vector<std::string>>;
 
 // One loop's share of a bound of all loops together, rounded up: loops * share >= all.
 [[nodiscard]] constexpr std::size_t share_of(std::size_t all, std::size_t loops) noexcept {
@@ -54,6 +52,7 @@ class Upstream final : private http::Loop::Timer {
     const Addresses& addresses;
     std::uint32_t loops = 1;
     std::shared_ptr<const ForcedReplicas> forced{};  // nullptr: none
+    std::shared_ptr<const ClusterHealth> health{};   // nullptr: none
   };
   Upstream(http::Loop& loop, const Setting& setting);
   ~Upstream() override;
@@ -72,6 +71,8 @@ class Upstream final : private http::Loop::Timer {
   void use(const Addresses& addresses);
   // What an operator holds for a replica has changed; unknown replicas are ignored.
   void look_at_forced(const std::string& replica);
+  // Verdicts of health checks have changed.
+  void look_at_health();
   // Whether none of its connections is in use: it may be destroyed, but not from within a call.
   [[nodiscard]] bool is_unused() const noexcept;
   [[nodiscard]] bool has_replicas() const noexcept { return replicas_.count() > 0; }
@@ -101,6 +102,7 @@ class Upstream final : private http::Loop::Timer {
   std::vector<std::unique_ptr<Host>> retired_;  // that are still used
   std::size_t left_out_ = 0;
   std::shared_ptr<const ForcedReplicas> forced_;
+  std::shared_ptr<const ClusterHealth> health_;
 };
 
 }  // namespace damper::proxy

@@ -11,8 +11,10 @@
 #include <utility>
 
 #include "damper/base/instant.h"
+#include "damper/http/client/url.h"
 #include "damper/http/net/dialer.h"
 #include "damper/http/net/loop.h"
+#include "damper/proxy/config/proxy_config.h"
 #include "damper/proxy/data/upstream.h"
 
 namespace damper::proxy {
@@ -149,5 +151,19 @@ class UpstreamNames {
   std::unique_ptr<Lookups> lookups_;
   std::thread thread_;
 };
+
+// The names of the config's endpoints, each with the shortest dns_refresh of its clusters.
+[[nodiscard]] inline UpstreamNames::Names names_in(const ProxyConfig& config) {
+  UpstreamNames::Names names;
+  for (const ClusterConfig& cluster : config.clusters) {
+    for (const std::string& text : cluster.endpoints) {
+      const auto endpoint = http::parse_upstream(text);
+      if (!endpoint || http::is_address(endpoint->host) || endpoint->is_unix()) continue;
+      const auto [place, added] = names.try_emplace(endpoint->host, cluster.dns_refresh);
+      if (!added) place->second = std::min(place->second, cluster.dns_refresh);
+    }
+  }
+  return names;
+}
 
 }  // namespace damper::proxy

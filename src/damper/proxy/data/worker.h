@@ -128,6 +128,11 @@ class Worker {
     found->second->look_at_forced(replica);
     (void)describe();
   }
+  // Verdicts of a cluster's health checks have changed.
+  void look_at_health(const std::string& cluster) {
+    const auto found = upstreams_.find(cluster);
+    if (found != upstreams_.end()) found->second->look_at_health();
+  }
   // No new connections; `done` is called when there are none left, at the latest after `within`.
   // A second one waits for the same, however long the first said.
   void drain(Duration within, std::function<void()> done) {
@@ -212,7 +217,8 @@ class Worker {
                                       .tls = generation.client_tls[i],
                                       .addresses = *addresses,
                                       .loops = generation.loops,
-                                      .forced = generation.clusters[i]->forced()};
+                                      .forced = generation.clusters[i]->forced(),
+                                      .health = generation.clusters[i]->health()};
       const auto known = before.extract(config.name);
       if (known.empty()) {
         upstreams_[config.name] = std::make_shared<Upstream>(loop_, setting);
