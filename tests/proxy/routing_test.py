@@ -13,9 +13,9 @@ GUIDE = pathlib.Path(__file__).parents[2] / "docs" / "guide" / "routing.md"
 
 
 def example(name):
-    """The block of YAML after the marker in the guide."""
+    """The routes of the block of YAML after the marker in the guide."""
     text = GUIDE.read_text(encoding="utf8")
-    return re.search(rf"<!-- {name} -->\n```yaml\n(.*?)```", text, re.S).group(1)
+    return re.search(rf"<!-- {name} -->\n```yaml\n.*?^(routes:.*?)```", text, re.S | re.M).group(1)
 
 
 class WithProxy(unittest.TestCase):

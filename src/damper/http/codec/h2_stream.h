@@ -83,7 +83,8 @@ class H2Stream final : public Stream {
   MinRateTimer write_rate_;  // since unsent_ was empty
 };
 
-// EndedStreams finds the error of a HEADERS or DATA frame on a stream that is closed.
+// EndedStreams finds the error of a HEADERS frame on a stream that is closed. (Of DATA frames on
+// closed streams nghttp2 1.52 makes no callback: they are ignored.)
 //
 // Why: nghttp2 ignores such frames. RFC 9113 has an error for those that can only be a fault of the
 // peer: STREAM_CLOSED if the peer itself has ended the stream (5.1), PROTOCOL_ERROR if it has

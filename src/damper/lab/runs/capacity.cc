@@ -89,7 +89,8 @@ class Busy {
     double most = 0;
     for (const ClientsSpec& clients : scenario_.clients) {
       if (scenario_.find_service(clients.calls) != at) continue;
-      most += clients.loop == Loop::open ? kUnbounded : clients.count;
+      if (clients.loop == Loop::open) return kUnbounded;
+      most += static_cast<double>(clients.count);
     }
     for (const ControllersSpec& controllers : scenario_.controllers) {
       if (scenario_.find_service(controllers.calls) != at) continue;

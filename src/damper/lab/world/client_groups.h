@@ -83,7 +83,7 @@ class ClientGroups {
   // A source of arrivals is due.
   void on_begin(std::uint32_t group, std::uint64_t detail);
   // A spike of the group has begun or ended: its next arrival follows the new rate.
-  void on_spike(std::uint32_t group);
+  void on_spike(std::uint32_t index);
   void on_over(const Calls::Operation& request, Verdict verdict);
   // A message of a request is about to be sent.
   void on_send(const CallData& request, Message& message) const;

@@ -146,7 +146,7 @@ class ProxiedRequest final : public http::StreamUser,
   };
 
   // ---- The client's stream
-  void on_head(const http::Head& head, bool end) override;
+  void on_head(const http::Head& received, bool end) override;
   void on_data(std::string_view bytes) override;
   void on_end(std::span<const http::Field> trailers) override;
   void on_writable() override;
