@@ -88,7 +88,7 @@ void AttemptDriver::give_up(int lane) {
   if (attempt == nullptr) return;
   const Instant now = waiting_.loop().now();
   const bool late = now >= attempt->attempt_.deadline;
-  const bool billed = (call().step().timeouts >> lane & 1U) != 0;
+  const bool billed = (call().step().timeouts >> lane & 1) != 0;
   attempt->lease_.settle(billed ? Outcome::timeout : Outcome::cancelled, now);
   attempt->give_up(late);
 }
