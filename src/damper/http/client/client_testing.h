@@ -163,8 +163,10 @@ class TestServer {
   };
 
   void accept() {
-    acceptor_.async_accept([this](const boost::system::error_code& error, Socket socket) {
-      if (error) return;
+    // A connection may have been accepted when the server is destroyed: the handler runs later.
+    acceptor_.async_accept([this, alive = std::weak_ptr<const bool>(alive_)](
+                               const boost::system::error_code& error, Socket socket) {
+      if (error || alive.expired()) return;
       ++connections;
       socket.set_option(boost::asio::socket_base::linger(options_.resets, 0));
       links_.push_back(std::make_unique<Link>(*this, std::move(socket)));
@@ -177,6 +179,7 @@ class TestServer {
   const Handler handler_;
   Tcp::acceptor acceptor_;
   std::list<std::unique_ptr<Link>> links_;
+  std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
 };
 
 // A port of 127.0.0.1 that nobody listens on.

@@ -22,17 +22,18 @@ const FieldContext kContext{
 TEST(FieldEditor, RemovesThenSetsThenAdds) {
   std::vector<http::Field> fields = {{"A", "1"}, {"b", "2"}, {"a", "3"}, {"c", "4"}};
   FieldEditor editor;
-  editor.edit({.add = {{"c", "5"}, {"a", "6"}}, .set = {{"b", "7"}}, .remove = {"a"}}, kContext,
-              fields);
+  const FieldEdits edits = {.add = {{"c", "5"}, {"a", "6"}}, .set = {{"b", "7"}}, .remove = {"a"}};
+  editor.edit(edits, kContext, fields);
   EXPECT_EQ(text_of(fields), "c=4 b=7 c=5 a=6 ");
 }
 
 TEST(FieldEditor, VariablesAreReplacedAndValidatedAgain) {
   std::vector<http::Field> fields;
   FieldEditor editor;
-  editor.edit({.add = {{"a", "%CLIENT_ADDRESS%/%REQUEST_ID%"}, {"b", "100%%"}, {"c", "x"}},
-               .set = {{"d", "%HOST% of %ROUTE%"}}},
-              kContext, fields);
+  const FieldEdits edits = {
+      .add = {{"a", "%CLIENT_ADDRESS%/%REQUEST_ID%"}, {"b", "100%%"}, {"c", "x"}},
+      .set = {{"d", "%HOST% of %ROUTE%"}}};
+  editor.edit(edits, kContext, fields);
   EXPECT_EQ(text_of(fields), "d=shop.example of shop a=10.1.2.3/id7 b=100% c=x ");
   EXPECT_FALSE(fields[0].validated);
   EXPECT_TRUE(fields[3].validated);  // literal: the configuration's parser has seen it
@@ -49,8 +50,9 @@ TEST(ResponseFields, WithoutEditsVerdictAndAttemptsNothingIsCopied) {
 TEST(ResponseFields, TheProxysOwnFieldsComeAfterTheEdits) {
   const std::vector<http::Field> fields = {{"damper-attempts", "9"}, {"server", "x"}, {"a", "1"}};
   ResponseFields response;
-  const auto made = response.make(fields, {.add = {{"b", "2"}}, .remove = {"server"}}, kContext,
-                                  {.verdict = Verdict::attempts_spent, .attempts = 3});
+  const FieldEdits edits = {.add = {{"b", "2"}}, .remove = {"server"}};
+  const auto made =
+      response.make(fields, edits, kContext, {.verdict = Verdict::attempts_spent, .attempts = 3});
   EXPECT_EQ(text_of(made), "a=1 b=2 damper-verdict=attempts_spent damper-attempts=3 ");
 }
 
