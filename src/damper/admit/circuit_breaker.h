@@ -211,8 +211,8 @@ class BasicCircuitBreaker {
     const State state = load();
     return {state.trips, state.phase == Phase::open ? mark(state) : Instant::min()};
   }
-  // Continues as an open breaker with these trips. Before the first call; without trips it has no
-  // effect.
+  // Continues as an open breaker with these trips; results of permits from before are ignored.
+  // Without trips, or if another thread moves the breaker at the same time, it has no effect.
   void restore(const Saved& saved) noexcept;
 
   // Holds a state, or resets the breaker (BreakerForce::none). Returns the change of the state that
