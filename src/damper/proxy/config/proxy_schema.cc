@@ -8,8 +8,11 @@
 #include "damper/policy/file/schema.h"
 #include "damper/proxy/config/health_check_schema.h"
 #include "damper/proxy/config/match_schema.h"
+#include "damper/proxy/config/outlier_schema.h"
+#include "damper/proxy/config/policy_like.h"
 #include "damper/proxy/config/proxy_texts.h"
 #include "damper/proxy/config/tls_schema.h"
+#include "damper/proxy/config/tracing_schema.h"
 #include "damper/proxy/config/trust.h"
 
 namespace damper::proxy {
@@ -27,14 +30,6 @@ constexpr double kKiB = 1024;
 constexpr double kMiB = 1024 * kKiB;
 constexpr config::Form kFile = form::parsed(read_file_name, kFileForms);
 constexpr config::Form kPath = form::parsed(read_path, kPathForms);
-
-// Form and documentation of a key of the policy's block, under another path or in another struct.
-template <auto Field, class T>
-void like(Schema<T>& s, std::string_view path, std::string_view policy_path,
-          std::string_view doc = {}) {
-  const Key& key = policy::block_schema().key_at(policy_path);
-  s.template key<Field>(path, key.form, doc.empty() ? key.doc : doc);
-}
 
 // The address and the port of a struct that has both.
 template <class T>
@@ -128,62 +123,6 @@ void add_budget(Schema<T>& s) {
 #undef DAMPER_BUDGET
 }
 
-void add_outliers(Schema<ClusterConfig>& s) {
-  // NOLINTNEXTLINE(bugprone-macro-parentheses)
-#define DAMPER_OUTLIER(member) DAMPER_FIELD(replicas.breaker.member)
-  like<DAMPER_OUTLIER(consecutive_failures)>(
-      s, "outlier_detection.consecutive_5xx", "circuit_breaker.consecutive_failures",
-      "A replica is ejected after this number of consecutive failures.");
-  like<DAMPER_OUTLIER(failure_rate)>(
-      s, "outlier_detection.failure_percentage_threshold", "circuit_breaker.failure_rate",
-      "A replica is ejected at this percentage of failed attempts in the interval.");
-  like<DAMPER_OUTLIER(minimum_volume)>(
-      s, "outlier_detection.failure_percentage_request_volume", "circuit_breaker.minimum_volume",
-      "Attempts in the interval before percentages are evaluated.");
-  like<DAMPER_OUTLIER(window)>(s, "outlier_detection.interval", "circuit_breaker.window");
-  like<DAMPER_OUTLIER(slow_call_duration)>(
-      s, "outlier_detection.slow_call_duration", "circuit_breaker.slow_call_duration",
-      "An attempt that takes longer counts as slow. off: no attempt is slow.");
-  like<DAMPER_OUTLIER(slow_call_rate)>(
-      s, "outlier_detection.slow_call_rate", "circuit_breaker.slow_call_rate",
-      "A replica is ejected at this percentage of attempts over slow_call_duration.");
-  like<DAMPER_OUTLIER(open_base)>(
-      s, "outlier_detection.base_ejection_time", "circuit_breaker.open_base",
-      "First ejection; doubled with each consecutive ejection, with jitter.");
-  like<DAMPER_OUTLIER(open_cap)>(s, "outlier_detection.max_ejection_time",
-                                 "circuit_breaker.open_cap", "Longest ejection.");
-  like<DAMPER_OUTLIER(probes)>(
-      s, "outlier_detection.probes", "circuit_breaker.probes",
-      "Concurrent attempts after an ejection, and successes needed to end it.");
-  like<DAMPER_OUTLIER(probe_lease)>(
-      s, "outlier_detection.probe_lease", "circuit_breaker.probe_lease",
-      "A probe without a result after this time counts as failed and releases its slot. auto: "
-      "30s.");
-  like<DAMPER_OUTLIER(ramp)>(
-      s, "outlier_detection.ramp", "circuit_breaker.ramp",
-      "Traffic grows to its full share over this period after an ejection. off: at once.");
-#undef DAMPER_OUTLIER
-  s.key<DAMPER_FIELD(replicas.latency_factor)>(
-      "outlier_detection.latency_factor",
-      form::rate(http::ReplicaOptions::kLatencyFactor).with_off(0),
-      "A replica is ejected as slow if its latency exceeds this multiple of the median of the "
-      "others. off: latency ejects no replica.");
-  s.key<DAMPER_FIELD(replicas.latency_floor)>(
-      "outlier_detection.latency_floor", form::duration(http::ReplicaOptions::kLatencyFloor),
-      "Minimum absolute difference: a replica is only ejected as slow if it is also at least this "
-      "much slower than the median of the others.");
-  s.key<DAMPER_FIELD(replicas.latency_samples)>(
-      "outlier_detection.latency_samples", form::integer(http::ReplicaOptions::kLatencySamples),
-      "Responses of each replica before latencies are compared.");
-  s.key<DAMPER_FIELD(replicas.max_ejection_percent)>(
-      "outlier_detection.max_ejection_percent",
-      form::percent(http::ReplicaOptions::kMaxEjectionPercent),
-      "Upper bound on the share of replicas ejected at the same time because of latency.");
-  s.key<DAMPER_FIELD(replicas.latency_half_life)>(
-      "outlier_detection.latency_half_life", form::duration(http::ReplicaOptions::kLatencyHalfLife),
-      "Half-life of a latency without new samples: a slow replica is eventually tried again.");
-}
-
 void add_admission(Schema<RouteConfig>& s) {
   s.key<DAMPER_FIELD(rate_limit->rate_per_second)>(
       "rate_limit.requests_per_second", form::rate(admit::TokenBucketOptions::kRatePerSecond),
@@ -228,35 +167,6 @@ void add_admission(Schema<RouteConfig>& s) {
   s.key<DAMPER_FIELD(admission->longest_wait)>("admission_control.max_wait",
                                                form::duration(1ms, 1h),
                                                "Longest wait; then the request is shed.");
-}
-
-void add_tracing(Schema<ProxyConfig>& s) {
-  using Options = http::TraceExporterOptions;
-  s.key<DAMPER_FIELD(tracing->collector)>(
-      "tracing.collector", form::parsed(read_collector, kCollectorForms),
-      "OpenTelemetry collector that gets the spans, as OTLP over "
-      "HTTP (protobuf). A URL without a path: /v1/traces.");
-  s.key<DAMPER_FIELD(tracing->service_name)>("tracing.service_name",
-                                             form::parsed(read_service_name, kServiceNameForms),
-                                             "service.name of the spans.");
-  s.key<DAMPER_FIELD(tracing->tracer.sampling)>(
-      "tracing.sampling", form::percent(observe::TracerOptions::kSampling),
-      "Share of the traces that are exported; the decision of a trusted caller comes first.");
-  s.key<DAMPER_FIELD(tracing->tracer.failures_per_second)>(
-      "tracing.failures_per_second", form::integer(observe::TracerOptions::kFailures),
-      "Failed requests that are exported although they are not sampled. 0: none.");
-  s.key<DAMPER_FIELD(tracing->timeout)>("tracing.timeout", form::duration(Options::kTimeout),
-                                        "Limit of an export with all its attempts.");
-  s.key<DAMPER_FIELD(tracing->interval)>("tracing.interval", form::duration(Options::kInterval),
-                                         "Longest time between exports.");
-  s.key<DAMPER_FIELD(tracing->max_batch)>("tracing.max_batch_size", form::integer(Options::kBatch),
-                                          "Spans of one export.");
-  s.key<DAMPER_FIELD(tracing->queue)>(
-      "tracing.max_queue_size", form::integer(Options::kQueue),
-      "Spans that wait for their export, of all loops together; more are dropped and counted.");
-  s.optional_section<DAMPER_FIELD(tracing)>(
-      "tracing", "Spans for each request and each attempt, exported to a collector.");
-  s.alias("tracing.random_sampling", "tracing.sampling");
 }
 
 Schema<ProxyConfig> make_proxy() {
