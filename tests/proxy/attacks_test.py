@@ -22,16 +22,20 @@ from smuggling_test import (DATA, END_HEADERS, END_STREAM, HEADERS, RST_STREAM, 
 from tunnel_test import MUCH, PREFACE, SWITCH, UPGRADE, read_head
 
 SECONDS = float(os.environ.get("ATTACK_SECONDS", "3"))
+# Under a sanitizer the proxy is many times slower, and the attacks are to leave it some time: a
+# machine without any is another trouble.
+SLOWNESS = float(os.environ.get("DAMPER_SLOWNESS", "1"))
+PAUSE = 0.02 * SLOWNESS  # seconds between the rounds of an attack
 HONEST = 4  # clients
 GOOD = 0.98  # of the control's goodput
 MOST_GROWTH = 24 * 1024  # KiB, from a third of the attack to its end
 HELD = 80  # tunnels, and slow readers: more than the admission has slots
 LISTENER = ("request_headers_timeout: 500ms, normalize_path: true, escaped_slashes: refuse, "
             "max_resets_per_second: 5")
-ROUTES = """    match: { path: /login }
-    rate_limit: { requests_per_second: 1, burst: 1 }
+ROUTES = f"""    match: {{ path: /login }}
+    rate_limit: {{ requests_per_second: 1, burst: 1 }}
   failing:
-    match: { path: /fail }
+    match: {{ path: /fail }}
     cluster: backend
     trust_idempotency_key: false
   main:
@@ -39,9 +43,10 @@ ROUTES = """    match: { path: /login }
     timeout: 5s
     circuit_breaker: on
     client_throttle: on
-    concurrency_limit: { initial: 100, min: 50 }
+    concurrency_limit: {{ initial: 100, min: 50 }}
     upgrades: [websocket]
-    admission_control: { kind: fixed, initial: 64, max_wait: 100ms, queue_capacity: 16 }
+    admission_control: {{ kind: fixed, initial: 64, max_wait: {int(100 * SLOWNESS)}ms,
+                         queue_capacity: 16 }}
 access_log: all
 """
 
@@ -133,7 +138,7 @@ class Attacker(threading.Thread):
             except (OSError, AssertionError):
                 pass  # It is refused, as it should be.
             self.rounds += 1
-            self.over.wait(0.02)
+            self.over.wait(PAUSE)
         for client in self.held:
             client.close()
 
@@ -161,7 +166,7 @@ def breaks(begin, end, streams):
                 ids = range(first, first + 2 * streams, 2)
                 client.sendall(b"".join(begin(id) for id in ids))
                 client.sendall(b"".join(end(id) for id in ids))
-                if self.over.wait(0.02):
+                if self.over.wait(PAUSE):
                     return
     return attack
 

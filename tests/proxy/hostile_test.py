@@ -152,6 +152,20 @@ class Billing(Stage):
             with self.subTest(sent=len(sent)):
                 self.assertGreaterEqual(self.answered(request, "circuit_breaker", "400ms"), GOOD)
 
+    def test_uploads_in_flight_throttle_nobody(self):
+        """46 of 50 victims were refused. The control: complete ones throttle."""
+        for sent, throttled in ((99, False), (100, True)):
+            with self.subTest(sent=sent):
+                self.setUp()
+                self.proxy = Proxy(self.service.port,
+                                   extra="    timeout: 60s\n    client_throttle: on\n")
+                self.attack(b"POST /hang HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n"
+                            + b"x" * sent, answered=False)
+                for _ in range(20):  # Enough for the throttle.
+                    self.assertTrue(self.service.hanging.acquire(timeout=PATIENCE))
+                self.assertEqual(self.victims() < GOOD, throttled)
+                self.tearDown()
+
     def test_complete_uploads_are_billed(self):
         """The control."""
         request = b"POST /hang HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n" + b"x" * 100

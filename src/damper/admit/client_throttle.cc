@@ -77,6 +77,14 @@ bool ClientThrottle::try_admit(Instant now, double draw) noexcept {
   return !refused;
 }
 
+void ClientThrottle::on_sent(Instant now) noexcept {
+  const Setting setting = setting_.load();
+  const std::uint32_t recent = setting.recent.slot(now);
+  requests_.add(setting.clock.slot(now));
+  recent_requests_.add(recent);
+  recent_sent_.add(recent);
+}
+
 void ClientThrottle::on_accept(Instant now) noexcept {
   const Setting setting = setting_.load();
   accepts_.add(setting.clock.slot(now));

@@ -66,6 +66,9 @@ class ClientThrottle {
 
   // Counts a request, and admits or refuses it.
   [[nodiscard]] bool try_admit(Instant now, double draw) noexcept;
+  // A request was sent that is counted from now on: it was admitted before, and on_cancel() was
+  // called for it.
+  void on_sent(Instant now) noexcept;
   // The dependency accepted a request: it answered, and not with a failure.
   void on_accept(Instant now) noexcept;
   // The request admitted at `admitted` was cancelled: it is no longer counted.

@@ -125,15 +125,32 @@ Verdict BasicCall<kFootprint>::try_enter(Instant now, double draw, Permit& permi
   } else if (terms_.has_throttle && !dependency_.throttle_.try_admit(now, another_draw(draw))) {
     verdict = Verdict::throttled;
     if (terms_.has_limit) dependency_.limit_.release_ignored();
+  } else if (terms_.has_throttle && uploaded_ == kNever) {
+    dependency_.throttle_.on_cancel(now);  // It counts later: see on_upload_over().
   }
   if (verdict == Verdict::none && terms_.has_rate && !std::exchange(has_token_, false) &&
       !dependency_.rate().try_take(now)) {
     verdict = Verdict::rate_limited;
     if (terms_.has_limit) dependency_.limit_.release_ignored();
-    if (terms_.has_throttle) dependency_.throttle_.on_cancel(now);
+    if (terms_.has_throttle && uploaded_ != kNever) dependency_.throttle_.on_cancel(now);
   }
   if (verdict != Verdict::none && terms_.has_breaker) dependency_.breaker_.on_cancel(permit, now);
   return verdict;
+}
+
+// The requests in flight, to the throttle: since `uploaded_`, or since they were sent later.
+template <Footprint kFootprint>
+void BasicCall<kFootprint>::count_requests(Instant now) noexcept {
+  for (std::size_t i = 0; active_ >> i != 0; ++i) {
+    if (is_active(i)) dependency_.throttle_.on_sent(now);
+  }
+}
+
+template <Footprint kFootprint>
+void BasicCall<kFootprint>::uncount_requests() noexcept {
+  for (std::size_t i = 0; active_ >> i != 0; ++i) {
+    if (is_active(i)) dependency_.throttle_.on_cancel(std::max(lanes_[i].sent, uploaded_));
+  }
 }
 
 // Reserves a token for an attempt that leaves enough time for it, and sets retry_at_.
@@ -323,9 +340,12 @@ Outcome BasicCall<kFootprint>::settle(std::size_t lane, Outcome outcome, Instant
     }
   }
   if (outcome == Outcome::cancelled) {
-    if (terms_.has_throttle) dependency_.throttle_.on_cancel(settled.sent);
+    if (terms_.has_throttle && !uploads) {
+      dependency_.throttle_.on_cancel(std::max(settled.sent, uploaded_));
+    }
     return outcome;
   }
+  if (terms_.has_throttle && uploads) dependency_.throttle_.on_sent(now);
   if (decide::is_failure(outcome)) {
     dependency_.on_failure(now);
     return outcome;

@@ -51,7 +51,9 @@ struct CallOptions {
 //       latencies and failure streak, unless the dependency answers nothing at all: see
 //       BasicDependency::on_cut_short(). To the call it is a timeout.
 //   (7) An attempt's time at the dependency excludes the time in which the caller was still
-//       uploading the request, and a timeout during the upload is a cancellation as in (6).
+//       uploading the request, and a timeout during the upload is a cancellation as in (6). The
+//       throttle counts a request from the end of its upload, or from its answer if that is
+//       earlier: a dependency accepts nothing that it has not got.
 // Thread safety: none; one call, one driver. Calls share their dependency safely.
 // Cost: no allocation; at most 512 bytes.
 template <Footprint kFootprint>
@@ -88,9 +90,16 @@ class BasicCall {
   // The dependency has all of the request that has arrived, and the caller has not sent the rest;
   // allowed before start(), too. Then the time is the caller's, until on_upload_over(): the request
   // is complete, or the dependency does not take more of it. They make no new step.
-  void on_upload_awaited() noexcept { uploaded_ = kNever; }
+  void on_upload_awaited() noexcept {
+    if (terms_.has_throttle && uploaded_ != kNever) [[unlikely]]
+      uncount_requests();
+    uploaded_ = kNever;
+  }
   void on_upload_over(Instant now) noexcept {
-    if (uploaded_ == kNever) uploaded_ = now;
+    if (uploaded_ != kNever) return;
+    uploaded_ = now;
+    if (terms_.has_throttle) [[unlikely]]
+      count_requests(now);
   }
 
   [[nodiscard]] std::uint32_t attempts() const noexcept { return attempts_; }
@@ -133,6 +142,8 @@ class BasicCall {
   void refuse_first(Verdict verdict, Instant now) noexcept;
   void send_first(Instant now, double draw) noexcept;
   Verdict try_enter(Instant now, double draw, Permit& permit) noexcept;
+  void count_requests(Instant now) noexcept;
+  void uncount_requests() noexcept;
   bool try_wait_for_token(Instant now) noexcept;
   void return_token(Instant now) noexcept;
   void send(Instant now, Permit permit, const Grant* grant, bool hedge) noexcept;

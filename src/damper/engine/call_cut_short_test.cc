@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <deque>
 #include <optional>
 
 #include "damper/engine/crowd_testing.h"
@@ -208,6 +209,74 @@ TEST(Call, TrapL5_AnAnswerDuringTheUploadShowsNoLatency) {
   call.start(kNow, 0.5);
   call.on_success(0, kNow + 4s);
   EXPECT_FALSE(dependency.latencies().quantile(Percent(50), kNow + 4s));
+}
+
+Policy with_throttle() {
+  Policy policy;
+  policy.call.max_attempts = 1;
+  policy.throttle = {.multiplier = Percent(100), .minimum_volume = 1, .max_rejected = Percent(100)};
+  return policy;
+}
+
+// The throttle's requests less its accepts, after one call: 0, or 1 request of 1 without an accept.
+double rejected(Dependency& dependency, Instant now) {
+  return dependency.throttle().reject_probability(now);
+}
+
+TEST(Call, TrapL5_TheThrottleCountsARequestFromTheEndOfItsUpload) {
+  Dependency dependency("d", with_throttle());
+  Call call(dependency, {});
+  call.on_upload_awaited();
+  call.start(kNow, 0.5);
+  EXPECT_EQ(rejected(dependency, kNow), 0);
+  call.on_upload_over(kNow + 1s);
+  EXPECT_EQ(rejected(dependency, kNow + 1s), 0.5);  // 1 of 1 + 1.
+  call.on_upload_awaited();
+  EXPECT_EQ(rejected(dependency, kNow + 1s), 0);
+  call.on_upload_over(kNow + 2s);
+  call.on_upload_over(kNow + 2s);
+  EXPECT_EQ(rejected(dependency, kNow + 2s), 0.5);
+  call.on_success(0, kNow + 2s);
+  EXPECT_EQ(rejected(dependency, kNow + 2s), 0);
+}
+
+TEST(Call, TrapL5_TheBooksOfTheThrottleBalanceHoweverAnUploadEnds) {
+  const auto after = [](bool uploaded, auto end) {
+    Dependency dependency("d", with_throttle());
+    Call call(dependency, {});
+    call.on_upload_awaited();
+    call.start(kNow, 0.5);
+    if (uploaded) call.on_upload_over(kNow + 1s);
+    end(call);
+    EXPECT_TRUE(call.step().over());
+    return rejected(dependency, kNow + 2s);
+  };
+  for (const bool uploaded : {false, true}) {
+    EXPECT_EQ(after(uploaded, [](Call& call) { call.on_cancel(kNow + 2s); }), 0) << uploaded;
+    EXPECT_EQ(after(uploaded, [](Call& call) { call.on_success(0, kNow + 2s); }), 0) << uploaded;
+    EXPECT_EQ(after(uploaded,
+                    [](Call& call) {
+                      call.on_outcome(0, {.outcome = Outcome::overload}, kNow + 2s, 0.5);
+                    }),
+              0.5)
+        << uploaded;
+  }
+}
+
+// 30 uploads that never end beside honest calls.
+TEST(Call, TrapL5_UploadsThatStallThrottleNobody) {
+  Dependency dependency("d", with_throttle());
+  std::deque<Call> stalled;
+  for (int i = 0; i < 30; ++i) {
+    Call& call = stalled.emplace_back(dependency, CallOptions{});
+    call.on_upload_awaited();
+    call.start(kNow, 0.5);
+    ASSERT_TRUE(call.step().sends) << i;
+    Call honest(dependency, {});
+    honest.start(kNow, 0);
+    ASSERT_TRUE(honest.step().sends) << i;
+    honest.on_success(0, kNow);
+  }
 }
 
 // An answer of a server that respects a short deadline, such as 504.
