@@ -25,10 +25,11 @@ class Proxy:
     """`damper proxy` with one listener, or with one more for TLS, before a backend or several."""
 
     def __init__(self, backend_port, *, h2_backend=False, tls=False, extra="", listener="",
-                 trust="auto", descriptors=None):
+                 tls_listener="", trust="auto", descriptors=None):
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="damper-proxy-"))
         self.port = free_port()
         self.tls_port = free_port() if tls else None
+        self.tls_listener = tls_listener  # more keys of it, a line each
         self.trust = trust
         self.admin_port = free_port()
         config = self.directory / "damper.yaml"
@@ -58,7 +59,7 @@ listeners:
       certificate_file: {self.directory}/cert.pem
       key_file: {self.directory}/key.pem
       client_ca_file: {self.directory}/cert.pem
-"""
+""" + "".join(f"    {line}\n" for line in self.tls_listener.splitlines())
         return text + f"""clusters:
   backend:
     endpoints: [{", ".join(f'"http://127.0.0.1:{port}"' for port in ports)}]

@@ -33,6 +33,7 @@ enum class CloseReason : std::uint8_t {
   out_of_descriptors,  // Our own process has no file descriptor left for a connection.
   too_many,            // Over the limit of connections, streams or waiting requests.
   too_many_of_client,  // Over the limit of connections of one client.
+  no_proxy_header,     // A peer that has to begin with a PROXY protocol header did not.
   cancelled,           // Our own side gave it up.
 };
 
@@ -48,7 +49,7 @@ inline constexpr EnumNames<CloseReason::cancelled> kCloseReasonNames = {
     "address_refused", "handshake_failed",
     "proxy_failed",    "out_of_descriptors",
     "too_many",        "too_many_of_client",
-    "cancelled"};
+    "no_proxy_header", "cancelled"};
 
 [[nodiscard]] constexpr std::string_view name(CloseReason reason) noexcept {
   return kCloseReasonNames[reason];
@@ -75,6 +76,7 @@ inline constexpr EnumNames<CloseReason::cancelled> kCloseReasonNames = {
     case CloseReason::out_of_descriptors:
     case CloseReason::too_many_of_client:
     case CloseReason::too_many: return TransportEvent::pool_exhausted;
+    case CloseReason::no_proxy_header:
     case CloseReason::malformed:
     case CloseReason::head_too_large:
     case CloseReason::body_too_large:

@@ -60,12 +60,14 @@ void SocketConnection::abort(CloseReason reason) {
 
 // Cached: a proxy adds it to every request.
 Peer SocketConnection::peer() {
-  if (peer_.empty()) {
-    peer_ = transport_->peer();
-    if (peer_ != kUnixPeer) peer_.resize(std::min(peer_.size(), peer_.rfind(':')));
-    if (peer_.starts_with('[') && peer_.ends_with(']')) {
-      peer_.pop_back();
-      peer_.erase(0, 1);
+  if (!std::exchange(knows_peer_, true)) {
+    if (peer_.empty()) {
+      peer_ = transport_->peer();
+      if (peer_ != kUnixPeer) peer_.resize(std::min(peer_.size(), peer_.rfind(':')));
+      if (peer_.starts_with('[') && peer_.ends_with(']')) {
+        peer_.pop_back();
+        peer_.erase(0, 1);
+      }
     }
     if (transport_->is_secure()) certificate_ = transport_->peer_certificate();
   }

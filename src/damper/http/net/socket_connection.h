@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "damper/base/instant.h"
 #include "damper/http/codec/close_reason.h"
@@ -77,6 +78,8 @@ class SocketConnection final : public ConnectionOwner,
 
   void on_change(Connection&) override { ask_turn_end(); }
   [[nodiscard]] Peer peer() override;
+  // The address of the client behind the peer; empty: the peer's own. Before the first peer().
+  void set_peer(std::string address) noexcept { peer_ = std::move(address); }
 
  private:
   enum class State : std::uint8_t { open, broken, lingering, closed };
@@ -101,7 +104,8 @@ class SocketConnection final : public ConnectionOwner,
   std::uint32_t lingered_bytes_ = 0;
   const Side side_;
   State state_ = State::open;
-  bool reading_ = false;  // waits for readability
+  bool knows_peer_ = false;  // peer_ and certificate_ are complete
+  bool reading_ = false;     // waits for readability
   bool writing_ = false;
   bool input_ended_ = false;   // EOF was read
   bool output_ended_ = false;  // our direction is shut down

@@ -115,6 +115,15 @@ Transport::IoResult TcpTransport::recv(std::span<char> into) {
   }
 }
 
+Transport::IoResult TcpTransport::peek(std::span<char> into) {
+  for (;;) {
+    const ssize_t got = ::recv(fd_, into.data(), into.size(), MSG_PEEK);
+    if (got > 0) return {Status::ok, static_cast<std::size_t>(got)};
+    if (got == 0) return {Status::end, 0};
+    if (errno != EINTR) return refused(Direction::read);
+  }
+}
+
 // After EOF only a reset can follow, which a read does not report.
 bool TcpTransport::is_broken() const noexcept {
   int error = 0;

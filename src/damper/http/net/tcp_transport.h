@@ -38,6 +38,8 @@ class TcpTransport : public Transport, private Loop::Registration, private Loop:
   Status try_handshake() override { return Status::ok; }
   // A read after EOF returns EOF again, or `failed` if a reset has followed.
   IoResult recv(std::span<char> into) override;
+  // As recv(), and the bytes stay for the next one.
+  IoResult peek(std::span<char> into);
   IoResult send(std::string_view bytes) override;
   void wait_readable(Waiter& waiter) override { wait(Direction::read, Direction::read, waiter); }
   void wait_writable(Waiter& waiter) override { wait(Direction::write, Direction::write, waiter); }

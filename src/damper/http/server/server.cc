@@ -18,6 +18,7 @@
 #include "damper/http/net/socket_connection.h"
 #include "damper/http/net/tcp_transport.h"
 #include "damper/http/peer/peer_address.h"
+#include "damper/http/peer/proxy_header.h"
 #include "damper/http/tls/tls_transport.h"
 
 namespace damper::http {
@@ -47,7 +48,8 @@ std::optional<std::string> find_error(const ServerOptions& options) {
   return error ? error : find_error(options.limits);
 }
 
-// A connection before its protocol is known: during the TLS handshake and its first bytes.
+// A connection before its protocol is known: during its ProxyHeader, the TLS handshake and its
+// first bytes.
 class Server::PendingConnection final : public Hook,
                                         private Transport::Waiter,
                                         private Loop::Timer {
@@ -57,12 +59,20 @@ class Server::PendingConnection final : public Hook,
         server_(server),
         transport_(std::move(transport)),
         slot_(std::move(slot)) {}
+  // One that begins with a ProxyHeader; `peer` is the load balancer.
+  PendingConnection(Server& server, std::unique_ptr<TcpTransport> transport,
+                    const std::optional<IpAddress>& peer)
+      : Loop::Timer(server.loop_),
+        server_(server),
+        before_header_(transport.get()),
+        transport_(std::move(transport)),
+        peer_(peer) {}
 
   void start() {
     const ConnectionLimits& limits = server_.options_.limits;
-    arm(damper::add(loop().now(),
-                    server_.options_.tls ? limits.head_timeout : limits.idle_timeout));
-    go_on();
+    const bool begins = before_header_ != nullptr || server_.options_.tls;
+    arm(damper::add(loop().now(), begins ? limits.head_timeout : limits.idle_timeout));
+    on_readable();
   }
   void end(CloseReason reason) {
     transport_->close(false);
@@ -73,13 +83,43 @@ class Server::PendingConnection final : public Hook,
   }
 
  private:
-  void on_readable() override { go_on(); }
+  void on_readable() override { before_header_ != nullptr ? read_header() : go_on(); }
   void on_writable() override {}
   void on_timer(Instant) override {
+    if (before_header_ != nullptr) return end(CloseReason::head_timeout);
     if (!handshake_done_) return end(CloseReason::handshake_failed);
     end(size_ == 0 ? CloseReason::idle_timeout : CloseReason::head_timeout);
   }
 
+  // What follows the header stays in the socket: TLS reads it from there.
+  void read_header() {
+    const std::span<char> scratch = loop().scratch().first(ProxyHeader::kMaxBytes);
+    std::copy(header_.begin(), header_.end(), scratch.begin());
+    const Transport::IoResult seen = before_header_->peek(scratch.subspan(header_.size()));
+    if (seen.status == Transport::Status::again) return transport_->wait_readable(*this);
+    if (seen.status != Transport::Status::ok) {
+      return end(header_.empty() ? CloseReason::finished : CloseReason::no_proxy_header);
+    }
+    const ProxyHeader header = ProxyHeader::read({scratch.data(), header_.size() + seen.bytes});
+    if (header.status == ProxyHeader::Status::malformed) return end(CloseReason::no_proxy_header);
+    const std::span<char> next = scratch.subspan(header_.size(), header.size - header_.size());
+    if (transport_->recv(next).bytes != next.size()) return end(CloseReason::reset);
+    header_.append(next.data(), next.size());
+    if (header.status == ProxyHeader::Status::incomplete) return transport_->wait_readable(*this);
+    on_header(header.client);
+  }
+  void on_header(const std::optional<IpAddress>& client) {
+    if (client) client_ = client->text();
+    const std::optional<IpAddress> counted = client ? client : peer_;
+    if (server_.options_.clients != nullptr && counted) {
+      slot_ = ClientConnections::try_take(server_.options_.clients, *counted);
+      if (!slot_) return end(CloseReason::too_many_of_client);
+    }
+    TcpTransport& plain = *std::exchange(before_header_, nullptr);
+    std::string().swap(header_);
+    if (server_.options_.tls) transport_ = server_.make_transport(plain.release());
+    start();
+  }
   void go_on() {
     if (!handshake_done_) {
       const Transport::Status status = transport_->try_handshake();
@@ -114,13 +154,18 @@ class Server::PendingConnection final : public Hook,
     Server& server = server_;
     std::unique_ptr<Transport> transport = std::move(transport_);
     ClientSlot slot = std::move(slot_);
+    std::string client = std::move(client_);
     server.pending_.erase(server.pending_.iterator_to(*this));
     delete this;
-    server.serve(std::move(transport), std::move(slot), protocol, bytes);
+    server.serve(std::move(transport), std::move(slot), std::move(client), protocol, bytes);
   }
 
   Server& server_;
+  TcpTransport* before_header_ = nullptr;  // transport_, until the ProxyHeader is complete
   std::unique_ptr<Transport> transport_;
+  std::optional<IpAddress> peer_;  // with a ProxyHeader: the load balancer
+  std::string header_;             // the part of the ProxyHeader that was received
+  std::string client_;             // its address by the ProxyHeader; empty: the peer's
   ClientSlot slot_;
   std::array<char, kPreface> first_{};  // the first `size_` bytes received
   std::size_t size_ = 0;
@@ -130,10 +175,13 @@ class Server::PendingConnection final : public Hook,
 // A connection whose protocol is known.
 class Server::ServerConnection final : public Hook, private SocketConnection::Owner {
  public:
-  ServerConnection(Server& server, std::unique_ptr<Transport> transport, ClientSlot slot)
+  ServerConnection(Server& server, std::unique_ptr<Transport> transport, ClientSlot slot,
+                   std::string client)
       : server_(server),
         slot_(std::move(slot)),
-        connection_(server.loop_, std::move(transport), *this, SocketConnection::Side::server) {}
+        connection_(server.loop_, std::move(transport), *this, SocketConnection::Side::server) {
+    connection_.set_peer(std::move(client));
+  }
 
   [[nodiscard]] SocketConnection& connection() noexcept { return connection_; }
 
@@ -228,6 +276,8 @@ void Server::use(const ServerOptions& options) {
   options_.limits = options.limits;
   if (!shares_quota_) quota_->reload(options.max_connections);
   options_.clients = options.clients;
+  options_.proxy_protocol = options.proxy_protocol;
+  options_.protocol = options.protocol;
   options_.tls = options.tls;
 }
 
@@ -235,9 +285,9 @@ void Server::on_events(std::uint32_t /*events*/) {
   if (!draining_) accept_some();
 }
 
-// Accepts one; -1 and errno: there is none. Its address is not needed without a limit by client.
+// Accepts one; -1 and errno: there is none. Its address is not always needed.
 int Server::next_connection(std::optional<IpAddress>& peer) const noexcept {
-  if (options_.clients == nullptr) {
+  if (options_.clients == nullptr && options_.proxy_protocol.is_empty()) {
     return ::accept4(fd_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
   }
   ::sockaddr_storage address{};
@@ -275,6 +325,9 @@ void Server::accept(int fd, const std::optional<IpAddress>& peer) {
     return refuse(CloseReason::out_of_descriptors);
   }
   if (quota_->try_take() == 0) return refuse(CloseReason::too_many);
+  if (options_.proxy_protocol.contains(peer)) {
+    return start(*new PendingConnection(*this, std::make_unique<TcpTransport>(loop_, fd), peer));
+  }
   ClientSlot slot;
   if (options_.clients != nullptr && peer) {
     slot = ClientConnections::try_take(options_.clients, *peer);
@@ -283,20 +336,23 @@ void Server::accept(int fd, const std::optional<IpAddress>& peer) {
       return refuse(CloseReason::too_many_of_client);
     }
   }
-  std::unique_ptr<Transport> transport;
-  if (options_.tls) {
-    transport = std::make_unique<TlsTransport>(loop_, fd, *options_.tls);
-  } else {
-    transport = std::make_unique<TcpTransport>(loop_, fd);
-  }
-  auto* const pending = new PendingConnection(*this, std::move(transport), std::move(slot));
-  pending_.push_back(*pending);
-  pending->start();
+  start(*new PendingConnection(*this, make_transport(fd), std::move(slot)));
 }
 
-void Server::serve(std::unique_ptr<Transport> transport, ClientSlot slot, Protocol protocol,
-                   std::string_view first) {
-  auto* const served = new ServerConnection(*this, std::move(transport), std::move(slot));
+void Server::start(PendingConnection& pending) {
+  pending_.push_back(pending);
+  pending.start();
+}
+
+std::unique_ptr<Transport> Server::make_transport(int fd) {
+  if (options_.tls) return std::make_unique<TlsTransport>(loop_, fd, *options_.tls);
+  return std::make_unique<TcpTransport>(loop_, fd);
+}
+
+void Server::serve(std::unique_ptr<Transport> transport, ClientSlot slot, std::string client,
+                   Protocol protocol, std::string_view first) {
+  auto* const served =
+      new ServerConnection(*this, std::move(transport), std::move(slot), std::move(client));
   served_.push_back(*served);
   SocketConnection& connection = served->connection();
   const Instant now = loop_.now();

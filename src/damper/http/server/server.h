@@ -16,6 +16,7 @@
 #include "damper/http/net/loop.h"
 #include "damper/http/net/transport.h"
 #include "damper/http/peer/client_connections.h"
+#include "damper/http/peer/peer_set.h"
 #include "damper/http/server/server_metrics.h"
 #include "damper/http/tls/tls_settings.h"
 
@@ -35,6 +36,9 @@ struct ServerOptions {
   std::shared_ptr<admit::Quota> quota{};
   // Limits the connections of each client; servers of other loops may share it. nullptr: no limit.
   std::shared_ptr<ClientConnections> clients{};
+  // Peers whose connections begin with a ProxyHeader: load balancers. A connection of theirs
+  // without one is closed; that of another peer with one is malformed.
+  PeerSet proxy_protocol{};
   bool uses_reserve = false;         // of reserve_descriptors(), for a server that operators need
   std::optional<TlsSettings> tls{};  // unset: plain TCP
   // Of connections without ALPN; unknown: h2 if they begin with its preface. h2 takes a connection
@@ -52,8 +56,9 @@ struct ServerOptions {
 //   if (const auto error = server.listen()) ...
 //   loop.run();
 //
-// Model: a new connection is pending until its protocol is known, within limits.head_timeout: TLS
-// handshake and ALPN, or the first bytes of plain TCP. Then a SocketConnection serves it.
+// Model: a new connection is pending until its protocol is known, within limits.head_timeout each:
+// the ProxyHeader of a load balancer, TLS handshake and ALPN, or the first bytes of plain TCP. Then
+// a SocketConnection serves it. The address in a ProxyHeader is the client's from then on.
 // Invariants:
 //   (1) At most max_connections at once, pending ones included; with `quota` that is the limit of
 //       all servers that share it.
@@ -61,7 +66,8 @@ struct ServerOptions {
 //       also after a failed handshake, an unknown protocol or over the limit.
 //   (3) Without free file descriptors accept is retried after a pause, not in a busy loop. If only
 //       the reserve is left (see reserve_descriptors()), a connection is closed at once.
-//   (4) With `clients`, at most its limit from one client; a further connection is closed at once.
+//   (4) With `clients`, at most its limit from one client; a further connection is closed at once,
+//       or after its ProxyHeader.
 // Lifetime: the loop, the sink and the metrics outlive it. Its destructor closes all connections,
 // and their streams with `cancelled`.
 // Thread safety: none; all on the loop's thread.
@@ -75,8 +81,9 @@ class Server final : private Loop::Registration {
   [[nodiscard]] std::optional<std::string> listen();
   [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
 
-  // Sets the limits, max_connections, clients, protocol and tls of future connections. The socket
-  // and `quota` (which its owner reloads) are unchanged. REQUIRES: !find_error(options).
+  // Sets the limits, max_connections, clients, proxy_protocol, protocol and tls of future
+  // connections. The socket and `quota` (which its owner reloads) are unchanged. REQUIRES:
+  // !find_error(options).
   void use(const ServerOptions& options);
   // Sets the tls of future connections alone.
   void use_tls(const std::optional<TlsSettings>& tls) { options_.tls = tls; }
@@ -103,8 +110,10 @@ class Server final : private Loop::Registration {
   void accept_some();
   void accept(int fd, const std::optional<IpAddress>& peer);
   [[nodiscard]] int next_connection(std::optional<IpAddress>& peer) const noexcept;
-  void serve(std::unique_ptr<Transport> transport, ClientSlot slot, Protocol protocol,
-             std::string_view first);
+  void start(PendingConnection& pending);
+  [[nodiscard]] std::unique_ptr<Transport> make_transport(int fd);
+  void serve(std::unique_ptr<Transport> transport, ClientSlot slot, std::string client,
+             Protocol protocol, std::string_view first);
   void on_removed(CloseReason reason) noexcept;
   void on_wait_over(Instant now);
   void end_drain();

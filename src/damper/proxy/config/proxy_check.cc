@@ -129,7 +129,11 @@ class Checker {
       }
     }
     if (auto wrong = made(listener_schema().place_of(reading, "trust"), who + ": trust",
-                          find_trust_error(listener.trust))) {
+                          find_peers_error(listener.trust))) {
+      return wrong;
+    }
+    if (auto wrong = made(listener_schema().place_of(reading, "proxy_protocol"),
+                          who + ": proxy_protocol", find_peers_error(listener.proxy_protocol))) {
       return wrong;
     }
     if (auto wrong = made(reading.place, who, find_error(listener.limits))) return wrong;

@@ -160,6 +160,11 @@ TEST(ProxyCheck, ListenersAndClustersAreHeldAgainstEachOther) {
       {clusters + "listeners: {l: {address: ':80', trust: 10.0.0.1/8}}",
        "p.yaml:2:40: trust must be auto, none, all, or a network such as "
        "10.0.0.0/8 or ::1, not \"10.0.0.1/8\": its length is out of bounds, or it has bits after"},
+      {clusters + "listeners: {l: {address: ':80', proxy_protocol: [10.0.0.0/8, all]}}",
+       "p.yaml:2:49: listener l: proxy_protocol: \"all\" stands alone, without networks"},
+      {clusters + "listeners: {l: {address: ':80', proxy_protocol: auto}}",
+       "p.yaml:2:49: proxy_protocol must be none, all, or a network such as 10.0.0.0/8 or ::1, not "
+       "\"auto\""},
       {clusters + "listeners: {l: {address: ':80', trust: everyone}}",
        "p.yaml:2:40: trust must be auto, none, all, or a network such as "
        "10.0.0.0/8 or ::1, not \"everyone\""},

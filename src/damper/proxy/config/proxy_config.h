@@ -40,6 +40,7 @@ struct ListenerConfig {
   std::size_t max_connections = 10'000;               // of all loops together
   std::size_t max_connections_per_client = 0;         // of those; 0: no limit. See http::ClientKey
   std::vector<std::string> trust{"auto"};             // see Trust
+  std::vector<std::string> proxy_protocol{"none"};    // peers that send a ProxyHeader: peers_of()
   http::Protocol protocol = http::Protocol::unknown;  // unknown: both
   PathRules paths{};
   http::ConnectionLimits limits = kStreaming;

@@ -220,9 +220,13 @@ Schema<ListenerConfig> make_listener() {
   s.key<DAMPER_FIELD(trust)>(
       "trust", form::parsed_list(read_trust, kTrustForms, 1, kMostTexts),
       "Peers whose fields about deadline, retries, criticality, origin and request id are believed "
-      "and "
-      "forwarded; those of others are removed. auto: all if the address is loopback, else "
-      "none.");
+      "and forwarded; those of others are removed. auto: all if the address is loopback and there "
+      "is no proxy_protocol, else none.");
+  s.key<DAMPER_FIELD(proxy_protocol)>(
+      "proxy_protocol", form::parsed_list(read_peers, kPeersForms, 1, kMostTexts),
+      "Load balancers of connections, whose connections must begin with a header of the PROXY "
+      "protocol, version 1 or 2. The client's address is the one in it, also for trust and the "
+      "limits by client.");
   s.key<DAMPER_FIELD(protocol)>(
       "protocol", form::choice(kProtocolNames),
       "Protocol of the clients; a connection with another one is closed. auto: HTTP/2 by its "

@@ -1,7 +1,5 @@
 #include "damper/proxy/config/trust.h"
 
-#include <algorithm>
-
 #include "damper/base/check.h"
 #include "damper/base/text/words.h"
 #include "damper/http/codec/chars.h"
@@ -15,30 +13,12 @@ bool is_word(std::string_view text) {
   return text == Trust::kAuto || text == Trust::kAll || text == Trust::kNone;
 }
 
-std::optional<IpAddress> find_address(std::string_view text) noexcept {
-  const std::optional<IpAddress> address = IpAddress::find(text);
-  return address ? std::optional(address->unmapped()) : std::nullopt;
-}
-
 }  // namespace
 
 Trust Trust::of(std::span<const std::string> words, bool loopback) {
-  DAMPER_CHECK_VALID(find_trust_error(words));
   Trust trust;
-  for (const std::string& word : words) {
-    if (word == kAll || (word == kAuto && loopback)) trust.all_ = true;
-    if (const auto network = http::Network::find(word)) trust.networks_.push_back(*network);
-  }
+  trust.peers_ = loopback && words.front() == kAuto ? http::PeerSet::all() : peers_of(words);
   return trust;
-}
-
-bool Trust::trusts(std::string_view address) const noexcept {
-  if (all_) return true;
-  if (networks_.empty()) return false;
-  const std::optional<IpAddress> found = find_address(address);
-  return found &&
-         std::any_of(networks_.begin(), networks_.end(),
-                     [&](const http::Network& network) { return network.contains(*found); });
 }
 
 std::string_view Trust::client_of(std::string_view forwarded_for,
@@ -56,7 +36,11 @@ std::string_view Trust::client_of(std::string_view forwarded_for,
 }
 
 Expected<std::string> read_trust(std::string_view text) {
-  if (is_word(text)) return std::string(text);
+  return text == Trust::kAuto ? std::string(text) : read_peers(text);
+}
+
+Expected<std::string> read_peers(std::string_view text) {
+  if (text == Trust::kAll || text == Trust::kNone) return std::string(text);
   if (http::Network::find(text)) return std::string(text);
   const std::size_t slash = text.find('/');
   if (slash != std::string_view::npos && IpAddress::find(text.substr(0, slash))) {
@@ -65,7 +49,17 @@ Expected<std::string> read_trust(std::string_view text) {
   return unexpected(std::string());
 }
 
-std::optional<std::string> find_trust_error(std::span<const std::string> words) {
+http::PeerSet peers_of(std::span<const std::string> words) {
+  DAMPER_CHECK_VALID(find_peers_error(words));
+  http::PeerSet peers;
+  for (const std::string& word : words) {
+    if (word == Trust::kAll) return http::PeerSet::all();
+    if (const auto network = http::Network::find(word)) peers.add(*network);
+  }
+  return peers;
+}
+
+std::optional<std::string> find_peers_error(std::span<const std::string> words) {
   if (words.empty()) return "it is empty: write none";
   for (const std::string& word : words) {
     if (words.size() > 1 && is_word(word)) {

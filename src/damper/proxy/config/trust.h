@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "damper/base/expected.h"
-#include "damper/http/net/ip_address.h"
+#include "damper/http/peer/peer_set.h"
 
 namespace damper::proxy {
 
@@ -17,8 +17,7 @@ namespace damper::proxy {
 // Why: a client that may send these fields decides about other requests (the most critical is shed
 // last) and about what a service takes for true (the client's address, its certificate, TLS). A
 // peer is known by its address, which a TCP connection cannot forge.
-// Model: all, none, or networks. An IPv4 address inside of IPv6 (::ffff:10.0.0.1, of a listener on
-// [::]) is the IPv4 address.
+// Model: an http::PeerSet.
 // Thread safety: immutable. Cost: no allocation but for the networks; trusts() parses the address
 // if there are networks, and compares it with each.
 class Trust {
@@ -30,12 +29,14 @@ class Trust {
   // Trusts no peer.
   Trust() = default;
   // `words` as in the file. `loopback`: only this machine can reach the listener; for kAuto.
-  // REQUIRES: !find_error(words).
+  // REQUIRES: !find_peers_error(words).
   [[nodiscard]] static Trust of(std::span<const std::string> words, bool loopback);
   [[nodiscard]] static Trust all() { return of(std::vector<std::string>{std::string(kAll)}, true); }
 
   // `address` without a port.
-  [[nodiscard]] bool trusts(std::string_view address) const noexcept;
+  [[nodiscard]] bool trusts(std::string_view address) const noexcept {
+    return peers_.contains(address);
+  }
   // The client's address: the last of the chain that is not trusted. The chain is
   // x-forwarded-for, which each proxy appends its peer to, and then the peer. A part that is no
   // address, and everything before it, was not written by a trusted proxy. If all are trusted, the
@@ -46,15 +47,19 @@ class Trust {
   friend bool operator==(const Trust&, const Trust&) = default;
 
  private:
-  bool all_ = false;
-  std::vector<http::Network> networks_;
+  http::PeerSet peers_;
 };
 
 // A word of `trust`: auto, all, none or a network, in its canonical form.
 inline constexpr std::string_view kTrustForms =
     "auto, none, all, or a network such as 10.0.0.0/8 or ::1";
 [[nodiscard]] Expected<std::string> read_trust(std::string_view text);
+// A word of `proxy_protocol`: the same without auto.
+inline constexpr std::string_view kPeersForms = "none, all, or a network such as 10.0.0.0/8 or ::1";
+[[nodiscard]] Expected<std::string> read_peers(std::string_view text);
 // Why the words cannot stand together: auto, all and none stand alone.
-[[nodiscard]] std::optional<std::string> find_trust_error(std::span<const std::string> words);
+[[nodiscard]] std::optional<std::string> find_peers_error(std::span<const std::string> words);
+// The peers of such words; `auto` is none. REQUIRES: !find_peers_error(words).
+[[nodiscard]] http::PeerSet peers_of(std::span<const std::string> words);
 
 }  // namespace damper::proxy

@@ -51,9 +51,9 @@ TEST(Trust, IsReadWordByWord) {
   EXPECT_EQ(read_trust("10.0.0.1/8").error(),
             "its length is out of bounds, or it has bits after its length");
   EXPECT_EQ(read_trust("everyone").error(), "");
-  EXPECT_FALSE(find_trust_error(Words{"10.0.0.0/8", "::1"}));
-  EXPECT_EQ(find_trust_error(Words{"10.0.0.0/8", "all"}), "\"all\" stands alone, without networks");
-  EXPECT_EQ(find_trust_error(Words{}), "it is empty: write none");
+  EXPECT_FALSE(find_peers_error(Words{"10.0.0.0/8", "::1"}));
+  EXPECT_EQ(find_peers_error(Words{"10.0.0.0/8", "all"}), "\"all\" stands alone, without networks");
+  EXPECT_EQ(find_peers_error(Words{}), "it is empty: write none");
 }
 
 }  // namespace

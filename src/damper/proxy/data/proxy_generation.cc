@@ -80,8 +80,10 @@ bool is_loopback(const ListenerSockets& sockets) {
   });
 }
 
+// Behind a load balancer of connections a loopback address says nothing about the clients.
 ListenerRules rules_of(const ListenerConfig& listener, const ListenerSockets& sockets) {
-  return {.trust = Trust::of(listener.trust, is_loopback(sockets)), .paths = listener.paths};
+  const bool is_local = peers_of(listener.proxy_protocol).is_empty() && is_loopback(sockets);
+  return {.trust = Trust::of(listener.trust, is_local), .paths = listener.paths};
 }
 
 // Opened anew each time: a log that was rotated goes on in the new file.

@@ -17,6 +17,7 @@
 #include "damper/http/net/loop.h"
 #include "damper/http/server/server.h"
 #include "damper/observe/registry.h"
+#include "damper/proxy/config/trust.h"
 #include "damper/proxy/data/proxy_generation.h"
 #include "damper/proxy/data/proxy_state.h"
 #include "damper/proxy/data/proxy_view.h"
@@ -282,6 +283,7 @@ class Worker {
       options.max_connections = config.max_connections;
       options.quota = wanted.quota;
       options.clients = wanted.clients;
+      options.proxy_protocol = peers_of(config.proxy_protocol);
       options.tls = wanted.tls;
       options.protocol = config.protocol;
       options.limits = config.limits;
