@@ -17,6 +17,7 @@ MODULES = {
     "decide": (["decide/*.h", "decide/*.cc"], ["decide_test"]),
     "schedule": (["schedule/*.h", "schedule/*.cc"], ["schedule_test"]),
     "admit": (["admit/*.h", "admit/*.cc"], ["admit_test"]),
+    "balance": (["balance/*.h", "balance/*.cc"], ["balance_test"]),
     "engine": (["engine/*.h", "engine/*.cc", "engine/delivery/*.h", "engine/delivery/*.cc"],
                ["engine_test"]),
     "queue": (["queue/work_queue/work_queue_core.h", "queue/work_queue/key_table.h",

@@ -70,7 +70,7 @@ void ReplicaLease::settle(Outcome outcome, Instant now) noexcept {
 }
 
 void AttemptDriver::send(const engine::Attempt& attempt) {
-  ReplicaSet in_use;
+  balance::ReplicaSet in_use;
   for (const LeasedAttempt* const other : in_flight_) {
     if (other != nullptr) in_use.set(other->lease_.replica());
   }

@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <memory>
 
+#include "damper/balance/replicas.h"
 #include "damper/base/check.h"
 #include "damper/base/instant.h"
 #include "damper/http/client/pool.h"
-#include "damper/http/client/replicas.h"
 #include "damper/http/net/loop.h"
 #include "damper/run/call_driver.h"
 
@@ -69,7 +69,8 @@ class ReplicaLease {
  public:
   ReplicaLease() = default;
   // REQUIRES: `lease` is not empty. Replicas and pool outlive it.
-  ReplicaLease(Replicas& replicas, const Replicas::Lease& lease, Pool& pool) noexcept
+  ReplicaLease(balance::Replicas& replicas, const balance::Replicas::Lease& lease,
+               Pool& pool) noexcept
       : replicas_(&replicas), lease_(lease), pool_(&pool) {
     pool.on_leased();
   }
@@ -86,8 +87,8 @@ class ReplicaLease {
   void settle(decide::Outcome outcome, Instant now) noexcept;
 
  private:
-  Replicas* replicas_ = nullptr;
-  Replicas::Lease lease_{};
+  balance::Replicas* replicas_ = nullptr;
+  balance::Replicas::Lease lease_{};
   Pool* pool_ = nullptr;
 };
 
@@ -164,8 +165,8 @@ class AttemptDriver : public run::CallDriver, private WaitingLine::Waiter {
  protected:
   ~AttemptDriver() override { waiting_.remove(*this); }
 
-  [[nodiscard]] virtual ReplicaLease pick(ReplicaSet& tried, const ReplicaSet& in_use,
-                                          Instant now) = 0;
+  [[nodiscard]] virtual ReplicaLease pick(balance::ReplicaSet& tried,
+                                          const balance::ReplicaSet& in_use, Instant now) = 0;
   [[nodiscard]] virtual LeasedAttempt& free_attempt() = 0;
   [[nodiscard]] virtual decide::Report on_no_replica() = 0;  // the outcome of such an attempt
   virtual void arm(Instant when) = 0;                        // the timer; kNever: none
@@ -179,7 +180,7 @@ class AttemptDriver : public run::CallDriver, private WaitingLine::Waiter {
   void on_flip(Instant now) final { on_wake(now); }
 
   WaitingLine& waiting_;
-  ReplicaSet tried_;
+  balance::ReplicaSet tried_;
   std::array<LeasedAttempt*, engine::kLanes> in_flight_{};
 };
 

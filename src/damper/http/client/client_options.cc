@@ -15,9 +15,9 @@ std::optional<std::string> find_error(const ClientOptions& options) {
 }
 
 std::optional<std::string> find_error(const GuardedClientOptions& options) {
-  if (options.endpoints.empty() || options.endpoints.size() > kMostReplicas) {
+  if (options.endpoints.empty() || options.endpoints.size() > balance::kMostReplicas) {
     return "endpoints has " + std::to_string(options.endpoints.size()) +
-           " items; it must have from 1 to " + std::to_string(kMostReplicas);
+           " items; it must have from 1 to " + std::to_string(balance::kMostReplicas);
   }
   bool tls = false;
   for (const std::string& endpoint : options.endpoints) {

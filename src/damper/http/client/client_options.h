@@ -5,9 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "damper/balance/replica_options.h"
+#include "damper/balance/replica_set.h"
 #include "damper/base/bounds.h"
 #include "damper/http/client/pool.h"
-#include "damper/http/client/replicas.h"
 #include "damper/http/net/dialer.h"
 #include "damper/http/tls/tls_settings.h"
 
@@ -36,7 +37,7 @@ struct ClientOptions {
 struct GuardedClientOptions {
   std::vector<std::string> endpoints;  // 1 to kMostReplicas: "http://127.0.0.1:9000", "unix:/path"
   std::string authority{};             // of Host; empty: each endpoint's own
-  ReplicaOptions replicas{};
+  balance::ReplicaOptions replicas{};
   ClientOptions client{};
   // POST and PATCH without an Idempotency-Key get one, so that they may be repeated: only for
   // servers that heed it.

@@ -233,7 +233,7 @@ TEST(ClientOptions, AServiceHasEndpoints) {
             "endpoint 'http://a/x': an endpoint has neither path nor query");
   EXPECT_TRUE(find_error(GuardedClientOptions{.endpoints = {"http://a"}, .authority = "x y"}));
   EXPECT_TRUE(find_error(GuardedClientOptions{
-      .endpoints = std::vector<std::string>(kMostReplicas + 1, "http://127.0.0.1")}));
+      .endpoints = std::vector<std::string>(balance::kMostReplicas + 1, "http://127.0.0.1")}));
 }
 
 TEST(ClientMetrics, AreShownByReasonFromTheStart) {

@@ -86,8 +86,10 @@ class GuardedCall final : public AttemptDriver, public Cancellable {
 
   ~GuardedCall() override = default;
 
-  ReplicaLease pick(ReplicaSet& tried, const ReplicaSet& in_use, Instant now) override {
-    const Replicas::Lease lease = client_.replicas_.pick_next(tried, in_use, now, run::draw());
+  ReplicaLease pick(balance::ReplicaSet& tried, const balance::ReplicaSet& in_use,
+                    Instant now) override {
+    const balance::Replicas::Lease lease =
+        client_.replicas_.pick_next(tried, in_use, now, run::draw());
     if (!lease) return {};
     return {client_.replicas_, lease, *client_.pools_[lease.replica()]};
   }

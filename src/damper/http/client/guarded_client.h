@@ -11,13 +11,13 @@
 #include <utility>
 #include <vector>
 
+#include "damper/balance/replicas.h"
 #include "damper/http/client/attempt_driver.h"
 #include "damper/http/client/client_metrics.h"
 #include "damper/http/client/client_options.h"
 #include "damper/http/client/completion.h"
 #include "damper/http/client/http_result.h"
 #include "damper/http/client/pool.h"
-#include "damper/http/client/replicas.h"
 #include "damper/http/net/loop.h"
 #include "damper/run/dependency.h"
 #include "damper/run/outgoing_fields.h"
@@ -105,7 +105,7 @@ class GuardedClient {
     return start(make("GET", std::move(target)), options, std::move(modify), std::move(token));
   }
 
-  [[nodiscard]] Replicas& replicas() noexcept { return replicas_; }
+  [[nodiscard]] balance::Replicas& replicas() noexcept { return replicas_; }
   [[nodiscard]] const ClientMetrics& metrics() const noexcept { return metrics_; }
   [[nodiscard]] std::size_t calls() const noexcept { return calls_.size(); }  // under way
 
@@ -133,7 +133,7 @@ class GuardedClient {
   ClientMetrics metrics_;
   Dialer dialer_;
   std::optional<TlsSettings> tls_;
-  Replicas replicas_;
+  balance::Replicas replicas_;
   std::vector<std::unique_ptr<Pool>> pools_;  // by replica
   std::string owner_;                         // the dependency's name, if it can be a header
   std::vector<Field> scratch_;                // the fields of the head that is being written

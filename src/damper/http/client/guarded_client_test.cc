@@ -87,12 +87,13 @@ TEST(GuardedClient, TrapH4_ARetryGoesToTheBusierReplicaRatherThanToTheSameOne) {
   TestServer second(loop, [](Exchange& exchange) { exchange.respond(200); });
   Dependency dependency("billing", policy());
   GuardedClient client(loop, dependency, {.endpoints = {first.url(), second.url()}});
-  Replicas& replicas = client.replicas();
-  std::vector<Replicas::Lease> busy;
-  for (int i = 0; i < 5; ++i) busy.push_back(replicas.pick(ReplicaSet(0b01), loop.now(), 0));
+  balance::Replicas& replicas = client.replicas();
+  std::vector<balance::Replicas::Lease> busy;
+  for (int i = 0; i < 5; ++i)
+    busy.push_back(replicas.pick(balance::ReplicaSet(0b01), loop.now(), 0));
   EXPECT_TRUE(call(loop, client, GuardedClient::make("GET", "/")));
   EXPECT_EQ(asked_first, 1);
-  for (Replicas::Lease& lease : busy) {
+  for (balance::Replicas::Lease& lease : busy) {
     replicas.settle(lease, decide::Outcome::cancelled, loop.now(), 0);
   }
 }

@@ -46,7 +46,7 @@ void add_health_check(Schema<ClusterConfig>& schema) {
       "health_checks.healthy_threshold", form::integer(Options::kThreshold),
       "An unhealthy replica is healthy after this number of consecutive passed probes.");
   schema.key<DAMPER_FIELD(replicas.panic_threshold)>(
-      "health_checks.panic_threshold", form::percent(http::ReplicaOptions::kPanicThreshold),
+      "health_checks.panic_threshold", form::percent(balance::ReplicaOptions::kPanicThreshold),
       "Verdicts are ignored while less than this percentage of the replicas is healthy, and while "
       "none is.");
 }

@@ -47,22 +47,23 @@ void add_outliers(Schema<ClusterConfig>& s) {
 #undef DAMPER_OUTLIER
   s.key<DAMPER_FIELD(replicas.latency_factor)>(
       "outlier_detection.latency_factor",
-      form::rate(http::ReplicaOptions::kLatencyFactor).with_off(0),
+      form::rate(balance::ReplicaOptions::kLatencyFactor).with_off(0),
       "A replica is ejected as slow if its latency exceeds this multiple of the median of the "
       "others. off: latency ejects no replica.");
   s.key<DAMPER_FIELD(replicas.latency_floor)>(
-      "outlier_detection.latency_floor", form::duration(http::ReplicaOptions::kLatencyFloor),
+      "outlier_detection.latency_floor", form::duration(balance::ReplicaOptions::kLatencyFloor),
       "Minimum absolute difference: a replica is only ejected as slow if it is also at least this "
       "much slower than the median of the others.");
   s.key<DAMPER_FIELD(replicas.latency_samples)>(
-      "outlier_detection.latency_samples", form::integer(http::ReplicaOptions::kLatencySamples),
+      "outlier_detection.latency_samples", form::integer(balance::ReplicaOptions::kLatencySamples),
       "Responses of each replica before latencies are compared.");
   s.key<DAMPER_FIELD(replicas.max_ejection_percent)>(
       "outlier_detection.max_ejection_percent",
-      form::percent(http::ReplicaOptions::kMaxEjectionPercent),
+      form::percent(balance::ReplicaOptions::kMaxEjectionPercent),
       "Upper bound on the share of replicas ejected at the same time because of latency.");
   s.key<DAMPER_FIELD(replicas.latency_half_life)>(
-      "outlier_detection.latency_half_life", form::duration(http::ReplicaOptions::kLatencyHalfLife),
+      "outlier_detection.latency_half_life",
+      form::duration(balance::ReplicaOptions::kLatencyHalfLife),
       "Half-life of a latency without new samples: a slow replica is eventually tried again.");
 }
 

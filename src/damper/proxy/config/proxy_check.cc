@@ -179,7 +179,7 @@ class Checker {
     if (auto wrong = made(reading.place, who, http::find_error(cluster.dialer))) return wrong;
     if (auto wrong =
             made(cluster_schema().place_of(reading, "outlier_detection.base_ejection_time"),
-                 who + ": outlier_detection", http::find_error(cluster.replicas))) {
+                 who + ": outlier_detection", balance::find_error(cluster.replicas))) {
       return wrong;
     }
     if (auto wrong = check_health(cluster, reading)) return wrong;

@@ -9,11 +9,12 @@
 
 #include "damper/admit/retry_budget.h"
 #include "damper/admit/token_bucket.h"
+#include "damper/balance/replica_options.h"
+#include "damper/balance/replica_set.h"
 #include "damper/base/enum_names.h"
 #include "damper/base/expected.h"
 #include "damper/base/instant.h"
 #include "damper/http/client/client_options.h"
-#include "damper/http/client/replicas.h"
 #include "damper/http/codec/connection.h"
 #include "damper/http/peer/client_rates.h"
 #include "damper/http/server/admission.h"
@@ -52,7 +53,7 @@ struct ClusterConfig {
   std::vector<std::string> endpoints;  // "http://10.0.0.1:9000", or a name: each address a replica
   Duration dns_refresh = std::chrono::seconds(5);     // how often names are resolved again
   http::Protocol protocol = http::Protocol::unknown;  // plain TCP: unknown is h1; TLS: by ALPN
-  http::ReplicaOptions replicas{};                    // outliers: by errors and by latency
+  balance::ReplicaOptions replicas{};                 // outliers: by errors and by latency
   std::optional<HealthCheckOptions> health_check{};   // active checks
   // Of each replica, all loops together. `plain` follows from the protocol, as does tls.offer_h2.
   http::PoolOptions pool{.limits = kStreaming};

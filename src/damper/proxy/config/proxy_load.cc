@@ -161,9 +161,9 @@ class Loader {
 
   void add_to() {
     ClusterConfig cluster{.name = std::string(kOnlyName), .endpoints = {}};
-    if (flags_.to.size() > http::kMostReplicas) {
+    if (flags_.to.size() > balance::kMostReplicas) {
       return fail_flag("--to",
-                       "is given more than " + std::to_string(http::kMostReplicas) + " times");
+                       "is given more than " + std::to_string(balance::kMostReplicas) + " times");
     }
     for (const std::string& text : flags_.to) {
       auto endpoint = read_endpoint(text);

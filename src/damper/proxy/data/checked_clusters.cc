@@ -1,6 +1,6 @@
 #include "damper/proxy/data/checked_clusters.h"
 
-#include "damper/http/client/replicas.h"
+#include "damper/balance/replica_set.h"
 
 namespace damper::proxy {
 
@@ -21,7 +21,7 @@ std::vector<CheckedCluster> checked_clusters(const ProxyGeneration& generation,
     one.panic_threshold = config.replicas.panic_threshold;
     one.health = generation.clusters[i]->health();
     for (const http::Endpoint& endpoint : expand_endpoints(config.endpoints, addresses)) {
-      if (one.replicas.size() == http::kMostReplicas) break;
+      if (one.replicas.size() == balance::kMostReplicas) break;
       one.replicas.push_back({.endpoint = endpoint, .name = replica_name(endpoint)});
     }
   }

@@ -59,9 +59,10 @@ Upstream::Upstream(http::Loop& loop, const Setting& setting)
 
 Upstream::~Upstream() = default;
 
-http::ReplicaLease Upstream::pick_next(http::ReplicaSet& tried, const http::ReplicaSet& in_use,
-                                       Instant now, double draw) {
-  const http::Replicas::Lease lease = replicas_.pick_next(tried, in_use, now, draw);
+http::ReplicaLease Upstream::pick_next(balance::ReplicaSet& tried,
+                                       const balance::ReplicaSet& in_use, Instant now,
+                                       double draw) {
+  const balance::Replicas::Lease lease = replicas_.pick_next(tried, in_use, now, draw);
   if (!lease) return {};
   return {replicas_, lease, hosts_[lease.replica()]->pool};
 }

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "damper/balance/replicas.h"
 #include "damper/http/client/attempt_driver.h"
 #include "damper/http/client/client_metrics.h"
 #include "damper/http/client/pool.h"
-#include "damper/http/client/replicas.h"
 #include "damper/http/net/loop.h"
 #include "damper/http/tls/tls_settings.h"
 #include "damper/proxy/config/proxy_config.h"
@@ -59,8 +59,8 @@ class Upstream final : private http::Loop::Timer {
 
   // For one more attempt of a call: see Replicas::pick_next(). Empty: no address is known, or an
   // operator holds all replicas open.
-  [[nodiscard]] http::ReplicaLease pick_next(http::ReplicaSet& tried,
-                                             const http::ReplicaSet& in_use, Instant now,
+  [[nodiscard]] http::ReplicaLease pick_next(balance::ReplicaSet& tried,
+                                             const balance::ReplicaSet& in_use, Instant now,
                                              double draw);
 
   // REQUIRES: the cluster's name is the same.
@@ -97,7 +97,7 @@ class Upstream final : private http::Loop::Timer {
   std::uint32_t loops_;
   const std::shared_ptr<http::ClientMetrics> metrics_;
   std::shared_ptr<Parts> parts_;
-  http::Replicas replicas_;
+  balance::Replicas replicas_;
   std::vector<std::unique_ptr<Host>> hosts_;    // by number; nullptr: there is none
   std::vector<std::unique_ptr<Host>> retired_;  // that are still used
   std::size_t left_out_ = 0;

@@ -32,7 +32,7 @@ class UpstreamTest : public testing::Test {
 
   http::Loop loop_;
   ClusterConfig config_ = cluster_of("c", {"http://10.0.0.1:80", "http://10.0.0.2:80"});
-  http::ReplicaLease pick(Upstream& upstream, double draw, http::ReplicaSet tried = {}) {
+  http::ReplicaLease pick(Upstream& upstream, double draw, balance::ReplicaSet tried = {}) {
     return upstream.pick_next(tried, {}, loop_.now(), draw);
   }
   Addresses addresses_;
@@ -67,7 +67,7 @@ TEST_F(UpstreamTest, ALeaseKeepsItsPoolWhateverGoesAway) {
 TEST_F(UpstreamTest, AReloadKeepsBreakersOfWhatStaysAlsoWithNewPools) {
   config_.replicas.breaker.consecutive_failures = 2;
   Upstream upstream(loop_, setting());
-  const http::ReplicaSet but_first("10");
+  const balance::ReplicaSet but_first("10");
   http::Pool* first = nullptr;
   for (int i = 0; i < 2; ++i) {
     http::ReplicaLease lease = pick(upstream, 0, but_first);
@@ -118,23 +118,23 @@ TEST_F(UpstreamTest, AddressesOverTheBoundAreLeftOutAndCounted) {
   const Upstream upstream(loop_, setting());
   ClusterState state;
   upstream.describe(state, loop_.now());
-  EXPECT_EQ(state.replicas.size(), http::kMostReplicas);
-  EXPECT_EQ(state.left_out, 300 - http::kMostReplicas);
+  EXPECT_EQ(state.replicas.size(), balance::kMostReplicas);
+  EXPECT_EQ(state.left_out, 300 - balance::kMostReplicas);
 }
 
 TEST_F(UpstreamTest, AddressesThatWereLeftOutComeInWhenNumbersAreFree) {
   config_.endpoints = {"http://api.test:80"};
-  for (std::size_t i = 0; i < http::kMostReplicas; ++i) {
+  for (std::size_t i = 0; i < balance::kMostReplicas; ++i) {
     addresses_["api.test"].push_back("10.0.0." + std::to_string(i));
   }
   Upstream upstream(loop_, setting());
   http::ReplicaLease lease = pick(upstream, 0);
   addresses_["api.test"][lease.replica()] = "10.0.1.1";  // While the old one is in use.
   upstream.use(addresses_);
-  EXPECT_EQ(replicas(upstream).size(), http::kMostReplicas - 1);
+  EXPECT_EQ(replicas(upstream).size(), balance::kMostReplicas - 1);
   lease.settle(Outcome::success, loop_.now());
   loop_.run();  // Until the timer has nothing to do.
-  EXPECT_EQ(replicas(upstream).size(), http::kMostReplicas);
+  EXPECT_EQ(replicas(upstream).size(), balance::kMostReplicas);
   ClusterState state;
   upstream.describe(state, loop_.now());
   EXPECT_EQ(state.left_out, 0U);

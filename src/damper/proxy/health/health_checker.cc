@@ -7,7 +7,7 @@
 #include <thread>
 #include <utility>
 
-#include "damper/http/client/replicas.h"
+#include "damper/balance/replica_options.h"
 #include "damper/http/net/loop.h"
 #include "damper/observe/process_event.h"
 #include "damper/proxy/health/health_probe.h"
@@ -161,8 +161,8 @@ class HealthChecker::Running final : private http::Loop::TurnEnd {
         return one.second->state() == HealthState::unhealthy;
       });
       const std::size_t healthy = replicas_.size() - static_cast<std::size_t>(unhealthy);
-      const bool ignored = !replicas_.empty() &&
-                           http::ignores_checks(healthy, replicas_.size(), config_.panic_threshold);
+      const bool ignored = !replicas_.empty() && balance::ignores_checks(healthy, replicas_.size(),
+                                                                         config_.panic_threshold);
       if (ignored == config_.health->is_ignored()) return;
       config_.health->set_ignored(ignored);
       const std::string detail = std::to_string(healthy) + " of " +

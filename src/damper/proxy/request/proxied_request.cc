@@ -217,8 +217,8 @@ ProxiedRequest::Call::Call(ProxiedRequest& request, engine::Dependency& dependen
   if (request.is_uploading()) on_upload_awaited();
 }
 
-http::ReplicaLease ProxiedRequest::Call::pick(http::ReplicaSet& tried,
-                                              const http::ReplicaSet& in_use, Instant now) {
+http::ReplicaLease ProxiedRequest::Call::pick(balance::ReplicaSet& tried,
+                                              const balance::ReplicaSet& in_use, Instant now) {
   return request_.route_->upstream->pick_next(tried, in_use, now, run::draw());
 }
 

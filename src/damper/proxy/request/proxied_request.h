@@ -136,7 +136,7 @@ class ProxiedRequest final : public http::StreamUser,
     void on_wake(Instant now) override;
 
    private:
-    http::ReplicaLease pick(http::ReplicaSet& tried, const http::ReplicaSet& in_use,
+    http::ReplicaLease pick(balance::ReplicaSet& tried, const balance::ReplicaSet& in_use,
                             Instant now) override;
     http::LeasedAttempt& free_attempt() override { return request_.attempts_.find_free(request_); }
     decide::Report on_no_replica() override;

@@ -126,7 +126,7 @@ TEST(ProxiedRequest, TrapH4_AHedgeGoesToTheBusierReplicaRatherThanToTheOneThatIs
       if (asked.size() == 2) return;
       if (asked.size() > 2) return visit.respond(200);
       for (int n = 0; n < 5; ++n) {
-        http::ReplicaSet other;
+        balance::ReplicaSet other;
         other.set(1 - i);
         busy.push_back(stage.upstream->pick_next(other, {}, stage.loop.now(), 0));
         EXPECT_EQ(busy.back().replica(), i);

@@ -6,10 +6,10 @@
 #include <array>
 #include <vector>
 
+#include "damper/balance/replicas.h"
 #include "damper/base/random.h"
-#include "damper/http/client/replicas.h"
 
-namespace damper::http {
+namespace damper::balance {
 namespace {
 
 using decide::Outcome;
@@ -185,4 +185,4 @@ TEST(ReplicaChecks, TheOnlyReplicaAndOneThatIsHeldClosedAreAsked) {
 }
 
 }  // namespace
-}  // namespace damper::http
+}  // namespace damper::balance

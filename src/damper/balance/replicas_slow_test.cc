@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
-#include "damper/http/client/replicas.h"
+#include "damper/balance/replicas.h"
 
-namespace damper::http {
+namespace damper::balance {
 namespace {
 
 using decide::Outcome;
@@ -173,4 +173,4 @@ TEST_F(ReplicaSlowness, OneThatIsNewIsNoMeasureForTheOthers) {
 }
 
 }  // namespace
-}  // namespace damper::http
+}  // namespace damper::balance

@@ -1,4 +1,4 @@
-#include "damper/http/client/replicas.h"
+#include "damper/balance/replicas.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 
 #include "damper/base/random.h"
 
-namespace damper::http {
+namespace damper::balance {
 namespace {
 
 using decide::Outcome;
@@ -262,4 +262,4 @@ TEST(Replicas, BadOptionsAreSaid) {
 }
 
 }  // namespace
-}  // namespace damper::http
+}  // namespace damper::balance

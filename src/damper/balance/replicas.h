@@ -1,63 +1,19 @@
 #pragma once
 
-#include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "damper/admit/circuit_breaker.h"
-#include "damper/base/bounds.h"
+#include "damper/balance/replica_options.h"
+#include "damper/balance/replica_set.h"
+#include "damper/balance/silence.h"
 #include "damper/base/instant.h"
-#include "damper/base/percent.h"
 #include "damper/decide/outcome.h"
-#include "damper/http/client/silence.h"
 
-namespace damper::http {
-
-struct ReplicaOptions {
-  static constexpr Range<Duration> kLatencyHalfLife{std::chrono::milliseconds(1),
-                                                    std::chrono::hours(1)};
-  static constexpr Range<double> kLatencyFactor{1.5, 100};
-  static constexpr Range<Duration> kLatencyFloor{std::chrono::milliseconds(1),
-                                                 std::chrono::minutes(1)};
-  static constexpr Range<std::int32_t> kLatencySamples{1, 10'000};
-  static constexpr Range<Percent> kMaxEjectionPercent{Percent(0), Percent(100)};
-  static constexpr Range<Percent> kPanicThreshold{Percent(0), Percent(100)};
-
-  // When a replica is ejected, and how it comes back. Eager, beside the dependency's own breaker:
-  // there are others to go to.
-  admit::CircuitBreakerOptions breaker{.consecutive_failures = 5, .minimum_volume = 10};
-  // Half-life of a latency without new samples, so that a slow replica is tried again.
-  Duration latency_half_life = std::chrono::seconds(5);
-  // A replica is slow when its answers take `latency_factor` times as long as those of the others
-  // (their median), and `latency_floor` longer, on a moving average over at least `latency_samples`
-  // answers each. Its breaker trips then, so it is out for a time and returns by probes.
-  double latency_factor = 5;  // 0: never
-  Duration latency_floor = std::chrono::milliseconds(10);
-  std::int32_t latency_samples = 20;
-  // No replica is ejected for being slow when more than this part of them would be out.
-  Percent max_ejection_percent = Percent(50);
-  // Verdicts of active checks are ignored while less than this part of the replicas is healthy, and
-  // while none is.
-  Percent panic_threshold = Percent(50);
-
-  friend bool operator==(const ReplicaOptions&, const ReplicaOptions&) = default;
-};
-
-[[nodiscard]] std::optional<std::string> find_error(const ReplicaOptions& options);
-
-// Whether verdicts of active checks are ignored: see ReplicaOptions::panic_threshold.
-[[nodiscard]] constexpr bool ignores_checks(std::size_t healthy, std::size_t all,
-                                            Percent threshold) noexcept {
-  return healthy == 0 ||
-         !threshold.reached_by(static_cast<std::int64_t>(healthy), static_cast<std::int64_t>(all));
-}
-
-inline constexpr std::size_t kMostReplicas = 256;
-using ReplicaSet = std::bitset<kMostReplicas>;
+namespace damper::balance {
 
 // Replicas are the endpoints of one service, and select the next one.
 //
@@ -235,4 +191,4 @@ class Replicas {
   Instant panic_ends_ = kNever;  // once the first was let in
 };
 
-}  // namespace damper::http
+}  // namespace damper::balance

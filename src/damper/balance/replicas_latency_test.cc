@@ -4,10 +4,10 @@
 #include <optional>
 #include <vector>
 
+#include "damper/balance/replicas.h"
 #include "damper/base/random.h"
-#include "damper/http/client/replicas.h"
 
-namespace damper::http {
+namespace damper::balance {
 namespace {
 
 using admit::BreakerState;
@@ -186,4 +186,4 @@ TEST(ReplicaLatency, BadOptionsAreSaid) {
 }
 
 }  // namespace
-}  // namespace damper::http
+}  // namespace damper::balance

@@ -1,4 +1,4 @@
-#include "damper/http/client/replicas.h"
+#include "damper/balance/replicas.h"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 #include "damper/base/check.h"
 #include "damper/base/random.h"
 
-namespace damper::http {
+namespace damper::balance {
 namespace {
 
 constexpr Duration kMostLatency = std::chrono::seconds(60);
@@ -27,20 +27,6 @@ std::size_t index(double draw, std::size_t count) noexcept {
 }
 
 }  // namespace
-
-std::optional<std::string> find_error(const ReplicaOptions& options) {
-  BoundsCheck check;
-  check.field("latency_half_life", options.latency_half_life, options.kLatencyHalfLife);
-  if (options.latency_factor != 0) {
-    check.field("latency_factor", options.latency_factor, options.kLatencyFactor);
-  }
-  return check.field("latency_floor", options.latency_floor, options.kLatencyFloor)
-      .field("latency_samples", options.latency_samples, options.kLatencySamples)
-      .field("max_ejection_percent", options.max_ejection_percent, options.kMaxEjectionPercent)
-      .field("panic_threshold", options.panic_threshold, options.kPanicThreshold)
-      .part("breaker", admit::find_error(options.breaker))
-      .error();
-}
 
 Replicas::Replicas(std::size_t count, const ReplicaOptions& options) : options_(options) {
   DAMPER_CHECK(count <= kMostReplicas);
@@ -397,4 +383,4 @@ void Replicas::on_latency(Replica& replica, decide::Outcome outcome, Duration la
   replica.renewed = now;
 }
 
-}  // namespace damper::http
+}  // namespace damper::balance

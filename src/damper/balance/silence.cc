@@ -1,9 +1,9 @@
-#include "damper/http/client/silence.h"
+#include "damper/balance/silence.h"
 
 #include <algorithm>
 #include <cmath>
 
-namespace damper::http {
+namespace damper::balance {
 
 Duration faded(Duration value, Instant since, Instant now, Duration half_life) noexcept {
   const auto idle = static_cast<double>(std::max(Duration{0}, between(since, now)).count());
@@ -40,4 +40,4 @@ Duration Silence::waited(Instant now) const noexcept {
   return std::min(waited_ + std::clamp(between(since_, now), Duration{0}, kLongest), kLongest);
 }
 
-}  // namespace damper::http
+}  // namespace damper::balance

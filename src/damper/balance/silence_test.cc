@@ -1,8 +1,8 @@
-#include "damper/http/client/silence.h"
+#include "damper/balance/silence.h"
 
 #include <gtest/gtest.h>
 
-namespace damper::http {
+namespace damper::balance {
 namespace {
 
 using std::chrono::milliseconds;
@@ -59,4 +59,4 @@ TEST(Silence, TimeThatGoesBackIsNoTime) {
 }
 
 }  // namespace
-}  // namespace damper::http
+}  // namespace damper::balance

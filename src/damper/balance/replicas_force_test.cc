@@ -1,9 +1,9 @@
 #include <gtest/gtest.h>
 
+#include "damper/balance/replicas.h"
 #include "damper/base/random.h"
-#include "damper/http/client/replicas.h"
 
-namespace damper::http {
+namespace damper::balance {
 namespace {
 
 // Replicas that an operator holds.
@@ -82,4 +82,4 @@ TEST(ReplicasForce, OneThatIsHeldClosedIsNotEjected) {
 }
 
 }  // namespace
-}  // namespace damper::http
+}  // namespace damper::balance

@@ -4,7 +4,7 @@
 
 #include "damper/base/instant.h"
 
-namespace damper::http {
+namespace damper::balance {
 
 // `value` after it was last renewed at `since`: half of it after each `half_life`.
 [[nodiscard]] Duration faded(Duration value, Instant since, Instant now,
@@ -42,4 +42,4 @@ class Silence {
   Instant sent_{};             // the last attempt
 };
 
-}  // namespace damper::http
+}  // namespace damper::balance
