@@ -4,8 +4,9 @@
 First the same honest load alone: the control. Under attack no honest request may be lost that the
 control does not lose, memory is flat, and the access log names each attacker. Every attacker has an
 address of its own in 127.0.0.0/8; one of them is a trusted peer. Service, attackers and honest
-clients are processes of their own. The loads are modest: what counts is how many honest requests
-are answered, not how fast.
+clients are processes of their own. The loads are modest, and follow each other: an attacker repeats
+its attack once in STEP honest requests, or once a second. So they leave a slow proxy, under a
+sanitizer, time for both: what counts is how many honest requests are answered, not how fast.
 """
 
 import json
@@ -22,10 +23,9 @@ from smuggling_test import (DATA, END_HEADERS, END_STREAM, HEADERS, RST_STREAM, 
 from tunnel_test import MUCH, PREFACE, SWITCH, UPGRADE, read_head
 
 SECONDS = float(os.environ.get("ATTACK_SECONDS", "3"))
-# Under a sanitizer the proxy is many times slower, and the attacks are to leave it some time: a
-# machine without any is another trouble.
 SLOWNESS = float(os.environ.get("DAMPER_SLOWNESS", "1"))
-PAUSE = 0.02 * SLOWNESS  # seconds between the rounds of an attack
+STEP = 4  # honest requests between two rounds of an attack
+MOST_PAUSE = 1.0  # seconds between them
 HONEST = 4  # clients
 GOOD = 0.98  # of the control's goodput
 MOST_GROWTH = 24 * 1024  # KiB, from a third of the attack to its end
@@ -107,9 +107,10 @@ def get(path, *fields, method="GET"):
 class Attacker(threading.Thread):
     """Repeats an attack until the end, from one address."""
 
-    def __init__(self, attack, address, port, over):
+    def __init__(self, attack, address, port, over, progress):
         super().__init__(daemon=True)
         self.attack, self.address, self.port, self.over = attack, address, port, over
+        self.progress = progress  # honest requests so far
         self.rounds = 0
         self.held = []
 
@@ -131,6 +132,15 @@ class Attacker(threading.Thread):
         if len(self.held) > count:
             self.held.pop(0).close()
 
+    def pause(self):
+        """Whether it is over meanwhile."""
+        next_one = self.progress.value + STEP
+        until = time.monotonic() + MOST_PAUSE
+        while self.progress.value < next_one and time.monotonic() < until:
+            if self.over.wait(0.01):
+                break
+        return self.over.is_set()
+
     def run(self):
         while not self.over.is_set():
             try:
@@ -138,7 +148,7 @@ class Attacker(threading.Thread):
             except (OSError, AssertionError):
                 pass  # It is refused, as it should be.
             self.rounds += 1
-            self.over.wait(PAUSE)
+            self.pause()
         for client in self.held:
             client.close()
 
@@ -166,15 +176,16 @@ def breaks(begin, end, streams):
                 ids = range(first, first + 2 * streams, 2)
                 client.sendall(b"".join(begin(id) for id in ids))
                 client.sendall(b"".join(end(id) for id in ids))
-                if self.over.wait(PAUSE):
+                if self.pause():
                     return
     return attack
 
 
-def attack_all(pipe, port):
+def attack_all(pipe, port, progress):
     """All attacks, until the end is asked for; then how often each was repeated."""
     over = threading.Event()
-    attackers = [Attacker(attack, ADDRESSES[name], port, over) for name, attack in ATTACKS.items()]
+    attackers = [Attacker(attack, ADDRESSES[name], port, over, progress)
+                 for name, attack in ATTACKS.items()]
     for attacker in attackers:
         attacker.start()
     pipe.recv()
@@ -235,9 +246,9 @@ ADDRESSES = {name: f"127.0.1.{i}" for i, name in enumerate(ATTACKS)}
 class Honest(threading.Thread):
     """One request after the other; a lost connection is a lost request."""
 
-    def __init__(self, port, over):
+    def __init__(self, port, over, progress):
         super().__init__(daemon=True)
-        self.port, self.over = port, over
+        self.port, self.over, self.progress = port, over, progress
         self.sent = self.good = 0
         self.bad = []
 
@@ -245,6 +256,8 @@ class Honest(threading.Thread):
         client = None
         while not self.over.is_set():
             self.sent += 1
+            with self.progress:
+                self.progress.value += 1
             try:
                 client = client or socket.create_connection(("127.0.0.1", self.port), PATIENCE * 4)
                 client.sendall(get("/"))
@@ -271,6 +284,7 @@ class Honest(threading.Thread):
 
 class Attacks(unittest.TestCase):
     def setUp(self):
+        self.progress = multiprocessing.Value("q", 0)
         process, self.service = start(serve)
         self.addCleanup(process.kill)
         port = answer_of(self.service)
@@ -288,7 +302,7 @@ class Attacks(unittest.TestCase):
     def honest(self, pause):
         """Runs the honest load for the time that pause() takes. Returns sent, good, bad."""
         over = threading.Event()
-        clients = [Honest(self.proxy.port, over) for _ in range(HONEST)]
+        clients = [Honest(self.proxy.port, over, self.progress) for _ in range(HONEST)]
         for client in clients:
             client.start()
         pause()
@@ -299,7 +313,7 @@ class Attacks(unittest.TestCase):
                 [bad for client in clients for bad in client.bad])
 
     def under_attack(self):
-        process, attackers = start(attack_all, self.proxy.port)
+        process, attackers = start(attack_all, self.proxy.port, self.progress)
         self.addCleanup(process.kill)
         time.sleep(SECONDS / 3)
         self.before = self.memory()

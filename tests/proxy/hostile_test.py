@@ -61,8 +61,8 @@ class Stage(unittest.TestCase):
     def start(self, extra):
         self.proxy = Proxy(self.service.port, extra=extra)
 
-    def attack(self, request, *, answered=True):
-        for _ in range(ATTACKERS):
+    def attack(self, request, *, answered=True, attackers=ATTACKERS):
+        for _ in range(attackers):
             client = socket.socket()
             client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             client.settimeout(PATIENCE)
@@ -175,6 +175,47 @@ class Billing(Stage):
         """The control: as many requests without a deadline, of which nothing is missing."""
         request = b"GET /hang HTTP/1.1\r\nHost: x\r\n\r\n"
         self.assertEqual(self.answered(request, "circuit_breaker", "400ms"), 0)
+
+
+class Stalls(Stage):
+    """Clients that wait hold no place that others need, however many there are: more than the
+    connections to a replica (64), and than any limit."""
+
+    PARTS = {"none": "", "concurrency_limit": "    concurrency_limit: on\n",
+             "admission_control": GATE.split("\n", 1)[1],
+             "circuit_breaker": "    circuit_breaker: on\n",
+             "client_throttle": "    client_throttle: on\n"}
+
+    def victims_beside(self, request, extra, *, answered=False, attackers=100):
+        self.setUp()
+        try:
+            self.start("    timeout: 60s\n" + extra)
+            self.attack(request, answered=answered, attackers=attackers)
+            return self.victims()
+        finally:
+            self.tearDown()
+
+    def test_uploads(self):
+        for part, extra in self.PARTS.items():
+            for size, sent in ((100, 99), (200000, 100000)):
+                with self.subTest(part=part, sent=sent):
+                    head = b"POST /hang HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % size
+                    request = head + b"x" * sent
+                    self.assertGreaterEqual(self.victims_beside(request, extra), GOOD)
+
+    def test_readers(self):
+        for part in ("none", "admission_control"):
+            with self.subTest(part=part):
+                request = b"GET /much HTTP/1.1\r\nHost: x\r\n\r\n"
+                self.assertGreaterEqual(
+                    self.victims_beside(request, self.PARTS[part], answered=True), GOOD)
+
+    def test_what_the_service_works_on_counts(self):
+        """The control: as many requests of which nothing is missing."""
+        request = b"POST /hang HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nx"
+        for part in ("concurrency_limit", "admission_control"):
+            with self.subTest(part=part):
+                self.assertEqual(self.victims_beside(request, self.PARTS[part]), 0)
 
 
 CLAIMS = {"X-Forwarded-For": "1.1.1.1", "X-Forwarded-Proto": "gopher", "X-Real-IP": "1.1.1.1",

@@ -9,14 +9,14 @@
 namespace damper::admit {
 
 // A Quota is a counting bound that threads share: the connections of a listener, the requests in a
-// queue.
+// queue, the bytes that are kept.
 //
 // Why: a bound divided evenly among threads refuses on one thread while another has room. Why not a
 // ConcurrencyLimit: this limit does not adapt, and may be a million.
-// Model: a successful try_take() is followed by one give_back().
+// Model: what a successful try_take() took is given back, at once or in parts.
 // Invariants:
-//   (1) try_take succeeds only when taken < limit in that very step. More are taken only after a
-//       reload has lowered the limit, and then try_take refuses.
+//   (1) try_take succeeds only when taken + count <= limit in that very step. More are taken only
+//       after a reload has lowered the limit, and then try_take refuses.
 //   (2) A refused try_take changes nothing.
 // Thread safety: all methods may be called concurrently; lock-free.
 // Cost: no allocation; a compare-and-swap, and a subtraction.
@@ -27,18 +27,19 @@ class Quota {
   Quota(const Quota&) = delete;
   Quota& operator=(const Quota&) = delete;
 
-  // The number taken, this one included; 0: refused.
-  [[nodiscard]] std::size_t try_take() noexcept {
+  // The number taken, these included; 0: refused. REQUIRES: count > 0.
+  [[nodiscard]] std::size_t try_take(std::size_t count = 1) noexcept {
     std::size_t taken = taken_.load(std::memory_order_relaxed);
     do {
-      if (taken >= limit()) return 0;
-    } while (!taken_.compare_exchange_weak(taken, taken + 1, std::memory_order_relaxed));
-    return taken + 1;
+      const std::size_t most = limit();
+      if (taken >= most || count > most - taken) return 0;
+    } while (!taken_.compare_exchange_weak(taken, taken + count, std::memory_order_relaxed));
+    return taken + count;
   }
-  // REQUIRES: a successful try_take, not given back yet.
-  void give_back() noexcept {
-    const std::size_t before = taken_.fetch_sub(1, std::memory_order_relaxed);
-    DAMPER_CHECK(before > 0);
+  // REQUIRES: `count` were taken, and not given back yet.
+  void give_back(std::size_t count = 1) noexcept {
+    const std::size_t before = taken_.fetch_sub(count, std::memory_order_relaxed);
+    DAMPER_CHECK(before >= count);
   }
   // Slots that are taken stay taken.
   void reload(std::size_t limit) noexcept {

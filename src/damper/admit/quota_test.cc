@@ -20,6 +20,17 @@ TEST(Quota, AreTakenUpToTheLimitAndGivenBack) {  // Invariants (1), (2).
   EXPECT_EQ(quota.try_take(), 0U);
 }
 
+TEST(Quota, SeveralAreTakenTogetherOrNoneOfThem) {
+  Quota quota(10);
+  EXPECT_EQ(quota.try_take(7), 7U);
+  EXPECT_EQ(quota.try_take(4), 0U);
+  EXPECT_EQ(quota.taken(), 7U);
+  EXPECT_EQ(quota.try_take(3), 10U);
+  EXPECT_EQ(quota.try_take(), 0U);
+  quota.give_back(9);
+  EXPECT_EQ(quota.taken(), 1U);
+}
+
 TEST(Quota, ALowerLimitTakesNothingAwayAndLetsNobodyIn) {
   Quota quota(3);
   for (int i = 0; i < 3; ++i) EXPECT_GT(quota.try_take(), 0U);
@@ -59,7 +70,7 @@ TEST(Quota, AreNeverMoreThanTheLimitWhoeverAsks) {  // Invariant (1).
 
 TEST(PlacesDeathTest, WhatWasNotTakenIsNotGivenBack) {
   Quota quota(1);
-  EXPECT_DEATH(quota.give_back(), "before > 0");
+  EXPECT_DEATH(quota.give_back(), "before >= count");
 }
 
 }  // namespace

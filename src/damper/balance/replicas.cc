@@ -262,6 +262,15 @@ void Replicas::on_head(Lease& lease, Instant now) noexcept {
   replicas_[lease.replica()].silence.on_answer();
 }
 
+// A probe has to give a verdict: a client that stalls its upload would keep the replica out.
+void Replicas::on_upload_awaited(Lease& lease, Instant now) noexcept {
+  if (!lease || lease.timed_) return;
+  lease.sent_ = kNever;
+  if (!lease.has_permit_ || lease.permit_.probe == 0) return;
+  replicas_[lease.replica()].breaker->on_cancel(lease.permit_, now);
+  lease.has_permit_ = false;
+}
+
 void Replicas::settle(Lease& lease, decide::Outcome outcome, Instant now, double draw) noexcept {
   if (!lease) return;
   Replica& replica = replicas_[lease.replica()];

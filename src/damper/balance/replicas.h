@@ -116,10 +116,9 @@ class Replicas {
   // The answer's head is there: how long that took is the latency, whatever the body takes.
   void on_head(Lease& lease, Instant now) noexcept;
   // The caller has not sent the rest of the request: the time until on_upload_over() is not the
-  // replica's. An answer that arrives before shows no latency.
-  void on_upload_awaited(Lease& lease) noexcept {
-    if (!lease.timed_) lease.sent_ = kNever;
-  }
+  // replica's. An answer that arrives before shows no latency. A probe is no probe any more.
+  void on_upload_awaited(Lease& lease, Instant now) noexcept;
+  // The request is complete, or the replica does not take more of it.
   void on_upload_over(Lease& lease, Instant now) noexcept {
     if (!lease.timed_ && lease.sent_ == kNever) lease.sent_ = now;
   }

@@ -126,7 +126,7 @@ Verdict BasicCall<kFootprint>::try_enter(Instant now, double draw, Permit& permi
     verdict = Verdict::throttled;
     if (terms_.has_limit) dependency_.limit_.release_ignored();
   } else if (terms_.has_throttle && uploaded_ == kNever) {
-    dependency_.throttle_.on_cancel(now);  // It counts later: see on_upload_over().
+    dependency_.throttle_.on_cancel(now);  // It counts later: see count_requests().
   }
   if (verdict == Verdict::none && terms_.has_rate && !std::exchange(has_token_, false) &&
       !dependency_.rate().try_take(now)) {
@@ -136,21 +136,6 @@ Verdict BasicCall<kFootprint>::try_enter(Instant now, double draw, Permit& permi
   }
   if (verdict != Verdict::none && terms_.has_breaker) dependency_.breaker_.on_cancel(permit, now);
   return verdict;
-}
-
-// The requests in flight, to the throttle: since `uploaded_`, or since they were sent later.
-template <Footprint kFootprint>
-void BasicCall<kFootprint>::count_requests(Instant now) noexcept {
-  for (std::size_t i = 0; active_ >> i != 0; ++i) {
-    if (is_active(i)) dependency_.throttle_.on_sent(now);
-  }
-}
-
-template <Footprint kFootprint>
-void BasicCall<kFootprint>::uncount_requests() noexcept {
-  for (std::size_t i = 0; active_ >> i != 0; ++i) {
-    if (is_active(i)) dependency_.throttle_.on_cancel(std::max(lanes_[i].sent, uploaded_));
-  }
 }
 
 // Reserves a token for an attempt that leaves enough time for it, and sets retry_at_.
@@ -203,6 +188,7 @@ void BasicCall<kFootprint>::send(Instant now, Permit permit, const Grant* grant,
   lane.hedge = hedge;
   lane.paid = grant != nullptr;
   if (grant != nullptr) lane.grant = *grant;
+  if (incomplete_) leave(lane, now);
   active_ = static_cast<std::uint8_t>(active_ | 1U << index);
   ++attempts_;
   if (may_hedge()) [[unlikely]]
@@ -320,7 +306,7 @@ Outcome BasicCall<kFootprint>::settle(std::size_t lane, Outcome outcome, Instant
   if (has_latency(outcome) && !cut_short && !uploads) dependency_.latencies_.record(latency, now);
   if (settled.paid) [[unlikely]]
     dependency_.budget_of(settled.hedge).on_retry_done(settled.grant);
-  if (terms_.has_breaker) {
+  if (terms_.has_breaker && settled.permit.admitted) {
     auto& breaker = dependency_.breaker_;
     if (outcome == Outcome::cancelled) {
       breaker.on_cancel(settled.permit, now);
@@ -330,7 +316,7 @@ Outcome BasicCall<kFootprint>::settle(std::size_t lane, Outcome outcome, Instant
       dependency_.on_breaker(breaker.on_success(settled.permit, latency, now, draw), now);
     }
   }
-  if (terms_.has_limit) {
+  if (terms_.has_limit && !incomplete_) {
     if (outcome == Outcome::timeout || outcome == Outcome::overload) {
       dependency_.limit_.release(begun, now, true);
     } else if (outcome == Outcome::cancelled || decide::is_failure(outcome) || uploads) {

@@ -54,6 +54,8 @@ struct CallOptions {
 //       uploading the request, and a timeout during the upload is a cancellation as in (6). The
 //       throttle counts a request from the end of its upload, or from its answer if that is
 //       earlier: a dependency accepts nothing that it has not got.
+//   (8) An attempt whose request is incomplete holds no slot of the limit and no probe's lease.
+//       Breaker and limit decide twice about such a request: at its start, and when it is complete.
 // Thread safety: none; one call, one driver. Calls share their dependency safely.
 // Cost: no allocation; at most 512 bytes.
 template <Footprint kFootprint>
@@ -88,19 +90,14 @@ class BasicCall {
   // flight continue; no other one is sent. It makes no new step. REQUIRES: an attempt is in flight.
   void on_unrepeatable() noexcept { request_.unrepeatable = true; }
   // The dependency has all of the request that has arrived, and the caller has not sent the rest;
-  // allowed before start(), too. Then the time is the caller's, until on_upload_over(): the request
-  // is complete, or the dependency does not take more of it. They make no new step.
-  void on_upload_awaited() noexcept {
-    if (terms_.has_throttle && uploaded_ != kNever) [[unlikely]]
-      uncount_requests();
-    uploaded_ = kNever;
-  }
-  void on_upload_over(Instant now) noexcept {
-    if (uploaded_ != kNever) return;
-    uploaded_ = now;
-    if (terms_.has_throttle) [[unlikely]]
-      count_requests(now);
-  }
+  // allowed before start(), too. The time is the caller's from here on, and the request is
+  // incomplete. It makes no new step.
+  void on_upload_awaited(Instant now) noexcept;
+  // The dependency does not take all that has arrived: the time is its own. It makes no new step.
+  void on_upload_blocked(Instant now) noexcept;
+  // The request is complete, and its end is not sent yet: attempts in flight take their slots and
+  // leases. If they are refused, the call ends, as it would have if the request had arrived now.
+  void on_upload_complete(Instant now, double draw) noexcept;
 
   [[nodiscard]] std::uint32_t attempts() const noexcept { return attempts_; }
   [[nodiscard]] schedule::Deadline deadline() const noexcept { return deadline_; }
@@ -142,6 +139,9 @@ class BasicCall {
   void refuse_first(Verdict verdict, Instant now) noexcept;
   void send_first(Instant now, double draw) noexcept;
   Verdict try_enter(Instant now, double draw, Permit& permit) noexcept;
+  void leave(Lane& lane, Instant now) noexcept;
+  void leave_breaker(Lane& lane, Instant now) noexcept;
+  Verdict try_return(Instant now, double draw) noexcept;
   void count_requests(Instant now) noexcept;
   void uncount_requests() noexcept;
   bool try_wait_for_token(Instant now) noexcept;
@@ -185,6 +185,7 @@ class BasicCall {
   Instant hedge_at_ = kNever;
   Grant grant_;                    // of the waiting retry
   bool has_token_ = false;         // reserved, for exactly retry_at_
+  bool incomplete_ = false;        // the request: attempts in flight hold no slot and no probe
   bool hedge_suppressed_ = false;  // The hedge that is due was not admitted at its time.
   // Not initialised until an attempt uses a lane: zeroing all four makes a call that succeeds 11 ns
   // slower, 41 instead of 30 (BM_CallThatSucceeds). A lane that is not active is never read.

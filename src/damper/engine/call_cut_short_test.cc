@@ -161,9 +161,9 @@ BreakerState after_an_upload(std::optional<Duration> ended, Duration per_try_tim
   policy.breaker = {.consecutive_failures = 1};
   Dependency dependency("d", policy);
   Call call(dependency, {});
-  call.on_upload_awaited();
+  call.on_upload_awaited(kNow);
   call.start(kNow, 0.5);
-  if (ended) call.on_upload_over(kNow + *ended);
+  if (ended) call.on_upload_complete(kNow + *ended, 0.5);
   const Instant end = call.step().wake;
   call.on_timer(end, 0.5);
   EXPECT_TRUE(call.step().over());
@@ -188,12 +188,12 @@ TEST(Call, TrapL5_ADependencyThatTakesNoMoreIsBilledUntilItDoes) {
   policy.breaker = {.consecutive_failures = 1};
   Dependency dependency("d", policy);
   Call call(dependency, {});
-  call.on_upload_awaited();
+  call.on_upload_awaited(kNow);
   call.start(kNow, 0.5);
-  call.on_upload_over(kNow + 1ms);
-  call.on_upload_awaited();
-  call.on_upload_over(kNow + 3s);
-  call.on_upload_over(kNow + 4s);  // The first one counts.
+  call.on_upload_blocked(kNow + 1ms);
+  call.on_upload_awaited(kNow);
+  call.on_upload_blocked(kNow + 3s);
+  call.on_upload_blocked(kNow + 4s);  // The first one counts.
   call.on_success(0, kNow + 4s);
   EXPECT_EQ(call.step().verdict, Verdict::success);
   const std::optional<Duration> latency = dependency.latencies().quantile(Percent(50), kNow + 4s);
@@ -205,7 +205,7 @@ TEST(Call, TrapL5_ADependencyThatTakesNoMoreIsBilledUntilItDoes) {
 TEST(Call, TrapL5_AnAnswerDuringTheUploadShowsNoLatency) {
   Dependency dependency("d", with_breaker());
   Call call(dependency, {});
-  call.on_upload_awaited();
+  call.on_upload_awaited(kNow);
   call.start(kNow, 0.5);
   call.on_success(0, kNow + 4s);
   EXPECT_FALSE(dependency.latencies().quantile(Percent(50), kNow + 4s));
@@ -226,15 +226,15 @@ double rejected(Dependency& dependency, Instant now) {
 TEST(Call, TrapL5_TheThrottleCountsARequestFromTheEndOfItsUpload) {
   Dependency dependency("d", with_throttle());
   Call call(dependency, {});
-  call.on_upload_awaited();
+  call.on_upload_awaited(kNow);
   call.start(kNow, 0.5);
   EXPECT_EQ(rejected(dependency, kNow), 0);
-  call.on_upload_over(kNow + 1s);
+  call.on_upload_blocked(kNow + 1s);
   EXPECT_EQ(rejected(dependency, kNow + 1s), 0.5);  // 1 of 1 + 1.
-  call.on_upload_awaited();
+  call.on_upload_awaited(kNow);
   EXPECT_EQ(rejected(dependency, kNow + 1s), 0);
-  call.on_upload_over(kNow + 2s);
-  call.on_upload_over(kNow + 2s);
+  call.on_upload_blocked(kNow + 2s);
+  call.on_upload_blocked(kNow + 2s);
   EXPECT_EQ(rejected(dependency, kNow + 2s), 0.5);
   call.on_success(0, kNow + 2s);
   EXPECT_EQ(rejected(dependency, kNow + 2s), 0);
@@ -244,9 +244,9 @@ TEST(Call, TrapL5_TheBooksOfTheThrottleBalanceHoweverAnUploadEnds) {
   const auto after = [](bool uploaded, auto end) {
     Dependency dependency("d", with_throttle());
     Call call(dependency, {});
-    call.on_upload_awaited();
+    call.on_upload_awaited(kNow);
     call.start(kNow, 0.5);
-    if (uploaded) call.on_upload_over(kNow + 1s);
+    if (uploaded) call.on_upload_complete(kNow + 1s, 0.5);
     end(call);
     EXPECT_TRUE(call.step().over());
     return rejected(dependency, kNow + 2s);
@@ -269,7 +269,7 @@ TEST(Call, TrapL5_UploadsThatStallThrottleNobody) {
   std::deque<Call> stalled;
   for (int i = 0; i < 30; ++i) {
     Call& call = stalled.emplace_back(dependency, CallOptions{});
-    call.on_upload_awaited();
+    call.on_upload_awaited(kNow);
     call.start(kNow, 0.5);
     ASSERT_TRUE(call.step().sends) << i;
     Call honest(dependency, {});

@@ -22,6 +22,7 @@ enum class ProcessEvent : std::uint8_t {
   certificate_refused,   // Changed certificate files are not used; `detail`: why.
   certificate_expires,   // A certificate in use expires soon, or has expired; `detail`: which.
   client_over_limit,     // `count` connections were closed: `detail` names the last client.
+  kept_bytes_exhausted,  // `count` times there was no memory for a body.
   replica_unhealthy,     // Active checks of a cluster's replica fail; `detail`: which one, and why.
   replica_healthy,       // They pass again, after `length`; `detail`: which one.
   health_checks_ignored,  // Too few replicas of a cluster pass their checks; `detail`: how many.
@@ -41,6 +42,7 @@ inline constexpr EnumNames<ProcessEvent::health_checks_used> kProcessEventNames 
     "certificate_refused",
     "certificate_expires",
     "client_over_limit",
+    "kept_bytes_exhausted",
     "replica_unhealthy",
     "replica_healthy",
     "health_checks_ignored",

@@ -38,6 +38,13 @@ void CallDriver::on_timer(Instant now) {
   run_steps();
 }
 
+void CallDriver::on_upload_complete(Instant now) {
+  if (over_) return;
+  DAMPER_CHECK(started_ && !busy_);
+  call_.on_upload_complete(now, draw());
+  run_steps();
+}
+
 void CallDriver::on_cancel(Instant now) {
   if (over_) return;
   if (busy_) {

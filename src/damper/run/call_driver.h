@@ -44,8 +44,10 @@ class CallDriver {
   // The request cannot be sent again: see engine::Call.
   void on_unrepeatable() noexcept { call_.on_unrepeatable(); }
   // The caller uploads the request while it is sent: see engine::Call. Allowed before start().
-  void on_upload_awaited() noexcept { call_.on_upload_awaited(); }
-  void on_upload_over(Instant now) noexcept { call_.on_upload_over(now); }
+  void on_upload_awaited(Instant now) noexcept { call_.on_upload_awaited(now); }
+  void on_upload_blocked(Instant now) noexcept { call_.on_upload_blocked(now); }
+  // No effect on a call that is over. REQUIRES: it is not called by send() or give_up().
+  void on_upload_complete(Instant now);
 
   [[nodiscard]] const engine::Call& call() const noexcept { return call_; }
   [[nodiscard]] bool is_over() const noexcept { return over_; }

@@ -81,7 +81,7 @@ class ReplicaLease {
   // The response's head was received: the replica's latency excludes the time a client reads for.
   void on_head(Instant now) noexcept { replicas_->on_head(lease_, now); }
   // See Replicas.
-  void on_upload_awaited() noexcept { replicas_->on_upload_awaited(lease_); }
+  void on_upload_awaited(Instant now) noexcept { replicas_->on_upload_awaited(lease_, now); }
   void on_upload_over(Instant now) noexcept { replicas_->on_upload_over(lease_, now); }
   // Empties it; no effect on an empty one. The pool is not to be used afterwards.
   void settle(decide::Outcome outcome, Instant now) noexcept;

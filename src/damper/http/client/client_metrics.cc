@@ -26,6 +26,9 @@ void ClientMetrics::write(std::string_view client, observe::Exposition& out) con
   out.gauge("damper_http_client_connections", "Connections that are open.", labels,
             read(connections));
   out.gauge("damper_http_client_idle", "Connections without a stream.", labels, read(idle));
+  out.gauge("damper_http_client_held",
+            "Connections that wait for a client's upload or reading; beside max_connections.",
+            labels, read(held));
   out.gauge("damper_http_client_waiting", "Requests that wait for a connection.", labels,
             read(waiting));
   out.counter("damper_http_client_opened_total", "Connections that came about.", labels,

@@ -14,7 +14,7 @@ namespace damper::http {
 // ClientMetrics are the numbers of a client's connections.
 //
 // Model: counted by the loop, read at each scrape. Families, with the label `client`:
-//   damper_http_client_connections, _idle, _waiting        as they are now
+//   damper_http_client_connections, _idle, _held, _waiting as they are now
 //   damper_http_client_opened_total                        connections that came about
 //   damper_http_client_closed_total{reason}                and how they ended
 //   damper_http_client_failed_dials_total{reason}          those that did not come about
@@ -30,6 +30,7 @@ class ClientMetrics {
 
   Count connections = 0;
   Count idle = 0;
+  Count held = 0;
   Count waiting = 0;
   Count opened = 0;
   Count refused = 0;

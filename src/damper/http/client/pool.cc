@@ -33,6 +33,7 @@ class Pool::Link final : public SocketConnection::Owner {
   bool is_free = false;  // it is in the pool's list
   bool is_idle = false;  // it has no stream, and is counted so
   bool is_detached = false;
+  bool is_held = false;
 
  private:
   void on_closed(SocketConnection& /*connection*/, CloseReason reason) override {
@@ -49,6 +50,7 @@ std::optional<std::string> find_error(const PoolOptions& options) {
   return BoundsCheck()
       .field("max_connections", options.max_connections, options.kMaxConnections)
       .field("max_waiting", options.max_waiting, options.kMaxWaiting)
+      .field("max_held", options.max_held, options.kMaxHeld)
       .require(options.plain != Protocol::unknown, "plain is unknown; it must be h1 or h2")
       .part("limits", find_error(options.limits))
       .error();
@@ -73,6 +75,7 @@ Pool::~Pool() {
   fail_waiting(queue_.size(), CloseReason::cancelled);
   free_.clear();
   for (const auto& link : connections_) {
+    set_held(*link, false);
     ClientMetrics::take(metrics_.connections);
     ClientMetrics::add(metrics_.closed, CloseReason::cancelled);
     if (link->is_idle) ClientMetrics::take(metrics_.idle);
@@ -105,7 +108,8 @@ void Pool::open(PoolUser& user) {
     if (Link* const link = find_free()) return lend(*link, user);
   }
   // Those whom a new connection would serve do not count as waiting.
-  if (queue_.size() >= options_.max_waiting + (options_.max_connections - pooled())) {
+  const std::size_t room = options_.max_connections - std::min(options_.max_connections, pooled());
+  if (queue_.size() >= options_.max_waiting + room) {
     ClientMetrics::add(metrics_.refused);
     return user.on_over(CloseReason::too_many, true);
   }
@@ -134,11 +138,13 @@ void Pool::lend(Link& link, PoolUser& user) {
 
 void Pool::make_free(Link& link) {
   if (link.is_free || closing_ || !link.codec().can_open()) return;
+  if (is_over_bound()) return;  // It is closed at the end of the turn.
   link.is_free = true;
   free_.push_back(&link);
 }
 
 void Pool::on_stream_over(Link& link) {
+  set_held(link, false);
   make_free(link);
   serve();
 }
@@ -151,7 +157,7 @@ void Pool::on_turned(Link& link) {
   }
   make_free(link);
   serve();
-  if (retired_ && queue_.empty()) link.drain();
+  if ((retired_ && queue_.empty()) || (idle && is_over_bound())) link.drain();
 }
 
 void Pool::on_link_over(Link& link, CloseReason reason) {
@@ -160,15 +166,32 @@ void Pool::on_link_over(Link& link, CloseReason reason) {
   if (link.is_idle) ClientMetrics::take(metrics_.idle);
   if (link.is_free) std::erase(free_, &link);
   if (link.is_detached) --detached_;
+  set_held(link, false);
   std::erase_if(connections_, [&](const auto& held) { return held.get() == &link; });
   dial_if_needed();
 }
 
 // HTTP/2 streams share their connection, which stays in use.
 void Pool::detach(Link& link) {
-  if (protocol_ != Protocol::h1 || std::exchange(link.is_detached, true)) return;
+  if (protocol_ != Protocol::h1 || link.is_detached) return;
+  set_held(link, false);
+  link.is_detached = true;
   ++detached_;
   dial_if_needed();
+}
+
+void Pool::set_held(Link& link, bool held) {
+  if (protocol_ != Protocol::h1 || link.is_detached || link.is_held == held) return;
+  if (held && held_ >= options_.max_held) return;
+  link.is_held = held;
+  if (held) {
+    ++held_;
+    ClientMetrics::add(metrics_.held);
+    dial_if_needed();
+  } else {
+    --held_;
+    ClientMetrics::take(metrics_.held);
+  }
 }
 
 // ---- The queue -------------------------------------------------------------------------------
@@ -260,6 +283,10 @@ void PoolUser::on_close(CloseReason reason) {
 
 void PoolUser::detach() {
   if (stream_ != nullptr) pool_->detach(*static_cast<Pool::Link*>(link_));
+}
+
+void PoolUser::set_held(bool held) {
+  if (stream_ != nullptr) pool_->set_held(*static_cast<Pool::Link*>(link_), held);
 }
 
 void PoolUser::cancel_late() {

@@ -45,6 +45,10 @@ class PoolUser : private StreamUser {
   // The stream has become a tunnel: an HTTP/1.1 connection of its own, which from now on counts no
   // more among the pool's max_connections. The caller bounds tunnels. No effect without a stream.
   void detach();
+  // The exchange waits for somebody else than the server: a client that stalls its upload, or does
+  // not read the response. Meanwhile an HTTP/1.1 connection does not count among max_connections,
+  // but among max_held. No effect without a stream.
+  void set_held(bool held);
 
  protected:
   // The stream is valid until on_over() or cancel().
@@ -71,8 +75,10 @@ class PoolUser : private StreamUser {
 struct PoolOptions {
   static constexpr Range<std::size_t> kMaxConnections{1, 10'000};
   static constexpr Range<std::size_t> kMaxWaiting{0, 1'000'000};
+  static constexpr Range<std::size_t> kMaxHeld{0, 1'000'000};
 
   std::size_t max_connections = 64;  // including those that are being made
+  std::size_t max_held = 10'000;     // beside those; see PoolUser::set_held()
   std::size_t max_waiting = 1024;    // requests that wait for a connection
   Protocol plain = Protocol::h1;     // h1, or h2 without TLS, which the server must know
   ConnectionLimits limits{};         // of each connection: sizes, timeouts, idle and age
@@ -91,7 +97,9 @@ struct PoolOptions {
 // it was meant for, oldest first. Until the protocol of a TLS server is known, one connection is
 // dialed at a time.
 // Invariants:
-//   (1) At most max_connections connections, tunnels not counted, and max_waiting queued requests.
+//   (1) At most max_connections connections, without tunnels and up to max_held that are held, and
+//       max_waiting queued requests. A held connection that counts again may be over the bound; it
+//       is closed after its stream then.
 //   (2) Queued requests are served in order of arrival.
 //   (3) on_over() is called once for each user, unless it cancels.
 //   (4) No idle connection is closed before its limits, and no stream of a closed one is lent.
@@ -152,8 +160,12 @@ class Pool {
   void unlink(PoolUser& user) noexcept;
   [[nodiscard]] std::size_t streams_a_dial() const noexcept;
   void detach(Link& link);
-  // Connections that count.
-  [[nodiscard]] std::size_t pooled() const noexcept { return connections_.size() - detached_; }
+  void set_held(Link& link, bool held);
+  [[nodiscard]] bool is_over_bound() const noexcept { return pooled() > options_.max_connections; }
+  // Connections that count among max_connections.
+  [[nodiscard]] std::size_t pooled() const noexcept {
+    return connections_.size() - detached_ - held_;
+  }
 
   Dialer& dialer_;
   const Endpoint endpoint_;
@@ -172,6 +184,7 @@ class Pool {
   Dials dials_;
   Queue queue_;               // requests that wait for a connection
   std::size_t detached_ = 0;  // of connections_: tunnels
+  std::size_t held_ = 0;      // of connections_, detached ones not counted
   std::uint32_t leases_ = 0;
 };
 

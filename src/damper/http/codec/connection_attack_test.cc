@@ -285,7 +285,7 @@ class ResetAttack : public Attack {
   }
 };
 
-TEST_F(ResetAttack, TrapP4_AFloodWhoeverResetsThem) {
+TEST_F(ResetAttack, TrapS2_AFloodWhoeverResetsThem) {
   const std::pair<const char*, std::function<std::string(std::uint32_t)>> ways[] = {
       {"RST_STREAM", [](auto id) { return get(id) + reset(id); }},
       {"RST_STREAM, NO_ERROR", [](auto id) { return get(id) + reset(id, 0); }},

@@ -174,11 +174,6 @@ void Admission::on_finished_unrated(Item& item) noexcept {
   limit_.release_ignored();
 }
 
-void Admission::restart(Item& item, Instant now) noexcept {
-  DAMPER_CHECK(item.runs());
-  item.since_ = now;
-}
-
 bool Admission::try_withdraw(Item& item, Instant now) {
   if (!item.waits()) return false;
   (void)queue_.withdraw(item.criticality_, item.handle_);

@@ -195,8 +195,6 @@ class Admission {
   // The same, and neither a latency nor an overload is recorded: the caller determined the time.
   // REQUIRES: item.runs().
   void on_finished_unrated(Item& item) noexcept;
-  // The latency counts from now on: until now the request was incomplete. REQUIRES: item.runs().
-  static void restart(Item& item, Instant now) noexcept;
 
   // The client has disconnected. False: the item does not wait.
   bool try_withdraw(Item& item, Instant now);

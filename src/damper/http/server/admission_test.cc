@@ -352,16 +352,5 @@ TEST(Admission, ARequestThatIsNotRatedIsNeitherASampleNorAnOverload) {
   }
 }
 
-TEST(Admission, ALatencyCountsFromTheLastRestart) {
-  Bench bench(fixed(2));
-  EXPECT_EQ(bench.offer('a', 0), Answer::runs);
-  Admission::restart(bench.items.at('a'), at(900));
-  bench.finish('a', 910);
-  const auto latency = bench.admission.tally().works.quantile(Percent(50), at(910));
-  ASSERT_TRUE(latency);
-  EXPECT_GE(*latency, milliseconds(9));
-  EXPECT_LE(*latency, milliseconds(11));
-}
-
 }  // namespace
 }  // namespace damper::http

@@ -138,6 +138,9 @@ void visit_fields(PartOf<ProxyState> auto& state, auto& visit) {
   visit("up_seconds", state.up);
   visit("draining", state.draining);
   visit("requests_under_way", state.requests_under_way);
+  visit("kept_bytes", state.kept_bytes);
+  visit("max_kept_bytes", state.max_kept_bytes);
+  visit("kept_bytes_refused", state.kept_bytes_refused);
   visit("budget", state.budget);
   visit("listeners", state.listeners);
   visit("clusters", state.clusters);

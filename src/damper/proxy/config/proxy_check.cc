@@ -208,6 +208,10 @@ class Checker {
       return error(place_of(reading, "prefix_rewrite"),
                    who + " has prefix_rewrite but no match.prefix whose place it could take");
     }
+    if (route.request_buffering && route.request_buffer == 0) {
+      return error(place_of(reading, "request_buffering"),
+                   who + " has request_buffering, but request_buffer is 0: nothing can be kept");
+    }
     if (const auto wrong = find_action_error(route)) {
       return error(place_of(reading, wrong->key), wrong->sentence);
     }

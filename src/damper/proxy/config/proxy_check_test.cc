@@ -113,7 +113,8 @@ TEST(ProxyCheck, WhatIsWrongBetweenThingsIsOneSentenceWithItsPlace) {
       {"listener: {}",
        "3:1: unknown key \"listener\" in the file; did you mean "
        "listeners? (accepted: listeners, clusters, route, routes, dependencies, "
-       "defaults, access_log, access_log_file, access_log_format, access_log_fields, drain_time, "
+       "defaults, access_log, access_log_file, access_log_format, access_log_fields, "
+       "max_kept_bytes, drain_time, "
        "threads, tracing, admin, retry_budget, concurrency)"},
   };
   for (const auto& [text, error] : cases) {
@@ -174,6 +175,12 @@ TEST(ProxyCheck, ListenersAndClustersAreHeldAgainstEachOther) {
        "p.yaml:2:49: normalize_path must be true or false, not \"maybe\""},
       {clusters + "listeners: {l: {address: ':80', escaped_slashes: unescape}}",
        "p.yaml:2:50: escaped_slashes must be one of keep, refuse, not \"unescape\""},
+      {clusters + listeners + "defaults: {request_buffering: true, request_buffer: 0}",
+       "p.yaml:3:31: route default has request_buffering, but request_buffer is 0: nothing can be "
+       "kept"},
+      {clusters + listeners + "max_kept_bytes: 1000",
+       "p.yaml:3:17: max_kept_bytes must be a number of bytes from 1MiB to 1024GiB, or auto, such "
+       "as 4096, 64KiB or 1MiB"},
       {clusters + listeners + "defaults: {trust_idempotency_key: 7}",
        "p.yaml:3:35: trust_idempotency_key must be true or false, not \"7\""},
       {clusters + "listeners: {l: {address: ':80'}, l: {address: ':81'}}",

@@ -98,6 +98,8 @@ struct RouteConfig {
   // Bytes of a request body that are kept for a retry. A longer body is only retried if no byte of
   // it was sent (trap P1). 0 to 16 MiB.
   std::size_t request_buffer = std::size_t{64} * 1024;
+  // A replica is asked when the body, or request_buffer of it, has arrived.
+  bool request_buffering = false;
   // A response up to this size is buffered until it is complete, so that a broken one, or a unary
   // gRPC response whose trailers have UNAVAILABLE (trap P2), can be retried. 0: it is streamed. 0
   // to 16 MiB.
@@ -148,6 +150,7 @@ struct ProxyConfig {
   std::string access_log_file{};  // empty: standard output
   AccessLayout access_layout{};
   std::optional<http::TraceExporterOptions> tracing{};  // nothing: no tracing
+  std::size_t max_kept_bytes = 0;  // of bodies, all loops together; 0: see KeptBytes
   Duration drain_time = std::chrono::seconds(30);
   std::uint32_t threads = 0;  // loops; 0: one a core
   std::vector<config::Note> notes{};

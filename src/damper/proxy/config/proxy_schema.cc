@@ -182,6 +182,12 @@ Schema<ProxyConfig> make_proxy() {
       "json: an object for each request. combined: the format of Apache and nginx of that name.");
   s.key<DAMPER_FIELD(access_layout.fields)>("access_log_fields", form::tokens(kAccessFieldNames),
                                             "Fields of a JSON line.");
+  s.key<DAMPER_FIELD(max_kept_bytes)>(
+      "max_kept_bytes", form::bytes(kMiB, 1024 * 1024 * kMiB).with_off(0, "auto"),
+      "Bytes of bodies that are kept in memory, of all loops together: for retries, by "
+      "request_buffering and response_buffer, and for clients that do not read. Without room a "
+      "body is not kept for a retry, and a request that has to keep it is shed. auto: a quarter of "
+      "the memory of the machine or of the cgroup.");
   s.key<DAMPER_FIELD(drain_time)>("drain_time", form::duration(0s, 1h),
                                   "Time for requests in flight to finish when the proxy stops.");
   s.key<DAMPER_FIELD(threads)>("threads", form::integer(1, 256).with_off(0, "auto"),
@@ -267,6 +273,11 @@ Schema<ClusterConfig> make_cluster() {
   s.key<DAMPER_FIELD(pool.max_connections)>(
       "max_connections", form::integer(http::PoolOptions::kMaxConnections),
       "Connections to each replica; each loop has an equal share of them, rounded up.");
+  s.key<DAMPER_FIELD(pool.max_held)>(
+      "max_held_connections", form::integer(http::PoolOptions::kMaxHeld),
+      "HTTP/1.1 connections to each replica, beside max_connections, that wait for a client which "
+      "stalls its upload or does not read the response; shared between loops as max_connections. "
+      "Beyond it they count among max_connections.");
   s.key<DAMPER_FIELD(pool.max_waiting)>(
       "max_pending_requests", form::integer(http::PoolOptions::kMaxWaiting),
       "Requests that wait for a connection to a replica; shared between loops as max_connections.");
@@ -312,6 +323,10 @@ Schema<RouteConfig> make_route() {
       "request_buffer", form::bytes(0, 16 * kMiB),
       "Bytes of a request body that are kept for a retry. A longer body is only retried if no byte "
       "of it was sent.");
+  s.key<DAMPER_FIELD(request_buffering)>(
+      "request_buffering", form::kBoolean,
+      "A replica is asked when the whole body, or request_buffer of it, has arrived: a client that "
+      "stalls its upload never reaches one. Not for streams in both directions.");
   s.key<DAMPER_FIELD(response_buffer)>(
       "response_buffer", form::bytes(0, 16 * kMiB),
       "A response up to this size is buffered until it is complete, so that a broken one can be "

@@ -263,24 +263,6 @@ void Proxy::drain(Duration within) {
   if (const auto tracing = in_force()->tracing) tracing->drain(std::min(within, kTraceDrain));
 }
 
-void Proxy::report_clients(Instant now) {
-  const Generation current = in_force();
-  for (std::size_t i = 0; i < current->listeners.size(); ++i) {
-    const auto& clients = current->listeners[i].clients;
-    const auto report = clients == nullptr ? std::nullopt : clients->find_report(now);
-    if (!report || events_ == nullptr) continue;
-    const std::string detail = "client " + report->client + " of listener " +
-                               current->config->listeners[i].name + " has " +
-                               std::to_string(clients->limit()) +
-                               " connections, max_connections_per_client; further ones are closed";
-    events_->on_event({.kind = observe::ProcessEvent::client_over_limit,
-                       .key = "proxy",
-                       .at = now,
-                       .count = static_cast<std::int64_t>(report->refused),
-                       .detail = detail});
-  }
-}
-
 // The part that needs no loop.
 ProxyState Proxy::view(Generation& current, Instant now) const {
   std::unique_lock lock(mutex_);

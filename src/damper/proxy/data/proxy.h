@@ -78,9 +78,9 @@ class Proxy {
   // Accepts no new connections; returns when all requests have ended, or after `within`. Sockets
   // are closed; a process that inherited them keeps its duplicates.
   void drain(Duration within);
-  // Emits client_over_limit for listeners that refused connections because of their client: see
-  // ClientConnections::find_report(). To be called once a second or so.
-  void report_clients(Instant now);
+  // Emits client_over_limit for listeners that refused connections because of their client, and
+  // kept_bytes_exhausted: see ClientConnections and KeptBytes. To be called once a second or so.
+  void report_refusals(Instant now);
 
   [[nodiscard]] std::shared_ptr<const ProxyConfig> config() const { return in_force()->config; }
   [[nodiscard]] std::uint64_t version() const;  // 1, and one more for each reload

@@ -200,6 +200,8 @@ Expected<std::shared_ptr<ProxyGeneration>> ProxyGeneration::prepare(
   auto made = std::make_shared<ProxyGeneration>();
   made->config = std::make_shared<const ProxyConfig>(config);
   made->loops = context.loops;
+  made->kept = context.in_force != nullptr ? context.in_force->kept
+                                           : std::make_shared<KeptBytes>(config.max_kept_bytes);
   auto log = open_log(config);
   if (!log) return unexpected(log.error());
   made->log = *std::move(log);
@@ -259,6 +261,7 @@ void ProxyGeneration::commit(const Context& context, Instant now) {
   if (config->retry_budget != old.config->retry_budget) {
     context.budget.reload(config->retry_budget.value_or(unlimited_budget()), now);
   }
+  kept->reload(config->max_kept_bytes);
   for (std::size_t i = 0; i < listeners.size(); ++i) {
     listeners[i].quota->reload(config->listeners[i].max_connections);
     listeners[i].sockets->set_mode(config->listeners[i].mode);

@@ -15,6 +15,7 @@
 #include "damper/http/trace/trace_exporter.h"
 #include "damper/proxy/config/listener_rules.h"
 #include "damper/proxy/config/proxy_config.h"
+#include "damper/proxy/data/kept_bytes.h"
 #include "damper/proxy/data/listener_sockets.h"
 #include "damper/proxy/data/shared.h"
 #include "damper/proxy/data/shared_admission.h"
@@ -56,6 +57,7 @@ struct ProxyGeneration {
   std::shared_ptr<http::TraceExporter> tracing;         // nullptr: no tracing
   std::vector<std::shared_ptr<http::ClientRates>> client_rates;  // as config->routes; or nullptr
   std::shared_ptr<const int> log;                                // the access log's descriptor
+  std::shared_ptr<KeptBytes> kept;                               // of the proxy
 
   // The proxy's part of a generation; outlives it.
   struct Context {

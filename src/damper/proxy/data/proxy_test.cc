@@ -349,7 +349,7 @@ TEST(Proxy, ALimitIsOfAllLoopsTogetherAndAPlaceFindsWhoWaits) {
   const auto proxy = start(config);
   const auto route = [&] { return proxy->state().routes[0]; };
   RawClient first(proxy->port("web"));
-  first.send("GET /a HTTP/1.1\r\nHost: test\r\nContent-Length: 1\r\n\r\n");  // Under way.
+  first.send("GET /held HTTP/1.1\r\nHost: test\r\n\r\n");
   EXPECT_TRUE(soon([&] { return route().running == 1; }));
   std::vector<std::unique_ptr<RawClient>> others;  // On either loop.
   for (int i = 0; i < 8; ++i) {
@@ -361,8 +361,8 @@ TEST(Proxy, ALimitIsOfAllLoopsTogetherAndAPlaceFindsWhoWaits) {
   EXPECT_EQ(route().gate_limit, 1);
   EXPECT_NE(proxy->registry().expose().find("damper_proxy_gate_limit{route=\"all\"} 1\n"),
             std::string::npos);
-  first.send("x");
-  EXPECT_TRUE(says(first.read_to("!"), "one /a!"));
+  one.release();
+  EXPECT_TRUE(says(first.read_to("!"), "one /held!"));
   for (const auto& other : others) EXPECT_TRUE(says(other->read_to("!"), "one /b!"));
   EXPECT_TRUE(soon([&] { return route().running == 0 && route().queued == 0; }));
 }
@@ -401,12 +401,12 @@ TEST(Proxy, AGateWithNewOptionsKnowsWhatRuns) {
   config.routes[0].admission = http::AdmissionOptions{};
   const auto proxy = start(config);
   RawClient client(proxy->port("web"));
-  client.send("GET /a HTTP/1.1\r\nHost: test\r\nContent-Length: 1\r\n\r\n");  // Under way.
+  client.send("GET /held HTTP/1.1\r\nHost: test\r\n\r\n");
   EXPECT_TRUE(soon([&] { return proxy->state().routes[0].running == 1; }));
   config.routes[0].admission->queue.capacity = 10;
   ASSERT_FALSE(proxy->reload(config));
   EXPECT_EQ(proxy->state().routes[0].running, 1);
-  client.send("x");
+  one.release();
   EXPECT_TRUE(says(client.read_to("!"), "one"));
   EXPECT_TRUE(soon([&] { return proxy->state().routes[0].running == 0; }));
 }

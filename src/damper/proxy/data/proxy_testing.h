@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <functional>
+#include <future>
 #include <memory>
 #include <string>
 #include <utility>
@@ -20,6 +21,7 @@ class TestBackend {
   explicit TestBackend(const std::string& name, http::ServerOptions options = {})
       : server_(http::answer_with([this, name](const http::Request& request) {
                   ++requests;
+                  if (request.target == "/held") released_.wait();
                   return http::Response{.body = name + " " + request.target + "!"};
                 }),
                 std::move(options)) {}
@@ -30,9 +32,14 @@ class TestBackend {
   }
   [[nodiscard]] double connections() const { return server_.metrics.connections(); }
 
+  // A request for /held, and all after it, are answered from then on.
+  void release() { release_.set_value(); }
+
   std::atomic<int> requests = 0;
 
  private:
+  std::promise<void> release_;
+  const std::shared_future<void> released_ = release_.get_future().share();
   http::TestServer server_;
 };
 

@@ -57,6 +57,7 @@ void add(http::ClientMetrics& sum, const http::ClientMetrics& one) {
   };
   plus(sum.connections, one.connections);
   plus(sum.idle, one.idle);
+  plus(sum.held, one.held);
   plus(sum.waiting, one.waiting);
   plus(sum.opened, one.opened);
   plus(sum.refused, one.refused);
@@ -137,6 +138,9 @@ ProxyState view_of(const ProxyGeneration& generation, const admit::RetryBudget& 
                    Instant now) {
   ProxyState state;
   state.loops = generation.loops;
+  state.kept_bytes = generation.kept->now();
+  state.max_kept_bytes = generation.kept->limit();
+  state.kept_bytes_refused = generation.kept->refused();
   state.budget = view_of(process, now);
   for (std::size_t i = 0; i < generation.listeners.size(); ++i) {
     const ListenerConfig& config = generation.config->listeners[i];
@@ -235,6 +239,13 @@ void write_metrics(const ProxyGeneration& generation, const ProxyState& state,
             state.draining ? 1 : 0);
   out.gauge("damper_proxy_requests_under_way", "Requests that are under way.", {},
             static_cast<double>(state.requests_under_way));
+  out.gauge("damper_proxy_kept_bytes", "Bytes of bodies that are kept in memory.", {},
+            static_cast<double>(state.kept_bytes));
+  out.gauge("damper_proxy_max_kept_bytes", "Bytes of bodies that are kept at most.", {},
+            static_cast<double>(state.max_kept_bytes));
+  out.counter("damper_proxy_kept_bytes_refused_total",
+              "How often there was no room to keep more bytes of a body.", {},
+              state.kept_bytes_refused);
   out.counter("damper_proxy_access_log_lines_total", "Lines of the access log.", {},
               state.access_log_lines);
   out.counter("damper_proxy_access_log_dropped_total",

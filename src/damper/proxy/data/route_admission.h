@@ -14,6 +14,7 @@
 #include "damper/observe/trace/tracer.h"
 #include "damper/proxy/config/proxy_config.h"
 #include "damper/proxy/config/route_matcher.h"
+#include "damper/proxy/data/kept_bytes.h"
 #include "damper/proxy/data/shared.h"
 #include "damper/proxy/data/shared_admission.h"
 #include "damper/proxy/data/upstream.h"
@@ -116,10 +117,6 @@ class RouteAdmission final : private http::Loop::Timer,
     admission_.on_finished_unrated(request);
     shared_->share_out(number_);
   }
-  // The request is complete now: its latency counts from here. No effect if it does not run.
-  static void restart(Request& request, Instant now) noexcept {
-    if (request.runs()) http::Admission::restart(request, now);
-  }
 
   [[nodiscard]] const http::Admission& admission() const noexcept { return admission_; }
 
@@ -198,6 +195,7 @@ struct LoopTable {
   RouteMatcher matcher;
   std::vector<LoopRoute> routes;              // as config->routes
   std::shared_ptr<observe::Tracer> tracer{};  // of this loop; nullptr: no tracing
+  std::shared_ptr<KeptBytes> kept{};          // of all loops; nullptr: no bound
 };
 
 }  // namespace damper::proxy

@@ -159,6 +159,7 @@ std::unique_ptr<Upstream::Host> Upstream::make_host(const http::Endpoint& endpoi
   http::PoolOptions options = config_.pool;
   options.plain = config_.protocol == http::Protocol::h2 ? http::Protocol::h2 : options.plain;
   options.max_connections = share_of(options.max_connections, loops_);
+  options.max_held = share_of(options.max_held, loops_);
   options.max_waiting = share_of(options.max_waiting, loops_);
   return std::make_unique<Host>(parts_, endpoint, options, metrics_);
 }

@@ -257,7 +257,8 @@ class Worker {
         LoopTable{.config = generation.config,
                   .matcher = RouteMatcher(generation.config->routes),
                   .routes = std::move(routes),
-                  .tracer = tracer_});
+                  .tracer = tracer_,
+                  .kept = generation.kept});
     if (sink_ == nullptr) {
       sink_ = std::make_unique<RequestFactory>(loop_, table_, *log_);
     } else {

@@ -289,7 +289,7 @@ class ProxyRun {
   void on_time(Instant now) {
     if (descriptors_due_ <= now) {
       descriptors_.look(http::out_of_descriptors_count(), now);
-      process_.proxy().report_clients(now);
+      process_.proxy().report_refusals(now);
       descriptors_due_ = add(now, DescriptorWatch::kEvery);
     }
     if (certificates_due_ <= now && !drainer_.joinable()) {

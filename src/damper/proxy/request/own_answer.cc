@@ -19,6 +19,7 @@ constexpr int kResourceExhausted = 8;
 constexpr int kUnimplemented = 12;
 constexpr int kUnavailable = 14;
 constexpr Duration kTunnelRetry = std::chrono::seconds(5);  // Tunnels are long-lived.
+constexpr Duration kBodyRetry = std::chrono::seconds(1);
 
 struct Row {
   Verdict verdict;
@@ -103,6 +104,21 @@ OwnAnswer too_many_tunnels() noexcept {
           .verdict = Verdict::limited,
           .text = "the route has max_tunnels tunnels already",
           .retry_after = kTunnelRetry};
+}
+
+OwnAnswer no_room_for_body() noexcept {
+  return {.status = 503,
+          .grpc_status = kResourceExhausted,
+          .verdict = Verdict::shed,
+          .text = "the bodies in memory have max_kept_bytes",
+          .retry_after = kBodyRetry};
+}
+
+OwnAnswer body_timed_out() noexcept {
+  return {.status = 408,
+          .grpc_status = kDeadlineExceeded,
+          .verdict = Verdict::deadline_passed,
+          .text = "the body did not arrive before the deadline"};
 }
 
 void send(http::Stream& stream, const OwnAnswer& answer, bool grpc, double draw,

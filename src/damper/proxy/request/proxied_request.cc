@@ -28,7 +28,7 @@ constexpr std::string_view kOwner = "damper-proxy";  // if the route's name is n
 ProxiedRequest::ProxiedRequest(RequestFactory& factory)
     : Timer(factory.loop_), factory_(factory), attempts_(*this) {}
 
-ProxiedRequest::~ProxiedRequest() = default;
+ProxiedRequest::~ProxiedRequest() { release_kept(); }
 
 void ProxiedRequest::begin(http::Stream& client, std::shared_ptr<const LoopTable> table,
                            const ListenerRules& rules) {
@@ -46,9 +46,10 @@ void ProxiedRequest::recycle() {
   tunnel_.reset();
   call_.reset();
   route_ = nullptr;
+  release_kept();
   table_.reset();
   kind_ = Kind::plain;
-  has_no_body_ = grpc_ = short_deadline_ = false;
+  has_no_body_ = grpc_ = short_deadline_ = gated_ = false;
   last_ = Outcome::success;
   interim_attempt_ = 0;
   record_ = {};
@@ -112,16 +113,18 @@ void ProxiedRequest::on_data(std::string_view bytes) {
   if (state_ == State::answered) return client_->consumed(bytes.size());
   body_.append(bytes);
   pump_body();
+  if (!try_count_kept()) return on_no_room();
+  if (state_ == State::buffering && body_.size() >= config().request_buffer) admit(now());
 }
 
 void ProxiedRequest::on_end(std::span<const http::Field> trailers) {
   if (state_ == State::answered) return;
   body_.on_end();
   if (!trailers.empty()) trailers_.keep(trailers);
-  // The time until now was the client's.
-  RouteAdmission::restart(*this, now());
-  if (call_) call_->on_upload_over(now());
-  pump_body();
+  const Instant now = this->now();
+  if (state_ == State::buffering) return admit(now);
+  if (state_ != State::calling || !gated_) return pump_body();
+  if (route_->admission == nullptr || offer(now) == http::Admission::Answer::runs) complete(now);
 }
 
 void ProxiedRequest::on_writable() { flush(); }
@@ -157,7 +160,40 @@ void ProxiedRequest::on_body_taken() {
   // While no attempt is in flight a retry may follow, which needs the body from its start.
   if (!needed && responder_ == nullptr) taken = 0;
   if (body_.try_drop(taken) && state_ == State::calling) call_->on_unrepeatable();
+  if (kept_ > 0) (void)try_count_kept();
   if (const std::size_t consumed = body_.try_consume(); consumed > 0) client_->consumed(consumed);
+}
+
+// ---- Kept bytes ------------------------------------------------------------------------------
+
+bool ProxiedRequest::try_count_kept() noexcept {
+  if (table_->kept == nullptr) return true;
+  std::size_t kept = body_.size();
+  attempts_.for_each([&](const UpstreamAttempt& attempt) { kept += attempt.gathered().size(); });
+  kept -= std::min(kept, kUncounted);
+  if (kept > kept_ && !table_->kept->try_grow(kept - kept_)) return false;
+  if (kept < kept_) table_->kept->shrink(kept_ - kept);
+  kept_ = kept;
+  return true;
+}
+
+// A body that is sent as it arrives need not be kept; one that waits is shed.
+void ProxiedRequest::on_no_room() {
+  if (state_ == State::calling) {
+    body_.stop_keeping();
+    on_body_taken();
+    if (try_count_kept()) return;
+  }
+  if (state_ >= State::responding) return cut(Verdict::shed);
+  shed(no_room_for_body(), now());
+}
+
+void ProxiedRequest::on_response_kept() {
+  if (!try_count_kept()) cut(Verdict::shed);
+}
+
+void ProxiedRequest::release_kept() noexcept {
+  if (kept_ > 0) table_->kept->shrink(std::exchange(kept_, 0));
 }
 
 // ---- Admission -------------------------------------------------------------------------------
@@ -171,30 +207,59 @@ void ProxiedRequest::enter(Instant now) {
       has_tunnel_slot_ = route_->shared->try_take_tunnel();
       if (!has_tunnel_slot_) return answer(too_many_tunnels());
     }
-    if (route_->admission != nullptr) {
+    if (config().request_buffering && is_uploading()) {
+      state_ = State::buffering;
       const Duration timeout = route_->shared->dependency().terms().timeout;
-      short_deadline_ = between(arrived_, inherited_.deadline.at()) < timeout / 2;
-      const auto deadline = inherited_.deadline.earlier(schedule::Deadline::in(timeout, arrived_));
-      const RouteAdmission::Answer admitted =
-          route_->admission->enter(*this, inherited_.criticality, deadline.at(), now);
-      if (admitted.answer == http::Admission::Answer::refused) {
-        return on_refused(admitted.verdict, admitted.retry_after, now);
-      }
-      if (admitted.answer == http::Admission::Answer::waits) {
-        state_ = State::queued;
-        return;
-      }
+      arm(inherited_.deadline.earlier(schedule::Deadline::in(timeout, arrived_)).at());
+      return;
     }
+  }
+  admit(now);
+}
+
+// Asks the admission about a complete request, and begins the call.
+void ProxiedRequest::admit(Instant now) {
+  if (route_->admission != nullptr && !is_uploading() && !inherited_.deadline.passed(now)) {
+    const http::Admission::Answer answer = offer(now);
+    if (answer == http::Admission::Answer::waits) state_ = State::queued;
+    if (answer != http::Admission::Answer::runs) return;
   }
   call(now);
 }
 
+// Asks the admission about a complete request; a refusal has been answered on return.
+http::Admission::Answer ProxiedRequest::offer(Instant now) {
+  const Duration timeout = route_->shared->dependency().terms().timeout;
+  short_deadline_ = between(arrived_, inherited_.deadline.at()) < timeout / 2;
+  const auto deadline = inherited_.deadline.earlier(schedule::Deadline::in(timeout, arrived_));
+  const RouteAdmission::Answer offered =
+      route_->admission->enter(*this, inherited_.criticality, deadline.at(), now);
+  if (offered.answer == http::Admission::Answer::refused) {
+    on_refused(offered.verdict, offered.retry_after, now);
+  }
+  return offered.answer;
+}
+
+// The request that is being sent is complete, and admitted.
+void ProxiedRequest::complete(Instant now) {
+  gated_ = false;
+  call_->on_upload_complete(now);
+  call_->is_over() ? conclude(nullptr) : pump_body();
+}
+
+std::string_view ProxiedRequest::sendable_body(std::uint64_t offset) const noexcept {
+  const std::string_view rest = body_.from(offset);
+  const auto& length = head_.head().content_length;
+  if (!gated_ || !length || offset + rest.size() < *length) return rest;
+  return rest.substr(0, rest.size() - std::min<std::size_t>(rest.size(), 1));
+}
+
 // Releases the slot, if it has one. The limit gets no sample of a time that the client determined:
-// the request is incomplete, or its deadline was too short (as in design 0035).
+// its deadline was too short (as in design 0035).
 void ProxiedRequest::leave_admission(bool abandoned) {
   if (route_ == nullptr || route_->admission == nullptr) return;
   const Instant now = this->now();
-  if (is_uploading() || (short_deadline_ && inherited_.deadline.passed(now))) {
+  if (short_deadline_ && inherited_.deadline.passed(now)) {
     route_->admission->leave_unrated(*this, now);
   } else {
     route_->admission->leave(*this, abandoned, now);
@@ -205,8 +270,15 @@ void ProxiedRequest::release_tunnel() noexcept {
   if (std::exchange(has_tunnel_slot_, false)) route_->shared->release_tunnel();
 }
 
-void ProxiedRequest::on_refused(Verdict verdict, Duration retry_after, Instant /*now*/) {
-  answer(own_refusal(verdict, retry_after));
+void ProxiedRequest::on_refused(Verdict verdict, Duration retry_after, Instant now) {
+  shed(own_refusal(verdict, retry_after), now);
+}
+
+// Ends the call, if it has begun, with the answer of a refusal.
+void ProxiedRequest::shed(const OwnAnswer& refusal, Instant now) {
+  if (call_) call_->on_cancel(now);
+  record_.verdict = refusal.verdict;
+  answer(refusal);
 }
 
 // ---- The call --------------------------------------------------------------------------------
@@ -214,7 +286,7 @@ void ProxiedRequest::on_refused(Verdict verdict, Duration retry_after, Instant /
 ProxiedRequest::Call::Call(ProxiedRequest& request, engine::Dependency& dependency,
                            const engine::CallOptions& options)
     : AttemptDriver(dependency, options, request.factory_.waiting_), request_(request) {
-  if (request.is_uploading()) on_upload_awaited();
+  if (request.is_uploading()) on_upload_awaited(request.now());
 }
 
 http::ReplicaLease ProxiedRequest::Call::pick(balance::ReplicaSet& tried,
@@ -251,11 +323,13 @@ void ProxiedRequest::call(Instant now) {
     owner_ = decide::valid_owner(dependency.name()) ? std::string_view(dependency.name()) : kOwner;
   }
   state_ = State::calling;
+  gated_ = is_uploading();
   call_->start(now);
   conclude(nullptr);
 }
 
 void ProxiedRequest::on_timer(Instant now) {
+  if (state_ == State::buffering) return answer(body_timed_out());
   if (state_ == State::calling) return call_->on_wake(now);
   if (state_ == State::responding) cut(Verdict::deadline_passed);
 }

@@ -36,9 +36,11 @@ class RequestFactory;
 //
 // Model, by state:
 //   arriving     the head was not received yet
+//   buffering    by request_buffering: no replica is asked before the body has arrived
 //   queued       it waits for the route's admission
 //   calling      the engine drives: attempts are in flight, buffering or failed; nothing was sent
-//                downstream
+//                downstream. The end of a body that arrives meanwhile is withheld until the
+//                complete request is admitted (design 0038)
 //   responding   one attempt's response is forwarded downstream; no retry is possible (trap P3).
 //                With a Tunnel: bytes of another protocol, both ways. Neither holds a slot of the
 //                admission, which bounds the service's work; a tunnel has one of max_tunnels
@@ -62,9 +64,11 @@ class RequestFactory;
 //   (1) Every request is answered or reset, and recorded once.
 //   (2) After the first byte of a response was sent downstream no attempt is started.
 //   (3) At most request_buffer and a window are kept of a request's body; of responses at most
-//       response_buffer, or 16 KiB, and a window for each attempt.
-//   (4) A slot of the admission is held in the state `calling` alone, and its latency is the time
-//       from the end of the request to the head of the response.
+//       response_buffer, or 16 KiB, and a window for each attempt. What exceeds kUncounted counts
+//       among the KeptBytes of the proxy: without room there a request is not kept for a retry, a
+//       response is not buffered, and what has to be kept is shed (503, or a reset).
+//   (4) A slot of the admission is held in the state `calling` alone, by a complete request, and
+//       its latency is the time from then to the head of the response.
 //   (5) It is reused only when neither stream can call it any more: at the end of a turn.
 // Thread safety: none; one loop.
 // Cost: no allocation once it has carried a request as large, except for concurrent attempts.
@@ -104,10 +108,16 @@ class ProxiedRequest final : public http::StreamUser,
   }
   void on_attempt_late() noexcept { last_ = decide::Outcome::timeout; }
   void on_body_taken();
-  // Whether an attempt waits for the client, see engine::Call.
+  // Whether an attempt waits for the client, or its replica takes no more; see engine::Call.
   void on_upload(bool awaited) {
-    awaited ? call_->on_upload_awaited() : call_->on_upload_over(now());
+    awaited ? call_->on_upload_awaited(now()) : call_->on_upload_blocked(now());
   }
+  // Whether attempts may send the end of the body: it has arrived, and the complete request was
+  // admitted.
+  [[nodiscard]] bool may_end_body() const noexcept { return body_.has_ended() && !gated_; }
+  // The part of the body from `offset` on that may be sent: without its last byte, which is an end
+  // too if the length was announced, until may_end_body().
+  [[nodiscard]] std::string_view sendable_body(std::uint64_t offset) const noexcept;
   void on_interim_response(std::uint32_t attempt, const http::Head& head);
   void on_response_head(const engine::Attempt& attempt, int status);
   // The attempt's response is the one; `head` is valid during the call.
@@ -118,6 +128,10 @@ class ProxiedRequest final : public http::StreamUser,
   void on_responder_over(UpstreamAttempt& attempt, http::CloseReason reason);
   // Returns how many bytes the client's stream took; all of them if the client has gone.
   [[nodiscard]] std::size_t forward(std::string_view bytes);
+  // Counts what is kept now. False: there is no room for more, and the count is unchanged.
+  [[nodiscard]] bool try_count_kept() noexcept;
+  // A part of the response is kept for a client that does not read it: it is cut without room.
+  void on_response_kept();
   void flush();
   void drop_fallback(const UpstreamAttempt& attempt);
   void check_end();
@@ -125,7 +139,18 @@ class ProxiedRequest final : public http::StreamUser,
  private:
   friend class RequestFactory;
 
-  enum class State : std::uint8_t { arriving, queued, calling, responding, answered, closed, idle };
+  enum class State : std::uint8_t {
+    arriving,
+    buffering,
+    queued,
+    calling,
+    responding,
+    answered,
+    closed,
+    idle
+  };
+  // Bytes of each request that are not counted: small bodies are always served.
+  static constexpr std::size_t kUncounted = std::size_t{16} * 1024;
   enum class Kind : std::uint8_t { plain, upgrade, connect };
 
   class Call final : public http::AttemptDriver {
@@ -153,9 +178,15 @@ class ProxiedRequest final : public http::StreamUser,
   void on_close(http::CloseReason reason) override;
 
   // ---- Admission and the call
-  void on_admitted(Instant now) override { call(now); }
+  void on_admitted(Instant now) override { state_ == State::calling ? complete(now) : call(now); }
   void on_refused(Verdict verdict, Duration retry_after, Instant now) override;
   void enter(Instant now);
+  void admit(Instant now);
+  [[nodiscard]] http::Admission::Answer offer(Instant now);
+  void complete(Instant now);
+  void shed(const OwnAnswer& answer, Instant now);
+  void on_no_room();
+  void release_kept() noexcept;
   void leave_admission(bool abandoned);
   void release_tunnel() noexcept;
   void call(Instant now);
@@ -190,6 +221,7 @@ class ProxiedRequest final : public http::StreamUser,
   bool grpc_ = false;
   bool short_deadline_ = false;  // the caller's is less than half of the policy's timeout
   bool has_tunnel_slot_ = false;
+  bool gated_ = false;  // the call began before the request was complete, which is not admitted yet
   decide::Outcome last_ = decide::Outcome::success;  // of the last attempt that failed
   std::uint32_t interim_attempt_ = 0;  // whose interim responses are forwarded; 0: none came
   Instant arrived_{};
@@ -198,6 +230,7 @@ class ProxiedRequest final : public http::StreamUser,
   KeptHead head_;
   KeptHead trailers_;
   KeptBody body_;
+  std::size_t kept_ = 0;  // counted among the KeptBytes
   run::RequestContext inherited_;
   std::string_view owner_;  // the layer that retries; empty: none
   std::string replica_;     // of the last attempt

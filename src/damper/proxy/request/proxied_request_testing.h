@@ -180,9 +180,10 @@ class Talker final : public http::PoolUser {
   void consume(std::size_t bytes) { stream_->consumed(bytes); }
 
   http::Response response;
-  std::string hints;         // "103 </a>; " for each interim answer
-  std::string upgrade;       // what it asks for
-  http::FieldList trailers;  // what it says at its end
+  std::string hints;                    // "103 </a>; " for each interim answer
+  std::string upgrade;                  // what it asks for
+  http::FieldList trailers;             // what it says at its end
+  std::optional<std::uint64_t> length;  // of a body that it says in pieces, if it is announced
   std::size_t received = 0;
   bool answered = false;
   bool whole = false;
@@ -197,7 +198,7 @@ class Talker final : public http::PoolUser {
     head.scheme = "http";
     head.upgrade = upgrade;
     const bool is_all = ends_ && unsent() == 0 && trailers.empty();
-    if (!is_all) head.content_length.reset();
+    if (!is_all) head.content_length = length;
     stream.send_head(head, is_all);
     on_writable();
   }
@@ -295,6 +296,7 @@ class Stage final : private AccessSink {
                              .upstream = upstream,
                              .admission = admission,
                              .client_rates = client_rates});
+    table->kept = kept;
     sink.emplace(loop, std::move(table), static_cast<AccessSink&>(*this));
     listener_.emplace(*sink, ListenerRules{.trust = trust, .paths = paths});
     server_.emplace(loop, http::ServerOptions{.limits = limits}, *listener_);
@@ -375,6 +377,7 @@ class Stage final : private AccessSink {
   std::shared_ptr<Upstream> upstream;
   std::shared_ptr<http::ClientRates> client_rates;
   std::shared_ptr<RouteAdmission> admission;
+  std::shared_ptr<KeptBytes> kept;  // nullptr: no bound
   std::optional<RequestFactory> sink;
   std::string url;
   std::vector<Recorded> records;

@@ -7,7 +7,7 @@ namespace {
 using namespace std::chrono_literals;
 using Visit = Backend::Visit;
 
-TEST(ProxiedRequestTrust, TheDeadlineOfAStrangerIsNotBelieved) {
+TEST(ProxiedRequestTrust, TrapS1_TheDeadlineOfAStrangerIsNotBelieved) {
   for (const bool trusted : {true, false}) {
     Stage stage;
     stage.trust = trusted ? Trust::all() : Trust();
@@ -48,7 +48,7 @@ TEST(ProxiedRequestTrust, AStrangerSwitchesNoRetriesOff) {
 }
 
 // A full admission sheds the least critical: others first, unless a stranger claims to be more.
-TEST(ProxiedRequestTrust, AStrangerIsAtMostAsCriticalAsTheDefault) {
+TEST(ProxiedRequestTrust, TrapS1_AStrangerIsAtMostAsCriticalAsTheDefault) {
   for (const bool trusted : {true, false}) {
     Stage stage;
     stage.trust = trusted ? Trust::all() : Trust();

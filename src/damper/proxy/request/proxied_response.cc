@@ -40,6 +40,7 @@ void ProxiedRequest::respond(UpstreamAttempt& attempt, const http::Head& respons
   responder_ = &attempt;
   attempt.respond();
   state_ = State::responding;
+  gated_ = false;  // A response that is there needs no admission.
   body_.stop_keeping();
   leave_admission(false);
   const bool whole = attempt.is_whole() && attempt.gathered().empty() && attempt.trailers().empty();
@@ -56,7 +57,7 @@ void ProxiedRequest::respond(UpstreamAttempt& attempt, const http::Head& respons
     flush();
   }
   if (!tunnel_) release_tunnel();
-  on_body_taken();
+  pump_body();
 }
 
 std::size_t ProxiedRequest::forward(std::string_view bytes) {
@@ -75,6 +76,7 @@ void ProxiedRequest::flush() {
     return;
   }
   record_.bytes_out += responder_->drain_to(*client_);
+  if (kept_ > 0) (void)try_count_kept();
   if (!responder_->gathered().empty() || !responder_->is_whole()) return;
   state_ = State::answered;
   Timer::cancel();

@@ -98,9 +98,8 @@ bool UpstreamAttempt::needs_body() const noexcept {
 
 void UpstreamAttempt::pump() {
   if (!takes_body()) return;
-  const KeptBody& body = request_.body();
-  const std::string_view rest = body.from(taken_);
-  const bool ends = body.has_ended();
+  const std::string_view rest = request_.sendable_body(taken_);
+  const bool ends = request_.may_end_body();
   const std::span<const http::Field> trailers = request_.trailers();
   if (!rest.empty() || (ends && trailers.empty())) {
     const std::size_t took = stream().send_data(rest, ends && trailers.empty());
@@ -116,7 +115,9 @@ void UpstreamAttempt::pump() {
 // Whose time it is from now on: the client's, if the rest of the request is awaited.
 void UpstreamAttempt::on_upload(bool awaited) {
   if (state_ != State::in_flight) return;
-  awaited ? lease().on_upload_awaited() : lease().on_upload_over(request_.now());
+  const Instant now = request_.now();
+  set_held(awaited);
+  awaited ? lease().on_upload_awaited(now) : lease().on_upload_over(now);
   request_.on_upload(awaited);
 }
 
@@ -171,12 +172,16 @@ void UpstreamAttempt::on_data(std::string_view bytes) {
       const bool in_order = gathered().empty() || !request_.has_client();
       const std::size_t passed = in_order ? request_.forward(bytes) : 0;
       if (passed > 0) stream().consumed(passed);
-      if (passed < bytes.size()) keep(bytes.substr(passed), false);
-      return;
+      if (passed == bytes.size()) return;
+      set_held(true);  // The client does not read.
+      keep(bytes.substr(passed), false);
+      return request_.on_response_kept();
     }
     case State::buffering:
       keep(bytes, true);
-      if (gathered().size() > request_.config().response_buffer) succeed(head());
+      if (gathered().size() > request_.config().response_buffer || !request_.try_count_kept()) {
+        succeed(head());
+      }
       return;
     case State::failed: return keep(bytes, gathered().size() + bytes.size() <= kKept);
     case State::in_flight:
@@ -212,6 +217,7 @@ std::size_t UpstreamAttempt::drain_to(http::Stream& client) {
   if (body_begin_ == body_.size()) {
     body_.clear();
     body_begin_ = 0;
+    set_held(false);
   }
   const std::size_t consumed = std::min(passed, owed_);
   owed_ -= consumed;

@@ -16,8 +16,8 @@
 
 #include "damper/base/random.h"
 #include "damper/engine/call.h"
-#include "damper/engine/exploration_testing.h"
-#include "damper/engine/explored_world_testing.h"
+#include "damper/engine/exploration/exploration_testing.h"
+#include "damper/engine/exploration/explored_world_testing.h"
 
 namespace damper::engine {
 

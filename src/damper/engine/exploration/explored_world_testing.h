@@ -7,8 +7,8 @@
 #include <type_traits>
 
 #include "damper/engine/call.h"
-#include "damper/engine/exploration_testing.h"
-#include "damper/engine/explored_rate_testing.h"
+#include "damper/engine/exploration/exploration_testing.h"
+#include "damper/engine/exploration/explored_rate_testing.h"
 
 namespace damper::engine {
 

@@ -1,4 +1,4 @@
-#include "damper/engine/call_exploration_testing.h"
+#include "damper/engine/exploration/call_exploration_testing.h"
 
 #include <gtest/gtest.h>
 

@@ -9,8 +9,8 @@
 #include <unordered_set>
 #include <vector>
 
-#include "damper/engine/explored_call_testing.h"
-#include "damper/engine/saved_bytes_testing.h"
+#include "damper/engine/exploration/explored_call_testing.h"
+#include "damper/engine/exploration/saved_bytes_testing.h"
 
 namespace damper::engine {
 

@@ -1,0 +1,111 @@
+// The part of a Call about uploads: a request that is still arriving while it is sent.
+
+#include <algorithm>
+#include <utility>
+
+#include "damper/engine/call.h"
+
+namespace damper::engine {
+
+template <Footprint kFootprint>
+void BasicCall<kFootprint>::on_upload_awaited(Instant now) noexcept {
+  if (terms_.has_throttle && uploaded_ != kNever) uncount_requests();
+  uploaded_ = kNever;
+  if (std::exchange(incomplete_, true)) return;
+  terms_.plain = false;
+  for (std::size_t i = 0; active_ >> i != 0; ++i) {
+    if (is_active(i)) leave(lanes_[i], now);
+  }
+}
+
+template <Footprint kFootprint>
+void BasicCall<kFootprint>::on_upload_blocked(Instant now) noexcept {
+  if (uploaded_ != kNever) return;
+  uploaded_ = now;
+  if (terms_.has_throttle) count_requests(now);
+}
+
+template <Footprint kFootprint>
+void BasicCall<kFootprint>::on_upload_complete(Instant now, double draw) noexcept {
+  on_upload_blocked(now);
+  if (!incomplete_) return;
+  if (const Verdict verdict = try_return(now, draw); verdict != Verdict::none) {
+    return finish(verdict, now);
+  }
+  incomplete_ = false;
+  wait();
+}
+
+// A slot is for work, and an incomplete request is none: see docs/design/0035.
+template <Footprint kFootprint>
+void BasicCall<kFootprint>::leave(Lane& lane, Instant now) noexcept {
+  if (terms_.has_limit) dependency_.limit_.release_ignored();
+  leave_breaker(lane, now);
+}
+
+template <Footprint kFootprint>
+void BasicCall<kFootprint>::leave_breaker(Lane& lane, Instant now) noexcept {
+  if (!terms_.has_breaker || lane.permit.probe == 0) return;
+  dependency_.breaker_.on_cancel(lane.permit, now);
+  lane.permit = {};
+}
+
+// The opposite, for all attempts in flight or for none.
+template <Footprint kFootprint>
+Verdict BasicCall<kFootprint>::try_return(Instant now, double draw) noexcept {
+  Verdict verdict = Verdict::none;
+  std::size_t i = 0;
+  for (; active_ >> i != 0 && verdict == Verdict::none; ++i) {
+    if (!is_active(i)) continue;
+    Lane& lane = lanes_[i];
+    if (terms_.has_breaker && !lane.permit.admitted) {
+      lane.permit = dependency_.breaker_.try_admit(now, draw);
+      if (lane.permit.moved()) dependency_.on_breaker(lane.permit, now);
+      if (!lane.permit.admitted) verdict = Verdict::breaker_open;
+    }
+    if (verdict == Verdict::none && terms_.has_limit && !dependency_.limit_.try_acquire()) {
+      verdict = Verdict::limited;
+      leave_breaker(lane, now);
+    }
+  }
+  if (verdict == Verdict::none) return verdict;
+  for (--i; i > 0; --i) {
+    if (is_active(i - 1)) leave(lanes_[i - 1], now);
+  }
+  return verdict;
+}
+
+// The requests in flight, to the throttle: since `uploaded_`, or since they were sent later.
+template <Footprint kFootprint>
+void BasicCall<kFootprint>::count_requests(Instant now) noexcept {
+  for (std::size_t i = 0; active_ >> i != 0; ++i) {
+    if (is_active(i)) dependency_.throttle_.on_sent(now);
+  }
+}
+
+template <Footprint kFootprint>
+void BasicCall<kFootprint>::uncount_requests() noexcept {
+  for (std::size_t i = 0; active_ >> i != 0; ++i) {
+    if (is_active(i)) dependency_.throttle_.on_cancel(std::max(lanes_[i].sent, uploaded_));
+  }
+}
+
+// The class is instantiated in call.cc, without these.
+template void BasicCall<Footprint::large>::on_upload_awaited(Instant) noexcept;
+template void BasicCall<Footprint::small>::on_upload_awaited(Instant) noexcept;
+template void BasicCall<Footprint::large>::on_upload_blocked(Instant) noexcept;
+template void BasicCall<Footprint::small>::on_upload_blocked(Instant) noexcept;
+template void BasicCall<Footprint::large>::on_upload_complete(Instant, double) noexcept;
+template void BasicCall<Footprint::small>::on_upload_complete(Instant, double) noexcept;
+template void BasicCall<Footprint::large>::leave(Lane&, Instant) noexcept;
+template void BasicCall<Footprint::small>::leave(Lane&, Instant) noexcept;
+template void BasicCall<Footprint::large>::leave_breaker(Lane&, Instant) noexcept;
+template void BasicCall<Footprint::small>::leave_breaker(Lane&, Instant) noexcept;
+template Verdict BasicCall<Footprint::large>::try_return(Instant, double) noexcept;
+template Verdict BasicCall<Footprint::small>::try_return(Instant, double) noexcept;
+template void BasicCall<Footprint::large>::count_requests(Instant) noexcept;
+template void BasicCall<Footprint::small>::count_requests(Instant) noexcept;
+template void BasicCall<Footprint::large>::uncount_requests() noexcept;
+template void BasicCall<Footprint::small>::uncount_requests() noexcept;
+
+}  // namespace damper::engine
