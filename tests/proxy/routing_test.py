@@ -2,10 +2,12 @@
 """Fields, direct answers and redirects of the real proxy."""
 
 import http.client
+import json
 import pathlib
 import re
 import sys
 import unittest
+import urllib.request
 
 from proxy_process import PATIENCE, Backend, Proxy, free_port
 
@@ -94,6 +96,31 @@ class Answers(WithProxy):
         self.assertEqual(len(self.backends[0].requests), 1)
         metric = 'damper_proxy_requests_total{route="old"'
         self.assertEqual(self.proxy.metric(metric), 3)
+
+    def test_a_health_page_reaches_no_backend(self):
+        self.start(example("health"))
+        self.assertEqual(self.get("/livez")[1], b"ok\n")
+        self.assertEqual(self.get("/readyz")[1], b"ok\n")
+        self.assertEqual(self.get("/")[1], b"ok")
+        self.assertEqual(len(self.backends[0].requests), 1)
+
+
+class Health(WithProxy):
+    def test_a_page_names_the_cluster_that_is_down(self):
+        self.start(example("health"), backends=2)
+        ports = [backend.port for backend in self.backends]
+        self.assertEqual(self.get("/readyz")[0].status, 200)
+        for port in ports:
+            order = json.dumps({"scope": "cluster/app", "replica": f"http://127.0.0.1:{port}",
+                                "force": "open", "for": "1m", "reason": "a test"}).encode()
+            url = f"http://127.0.0.1:{self.proxy.admin_port}/breakers"
+            request = urllib.request.Request(url, order, {"Content-Type": "application/json"},
+                                             method="PUT")
+            urllib.request.urlopen(request, timeout=PATIENCE).close()
+        response, body = self.get("/readyz")
+        self.assertEqual((response.status, body),
+                         (503, b"cluster app: 0 of 2 replicas can be used\n"))
+        self.assertEqual(self.get("/livez")[0].status, 200)
 
 
 if __name__ == "__main__":

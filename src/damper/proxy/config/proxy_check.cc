@@ -221,6 +221,7 @@ class Checker {
       return error(place_of(reading, "cluster"),
                    who + " has a cluster, but answers itself and forwards nothing");
     }
+    if (auto wrong = check_health_page(route, reading)) return wrong;
     if (route.rate_limit) {
       if (auto wrong = made(place_of(reading, "rate_limit.requests_per_second"),
                             who + ": rate_limit", admit::find_error(*route.rate_limit))) {
@@ -239,11 +240,16 @@ class Checker {
                 http::find_error(*route.admission));
   }
 
-  [[nodiscard]] std::optional<Error> check_cluster_of(const RouteConfig& route,
-                                                      const Reading& reading) const {
+  [[nodiscard]] std::vector<std::string_view> cluster_names() const {
     std::vector<std::string_view> names;
     names.reserve(config_.clusters.size());
     for (const ClusterConfig& cluster : config_.clusters) names.push_back(cluster.name);
+    return names;
+  }
+
+  [[nodiscard]] std::optional<Error> check_cluster_of(const RouteConfig& route,
+                                                      const Reading& reading) const {
+    const std::vector<std::string_view> names = cluster_names();
     if (std::find(names.begin(), names.end(), route.cluster) != names.end()) return std::nullopt;
     if (route.cluster.empty()) {
       return error(reading.place, "route " + route.name + " needs a cluster, since there are " +
@@ -252,6 +258,20 @@ class Checker {
     return error(place_of(reading, "cluster"),
                  "route " + route.name + " goes to the cluster " + text::in_quotes(route.cluster) +
                      ", which there is not" + text::suggestion(route.cluster, names));
+  }
+
+  [[nodiscard]] std::optional<Error> check_health_page(const RouteConfig& route,
+                                                       const Reading& reading) const {
+    if (!route.health_page) return std::nullopt;
+    const std::vector<std::string_view> names = cluster_names();
+    for (const std::string& cluster : route.health_page->clusters) {
+      if (std::find(names.begin(), names.end(), cluster) != names.end()) continue;
+      return error(place_of(reading, "health_page.clusters"),
+                   "route " + route.name + " has a health_page with the cluster " +
+                       text::in_quotes(cluster) + ", which there is not" +
+                       text::suggestion(cluster, names));
+    }
+    return std::nullopt;
   }
 
   const ProxyConfig& config_;

@@ -118,8 +118,11 @@ struct RouteConfig {
   // At most one; such a route has no cluster.
   std::optional<DirectResponse> direct_response{};
   std::optional<Redirect> redirect{};
+  std::optional<HealthPage> health_page{};
 
-  [[nodiscard]] bool forwards() const noexcept { return !direct_response && !redirect; }
+  [[nodiscard]] bool forwards() const noexcept {
+    return !direct_response && !redirect && !health_page;
+  }
 };
 
 struct AdminConfig {

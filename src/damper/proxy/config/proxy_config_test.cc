@@ -280,6 +280,7 @@ TEST(ProxyConfig, WhateverIsPrintedIsReadAsTheSame) {
       if (random.draw() < 0.1) continue;
       route.direct_response.reset();  // It has a cluster.
       route.redirect.reset();
+      route.health_page.reset();
     }
     const std::string printed = print_proxy(config);
     const auto again = load_proxy(printed, "printed.yaml");

@@ -7,6 +7,7 @@
 #include "damper/config/schema.h"
 #include "damper/http/codec/chars.h"
 #include "damper/http/codec/h1_head.h"
+#include "damper/policy/file/schema.h"
 #include "damper/proxy/config/proxy_config.h"
 #include "damper/proxy/config/proxy_schema.h"
 #include "damper/proxy/config/proxy_texts.h"
@@ -172,6 +173,11 @@ Expected<std::string> read_edited_value(std::string_view text) {
 }
 
 std::optional<ActionError> find_action_error(const RouteConfig& route) {
+  if (route.health_page && (route.direct_response || route.redirect)) {
+    return ActionError{"health_page.min_healthy",
+                       who_is(route) + " has health_page and " +
+                           (route.direct_response ? "direct_response" : "redirect")};
+  }
   if (route.direct_response) return check_direct(route);
   if (!route.redirect) return std::nullopt;
   const Redirect& to = *route.redirect;
@@ -233,6 +239,19 @@ void add_action_keys(Schema<RouteConfig>& s) {
                                         "301, 302, 303, 307 or 308.");
   s.key<DAMPER_FIELD(redirect->strip_query)>("redirect.strip_query", form::kBoolean,
                                              "Removes the query.");
+  s.key<DAMPER_FIELD(health_page->clusters)>(
+      "health_page.clusters",
+      form::parsed_list(policy::parse_name, policy::kNameForms, 0, kMostTexts),
+      "Clusters without which the proxy cannot serve. Default: none; a load balancer that removes "
+      "every proxy because a service is down makes it worse.");
+  s.key<DAMPER_FIELD(health_page->min_healthy)>(
+      "health_page.min_healthy", form::percent(HealthPage::kMinHealthy),
+      "The page fails if less than this percentage of the replicas of a cluster is neither ejected "
+      "nor unhealthy.");
+  s.optional_section<DAMPER_FIELD(health_page)>(
+      "health_page",
+      "The proxy answers whether it serves: 200, or 503 while it drains or a cluster of `clusters` "
+      "is down. Nothing is forwarded.");
   s.optional_section<DAMPER_FIELD(direct_response)>(
       "direct_response", "The proxy answers with this response; nothing is forwarded.");
   s.optional_section<DAMPER_FIELD(redirect)>(

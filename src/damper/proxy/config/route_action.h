@@ -6,8 +6,10 @@
 #include <string_view>
 #include <vector>
 
+#include "damper/base/bounds.h"
 #include "damper/base/enum_names.h"
 #include "damper/base/expected.h"
+#include "damper/base/percent.h"
 
 namespace damper::config {
 template <class T>
@@ -60,6 +62,17 @@ struct Redirect {
   bool strip_query = false;
 };
 
+// A page for load balancers and orchestrators: whether the proxy serves.
+//
+// Model: 200 and "ok"; 503 while the proxy drains, and if less than `min_healthy` of the replicas
+// of one of `clusters` can be used.
+struct HealthPage {
+  static constexpr Range<Percent> kMinHealthy{Percent::from_hundredths(1), Percent(100)};
+
+  std::vector<std::string> clusters{};  // none: the proxy alone
+  Percent min_healthy = Percent(1);
+};
+
 // Why the action of a route is refused, and the key that is wrong; nothing: it is fine.
 struct ActionError {
   std::string_view key;
@@ -75,7 +88,7 @@ inline constexpr std::string_view kEditedValueForms =
     "%HOST% or %ROUTE% for a variable, and %% for a percent sign";
 [[nodiscard]] Expected<std::string> read_edited_value(std::string_view text);
 
-// Adds the keys of FieldEdits, DirectResponse and Redirect to those of a route.
+// Adds the keys of FieldEdits, DirectResponse, Redirect and HealthPage to those of a route.
 void add_action_keys(config::Schema<RouteConfig>& schema);
 
 }  // namespace damper::proxy

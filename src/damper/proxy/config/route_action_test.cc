@@ -36,6 +36,15 @@ TEST(RouteAction, EachContradictionIsOneSentenceWithItsPlace) {
             "p.yaml:5:35: route r has direct_response and redirect");
   EXPECT_EQ(error_of("    direct_response: { status: 204, body: x }"),
             "p.yaml:5:43: route r has a direct_response with status 204, which has no body");
+  EXPECT_EQ(error_of("    health_page: on"), "ok");
+  EXPECT_EQ(error_of("    health_page: { clusters: [a], min_healthy: 50 }"), "ok");
+  EXPECT_EQ(error_of("    health_page: { clusters: [b] }"),
+            "p.yaml:5:30: route r has a health_page with the cluster \"b\", which there is not");
+  EXPECT_EQ(error_of("    health_page: { min_healthy: 0 }"),
+            "p.yaml:5:33: min_healthy must be a percentage from 0.01 to 100 with at most two "
+            "decimals, not \"0\"");
+  EXPECT_EQ(error_of("    health_page: { min_healthy: 5 }\n    direct_response: on"),
+            "p.yaml:5:33: route r has health_page and direct_response");
   EXPECT_EQ(error_of("    cluster: a\n    direct_response: on"),
             "p.yaml:5:14: route r has a cluster, but answers itself and forwards nothing");
 }

@@ -181,9 +181,10 @@ class RouteAdmission final : private http::Loop::Timer,
 struct LoopRoute {
   const RouteConfig* config = nullptr;
   std::shared_ptr<SharedRoute> shared;
-  std::shared_ptr<Upstream> upstream;               // nullptr: the route forwards nothing
-  std::shared_ptr<RouteAdmission> admission;        // nullptr: every request is admitted
-  std::shared_ptr<http::ClientRates> client_rates;  // nullptr: no limit by client
+  std::shared_ptr<Upstream> upstream;                // nullptr: the route forwards nothing
+  std::shared_ptr<RouteAdmission> admission;         // nullptr: every request is admitted
+  std::shared_ptr<http::ClientRates> client_rates;   // nullptr: no limit by client
+  std::vector<std::shared_ptr<Upstream>> watched{};  // of a health page, as its clusters
 };
 
 // A LoopTable is one generation of the routes on one loop. A reload makes a new one; the old one

@@ -186,6 +186,20 @@ bool Upstream::is_unused() const noexcept {
          std::all_of(retired_.begin(), retired_.end(), unused);
 }
 
+Upstream::Usable Upstream::usable(Instant now) const {
+  Usable sum;
+  const ClusterHealth::Verdicts verdicts =
+      config_.health_check && health_ != nullptr ? health_->all() : ClusterHealth::Verdicts{};
+  for (std::size_t i = 0; i < hosts_.size(); ++i) {
+    if (hosts_[i] == nullptr || !replicas_.is_in(i)) continue;
+    ++sum.replicas;
+    const auto found = verdicts.find(replica_name(hosts_[i]->pool.endpoint()));
+    const bool unhealthy = found != verdicts.end() && found->second.state == HealthState::unhealthy;
+    if (!unhealthy && replicas_.state(i, now) != admit::BreakerState::open) ++sum.usable;
+  }
+  return sum;
+}
+
 void Upstream::describe(ClusterState& state, Instant now) const {
   state.left_out = std::max(state.left_out, left_out_);
   for (std::size_t i = 0; i < hosts_.size(); ++i) {

@@ -77,6 +77,11 @@ class Upstream final : private http::Loop::Timer {
   [[nodiscard]] bool is_unused() const noexcept;
   [[nodiscard]] bool has_replicas() const noexcept { return replicas_.count() > 0; }
 
+  // Of the replicas on this loop, those that are neither ejected nor unhealthy.
+  struct Usable {
+    std::size_t usable = 0, replicas = 0;
+  };
+  [[nodiscard]] Usable usable(Instant now) const;
   // Adds its state to that of other loops.
   void describe(ClusterState& state, Instant now) const;
   [[nodiscard]] std::shared_ptr<const http::ClientMetrics> metrics() const noexcept {

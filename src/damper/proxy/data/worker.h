@@ -138,6 +138,7 @@ class Worker {
   // A second one waits for the same, however long the first said.
   void drain(Duration within, std::function<void()> done) {
     drained_.push_back(std::move(done));
+    sink_->set_draining();
     for (Listener& listener : listeners_) {
       for (auto& server : std::exchange(listener.servers, {})) {
         drain_server(listener.sink, std::move(server), within);
@@ -240,6 +241,11 @@ class Worker {
                       .upstream = config.forwards() ? upstreams_.at(config.cluster) : nullptr,
                       .admission = nullptr,
                       .client_rates = generation.client_rates[i]};
+      if (config.health_page) {
+        for (const std::string& cluster : config.health_page->clusters) {
+          route.watched.push_back(upstreams_.at(cluster));
+        }
+      }
       if (const std::shared_ptr<SharedAdmission>& shared = generation.gates[i]; shared != nullptr) {
         const http::AdmissionOptions& options = *config.admission;
         auto known = before.extract(shared);

@@ -5,6 +5,7 @@
 #include "damper/http/client/url.h"
 #include "damper/proxy/config/proxy_config.h"
 #include "damper/proxy/config/route_matcher.h"
+#include "damper/proxy/data/route_admission.h"
 #include "damper/proxy/request/forward_fields.h"
 
 namespace damper::proxy {
@@ -38,6 +39,15 @@ std::string_view host_for(std::string_view authority, bool secure, std::string_v
   const bool replaced = scheme != (secure ? "https" : "http");
   if (replaced && authority.ends_with(port)) authority.remove_suffix(port.size());
   return authority;
+}
+
+int send(http::Stream& stream, int status, std::string_view body,
+         std::span<const http::Field> fields) {
+  http::Head head{.status = status, .fields = fields};
+  if (status != 204 && status != 304) head.content_length = body.size();
+  stream.send_head(head, body.empty());
+  if (!body.empty()) (void)stream.send_data(body, true);  // A new stream accepts more than this.
+  return status;
 }
 
 }  // namespace
@@ -87,13 +97,32 @@ int send_direct(http::Stream& stream, const http::Head& request, const RouteConf
     status = location.empty() ? 400 : route.redirect->status;
     if (!location.empty()) own[count++] = {"location", location};
   }
-  http::Head head{
-      .status = status,
-      .fields = fields.edit(std::span(own).first(count), route.response_fields, context)};
-  if (status != 204 && status != 304) head.content_length = body.size();
-  stream.send_head(head, body.empty());
-  if (!body.empty()) (void)stream.send_data(body, true);  // A new stream accepts more than this.
-  return status;
+  return send(stream, status, body,
+              fields.edit(std::span(own).first(count), route.response_fields, context));
+}
+
+HealthAnswer find_health(const LoopRoute& route, bool draining, Instant now) {
+  if (draining) return {.status = 503, .text = "draining\n"};
+  const HealthPage& page = *route.config->health_page;
+  for (std::size_t i = 0; i < page.clusters.size(); ++i) {
+    const Upstream::Usable usable = route.watched[i]->usable(now);
+    if (usable.replicas > 0 &&
+        page.min_healthy.reached_by(static_cast<std::int64_t>(usable.usable),
+                                    static_cast<std::int64_t>(usable.replicas))) {
+      continue;
+    }
+    return {.status = 503,
+            .text = "cluster " + page.clusters[i] + ": " + std::to_string(usable.usable) + " of " +
+                    std::to_string(usable.replicas) + " replicas can be used\n"};
+  }
+  return {.status = 200, .text = "ok\n"};
+}
+
+int send_health(http::Stream& stream, const HealthAnswer& health, const RouteConfig& route,
+                ResponseFields& fields, const FieldContext& context) {
+  const std::array<http::Field, 2> own = {
+      {{"content-type", "text/plain"}, {"cache-control", "no-store"}}};
+  return send(stream, health.status, health.text, fields.edit(own, route.response_fields, context));
 }
 
 }  // namespace damper::proxy

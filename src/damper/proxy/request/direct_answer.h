@@ -3,6 +3,7 @@
 #include <string>
 #include <string_view>
 
+#include "damper/base/instant.h"
 #include "damper/http/codec/head.h"
 #include "damper/http/codec/stream.h"
 #include "damper/proxy/config/route_action.h"
@@ -10,6 +11,7 @@
 
 namespace damper::proxy {
 
+struct LoopRoute;
 struct RouteConfig;
 
 // The URL that a redirect leads to; empty: the request's host is not valid.
@@ -26,6 +28,17 @@ struct RouteConfig;
 [[nodiscard]] std::string redirect_location(const http::Head& request, const RouteConfig& route,
                                             bool secure);
 
+// The health page of a route: its status, and a line of text.
+struct HealthAnswer {
+  int status = 200;
+  std::string text{};
+};
+// REQUIRES: the route has one.
+[[nodiscard]] HealthAnswer find_health(const LoopRoute& route, bool draining, Instant now);
+
+// Sends the page; Returns its status.
+int send_health(http::Stream& stream, const HealthAnswer& health, const RouteConfig& route,
+                ResponseFields& fields, const FieldContext& context);
 // Sends the direct response or the redirect of a route; the status that it sent.
 // REQUIRES: the route has one.
 int send_direct(http::Stream& stream, const http::Head& request, const RouteConfig& route,

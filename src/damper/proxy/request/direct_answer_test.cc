@@ -89,5 +89,79 @@ TEST(DirectAnswer, NothingIsForwarded) {
   EXPECT_EQ(stage.record().verdict, Verdict::success);
 }
 
+TEST(HealthPage, SaysWhetherTheProxyServes) {
+  Stage stage;
+  Backend& backend = stage.add();
+  stage.route.health_page.emplace();
+  stage.begin();
+  const auto serves = stage.get();
+  EXPECT_EQ(serves->status, 200);
+  EXPECT_EQ(serves->body, "ok\n");
+  EXPECT_EQ(serves->fields.find("cache-control"), "no-store");
+  stage.sink->set_draining();
+  const auto drains = stage.get();
+  EXPECT_EQ(drains->status, 503);
+  EXPECT_EQ(drains->body, "draining\n");
+  EXPECT_EQ(backend.requests(), 0U);
+}
+
+// With the replicas of a cluster: of four, some are ejected by hand.
+TEST(HealthPage, FailsWithoutAClusterThatItNames) {
+  RouteConfig config;
+  http::Loop loop;
+  ClusterConfig cluster;
+  cluster.name = "shops";
+  for (int port = 9001; port <= 9004; ++port) {
+    cluster.endpoints.push_back("http://127.0.0.1:" + std::to_string(port));
+  }
+  const std::optional<http::TlsSettings> no_tls;
+  const Addresses none;
+  const auto forced = std::make_shared<ForcedReplicas>();
+  const auto upstream = std::make_shared<Upstream>(
+      loop,
+      Upstream::Setting{.config = cluster, .tls = no_tls, .addresses = none, .forced = forced});
+  LoopRoute route;
+  route.config = &config;
+  route.watched = {upstream};
+  const auto find = [&](Percent least, int ejected) {
+    config.health_page = {.clusters = {"shops"}, .min_healthy = least};
+    for (int port = 9001; port <= 9004; ++port) {
+      const std::string replica = "http://127.0.0.1:" + std::to_string(port);
+      forced->set(
+          replica,
+          {.force = port - 9001 < ejected ? admit::BreakerForce::open : admit::BreakerForce::none,
+           .length = std::chrono::hours(1),
+           .reason = "a test"},
+          loop.now());
+      upstream->look_at_forced(replica);
+    }
+    return find_health(route, false, loop.now());
+  };
+  EXPECT_EQ(find(Percent(50), 2).status, 200);
+  EXPECT_EQ(find(Percent(50), 3).status, 503);
+  EXPECT_EQ(find(Percent(50), 3).text, "cluster shops: 1 of 4 replicas can be used\n");
+  EXPECT_EQ(find(Percent(1), 3).status, 200);
+  EXPECT_EQ(find(Percent(1), 4).status, 503);
+  EXPECT_EQ(find_health(route, true, loop.now()).text, "draining\n");
+}
+
+TEST(HealthPage, FailsWithoutAReplica) {
+  RouteConfig config;
+  config.health_page = {.clusters = {"shops"}, .min_healthy = Percent(1)};
+  http::Loop loop;
+  ClusterConfig cluster;
+  cluster.name = "shops";
+  cluster.endpoints = {"http://not-resolved.example:80"};
+  const std::optional<http::TlsSettings> no_tls;
+  const Addresses none;
+  const auto upstream = std::make_shared<Upstream>(
+      loop, Upstream::Setting{.config = cluster, .tls = no_tls, .addresses = none});
+  LoopRoute route;
+  route.config = &config;
+  route.watched = {upstream};
+  EXPECT_EQ(find_health(route, false, loop.now()).text,
+            "cluster shops: 0 of 0 replicas can be used\n");
+}
+
 }  // namespace
 }  // namespace damper::proxy

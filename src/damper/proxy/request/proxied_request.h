@@ -283,6 +283,8 @@ class RequestFactory final : private http::Loop::TurnEnd {
                              .ended = refused.reason,
                              .took = between(refused.began, refused.now)});
   }
+  // The process drains: health pages say so.
+  void set_draining() noexcept { draining_ = true; }
   [[nodiscard]] std::size_t under_way() const noexcept { return requests_.size() - ended_.size(); }
 
  private:
@@ -311,6 +313,7 @@ class RequestFactory final : private http::Loop::TurnEnd {
   AccessSink& log_;
   std::shared_ptr<const LoopTable> table_;
   http::WaitingLine waiting_;
+  bool draining_ = false;
   ForwardFields forward_;
   ResponseFields response_fields_;      // of the response that is being sent
   std::string path_;                    // of the request whose head is being read

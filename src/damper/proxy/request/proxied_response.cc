@@ -113,12 +113,17 @@ void ProxiedRequest::answer(const OwnAnswer& answer) {
   proxy::send(*client_, answer, grpc_, run::draw(), edits);
 }
 
-// The response or the redirect of a route that forwards nothing.
+// The response, redirect or health page of a route that forwards nothing.
 void ProxiedRequest::answer_directly() {
   const Instant now = this->now();
   if (!route_->shared->try_take(now)) return answer(rate_limited(route_->shared->rate_wait(now)));
   record_.verdict = Verdict::success;
   state_ = State::answered;
+  if (config().health_page) {
+    record_.status = send_health(*client_, find_health(*route_, factory_.draining_, now), config(),
+                                 factory_.response_fields_, field_context());
+    return;
+  }
   record_.status =
       send_direct(*client_, head_.head(), config(), factory_.response_fields_, field_context());
 }
