@@ -65,9 +65,10 @@ int main() {
         controller.add(file.path().filename().string());
     }
   };
-  while (!log_lines.parked.try_wait()) {
-    scan();
-    std::this_thread::sleep_for(10ms);
+  scan();
+  while (!log_lines.parked.try_wait()) {  // Other keys have events meanwhile, and succeed.
+    controller.add("web.txt");
+    std::this_thread::sleep_for(1ms);
   }
   // [/controller]
   for (const auto& key : controller.parked()) std::cout << key.key << ": " << key.why << '\n';
