@@ -84,6 +84,12 @@ void seed_this_thread() noexcept;
     internal::seed_this_thread();
   return internal::this_threads_random.draw();
 }
+// 64 bits of the same stream, for identifiers that are no secret.
+[[nodiscard]] inline std::uint64_t random_bits() noexcept {
+  if (!internal::this_thread_is_seeded) [[unlikely]]
+    internal::seed_this_thread();
+  return internal::this_threads_random.bits();
+}
 
 }  // namespace damper::run
 

@@ -1,6 +1,8 @@
 #include "damper/http/codec/h1_head.h"
 
 #include <algorithm>
+#include <bit>
+#include <cstring>
 
 #include "damper/base/check.h"
 #include "damper/http/codec/chars.h"
@@ -46,6 +48,32 @@ constexpr std::uint32_t kLengths = find_lengths();
   }
   while (byte != end && is(wanted, *byte)) ++byte;
   return static_cast<std::size_t>(byte - bytes.data());
+}
+
+// How many of the first bytes are letters or hyphens, at most 8: most names have no others. All
+// eight are looked at together.
+[[nodiscard]] inline std::size_t count_letters(const char* bytes) noexcept {
+  constexpr std::uint64_t kOnes = 0x0101010101010101;
+  constexpr std::uint64_t kHigh = kOnes * 0x80;
+  std::uint64_t word = 0;
+  std::memcpy(&word, bytes, sizeof(word));
+  const std::uint64_t low = (word | kOnes * 0x20) & ~kHigh;  // In lower case, without the high bit.
+  const std::uint64_t letters = (low + kOnes * (0x80 - 'a')) & ~(low + kOnes * (0x7f - 'z'));
+  const std::uint64_t no_hyphens = ((word ^ (kOnes * '-')) & ~kHigh) + kOnes * 0x7f;
+  const std::uint64_t others = (~(letters | ~no_hyphens) | word) & kHigh;
+  return others == 0 ? 8 : static_cast<std::size_t>(std::countr_zero(others)) / 8;
+}
+
+// Where a field's name ends, from `at`.
+[[nodiscard]] inline std::size_t skip_name(std::string_view bytes, std::size_t at) noexcept {
+  if constexpr (std::endian::native == std::endian::little) {
+    while (bytes.size() - at >= 8) {
+      const std::size_t letters = count_letters(bytes.data() + at);
+      at += letters;
+      if (letters < 8) break;
+    }
+  }
+  return skip(kToken, bytes, at);
 }
 
 constexpr std::string_view kHttp = "HTTP/1.";
@@ -165,7 +193,7 @@ H1Head::Result H1Head::scan_fields(std::string_view bytes, std::size_t at) noexc
     if (at == bytes.size()) return more();
     if (bytes[at] == '\r') break;
     const std::size_t name = at;
-    at = skip(kToken, bytes, at);
+    at = skip_name(bytes, at);
     if (at == bytes.size()) return more();
     if (at == name || bytes[at] != ':') return refuse(400);  // Folded lines end here as well.
     const std::size_t colon = at++;
@@ -191,40 +219,47 @@ H1Head::Result H1Head::scan_fields(std::string_view bytes, std::size_t at) noexc
 
 // Whether it is one; status_ is set when it is a wrong one.
 bool H1Head::take_hop_field(std::string_view name, std::string_view value) noexcept {
-  if (is_name(name, "host")) {
-    if (++hosts_ > 1 || !all(kAuthority, value)) status_ = 400;
-    head_.authority = value;
-    return true;
-  }
-  if (is_name(name, "expect") && same_name(value, "100-continue")) {
-    expects_continue_ = true;
-    return true;
-  }
-  if (is_name(name, "upgrade")) {
-    if (!upgrade_.empty()) status_ = 400;
-    upgrade_ = value;
-    return true;
-  }
-  if (is_name(name, "connection")) {
-    if (!take_connection(value)) status_ = 400;
-    return true;
-  }
-  if (is_name(name, "content-length")) {
-    // No number that a signed 64-bit counter could not hold.
-    if (const auto length = find_digits(value, 18); length && !head_.content_length) {
-      head_.content_length = length;
-    } else {
-      status_ = 400;
-    }
-    return true;
-  }
-  if (is_name(name, "transfer-encoding")) {
-    if (!same_name(value, "chunked")) status_ = 501;
-    if (chunked_) status_ = 400;
-    chunked_ = true;
-    return true;
+  switch (name.size()) {
+    case 4: return is_name(name, "host") && take_host(value);
+    case 6:
+      if (!is_name(name, "expect") || !same_name(value, "100-continue")) return false;
+      expects_continue_ = true;
+      return true;
+    case 7:
+      if (!is_name(name, "upgrade")) return false;
+      if (!upgrade_.empty()) status_ = 400;
+      upgrade_ = value;
+      return true;
+    case 10:
+      if (!is_name(name, "connection")) break;
+      if (!take_connection(value)) status_ = 400;
+      return true;
+    case 14: return is_name(name, "content-length") ? take_length(value) : is_hop_field(name);
+    case 17:
+      if (!is_name(name, "transfer-encoding")) return false;
+      if (!same_name(value, "chunked")) status_ = 501;
+      if (chunked_) status_ = 400;
+      chunked_ = true;
+      return true;
+    default: break;
   }
   return is_hop_field(name);
+}
+
+bool H1Head::take_host(std::string_view value) noexcept {
+  if (++hosts_ > 1 || !all(kAuthority, value)) status_ = 400;
+  head_.authority = value;
+  return true;
+}
+
+bool H1Head::take_length(std::string_view value) noexcept {
+  // No number that a signed 64-bit counter could not hold.
+  if (const auto length = find_digits(value, 18); length && !head_.content_length) {
+    head_.content_length = length;
+  } else {
+    status_ = 400;
+  }
+  return true;
 }
 
 bool H1Head::take_connection(std::string_view value) noexcept {

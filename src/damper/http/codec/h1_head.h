@@ -72,6 +72,8 @@ class H1Head {
   [[nodiscard]] Result read_version(std::string_view bytes, std::size_t at) noexcept;
   [[nodiscard]] bool take(std::string_view name, std::string_view value) noexcept;
   [[nodiscard]] bool take_hop_field(std::string_view name, std::string_view value) noexcept;
+  [[nodiscard]] bool take_host(std::string_view value) noexcept;
+  [[nodiscard]] bool take_length(std::string_view value) noexcept;
   [[nodiscard]] bool take_connection(std::string_view value) noexcept;
   [[nodiscard]] bool read_target() noexcept;
   [[nodiscard]] Result finish_request() noexcept;

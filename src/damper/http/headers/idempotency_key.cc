@@ -5,19 +5,15 @@
 #include <array>
 
 #include "damper/base/check.h"
+#include "damper/base/text/hex.h"
 
 namespace damper::http {
 
 std::string make_idempotency_key() {
-  std::array<unsigned char, 16> bytes{};
-  DAMPER_CHECK(getrandom(bytes.data(), bytes.size(), 0) == 16);
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string key;
-  key.reserve(bytes.size() * 2);
-  for (const unsigned char byte : bytes) {
-    key += kDigits[byte >> 4];
-    key += kDigits[byte & 15];
-  }
+  std::array<std::uint64_t, 2> bits{};
+  DAMPER_CHECK(getrandom(bits.data(), sizeof(bits), 0) == sizeof(bits));
+  std::string key(32, '0');
+  (void)text::put_hex(bits[1], text::put_hex(bits[0], key.data()));
   return key;
 }
 

@@ -23,7 +23,8 @@ class ClientKey {
  public:
   [[nodiscard]] static ClientKey of(const IpAddress& address) noexcept;
   [[nodiscard]] static ClientKey of_text(std::string_view text) noexcept;
-  // Of an address in text form; of another text, such as an empty one, the key of that text.
+  // Of an address in its canonical text form; of another text, such as an empty one, a key of that
+  // text.
   [[nodiscard]] static ClientKey of_address(std::string_view text) noexcept;
 
   [[nodiscard]] std::uint64_t value() const noexcept { return value_; }

@@ -1,6 +1,9 @@
 #include "damper/observe/trace/span_context.h"
 
 #include <algorithm>
+#include <array>
+
+#include "damper/base/text/hex.h"
 
 namespace damper::observe {
 namespace {
@@ -18,23 +21,6 @@ bool read_hex(std::string_view digits, std::uint64_t& into) noexcept {
     into = into << 4U | static_cast<std::uint64_t>(decimal ? c - '0' : c - 'a' + 10);
   }
   return true;
-}
-
-constexpr std::array<std::array<char, 2>, 256> kHexPairs = [] {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::array<std::array<char, 2>, 256> pairs{};
-  for (std::size_t i = 0; i < pairs.size(); ++i) pairs[i] = {kDigits[i >> 4], kDigits[i & 15]};
-  return pairs;
-}();
-
-char* write_hex(std::uint64_t number, char* at) noexcept {
-  for (unsigned shift = 64; shift > 0;) {
-    shift -= 8;
-    const auto& pair = kHexPairs[number >> shift & 0xff];
-    *at++ = pair[0];
-    *at++ = pair[1];
-  }
-  return at;
 }
 
 bool is_key_char(char c) noexcept {
@@ -95,18 +81,18 @@ void write_traceparent(const SpanContext& context, TraceparentText& into) noexce
   *at++ = '0';
   *at++ = '0';
   *at++ = '-';
-  at = write_hex(context.trace.high, at);
-  at = write_hex(context.trace.low, at);
+  at = text::put_hex(context.trace.high, at);
+  at = text::put_hex(context.trace.low, at);
   *at++ = '-';
-  at = write_hex(context.span, at);
+  at = text::put_hex(context.span, at);
   *at++ = '-';
-  const auto& flags = kHexPairs[context.flags];
-  *at++ = flags[0];
-  *at = flags[1];
+  std::array<char, 8> flags;
+  (void)text::put_hex(std::uint32_t{context.flags}, flags.data());
+  std::copy_n(flags.end() - 2, 2, at);
 }
 
 void write_trace_id(const TraceId& id, TraceIdText& into) noexcept {
-  (void)write_hex(id.low, write_hex(id.high, into.data()));
+  (void)text::put_hex(id.low, text::put_hex(id.high, into.data()));
 }
 
 bool is_valid_tracestate(std::string_view text) noexcept {

@@ -83,6 +83,7 @@ bool ForwardFields::is_passed(const http::Field& field, const ForwardContext& co
   if (std::any_of(run::kReplacedFields.begin(), run::kReplacedFields.end(), is)) return false;
   if (is(kForwardedForHeader)) {
     append_part(forwarded_for_, field.value);
+    is_chain_validated_ &= field.validated;
     return false;
   }
   if (!context.traceparent.empty() &&
@@ -107,6 +108,7 @@ http::Head ForwardFields::make(const http::Head& request, const RouteConfig& rou
                                const ForwardContext& context) {
   has_grpc_timeout_ = has_envoy_timeout_ = has_proto_ = has_host_ = false;
   has_request_id_ = false;
+  is_chain_validated_ = true;
   forwarded_for_.clear();
   certificates_.clear();
   fields_.clear();
@@ -125,7 +127,9 @@ http::Head ForwardFields::make(const http::Head& request, const RouteConfig& rou
   append_part(forwarded_for_, context.client.address);
   append_part(certificates_, context.client.certificate);
   if (!certificates_.empty()) fields_.push_back({kClientCertificate, certificates_});
-  if (!forwarded_for_.empty()) fields_.push_back({kForwardedForHeader, forwarded_for_});
+  if (!forwarded_for_.empty()) {
+    fields_.push_back({kForwardedForHeader, forwarded_for_, is_chain_validated_});
+  }
   if (!has_proto_)
     fields_.push_back({kForwardedProto, context.client.secure ? "https" : "http", kValidated});
 
@@ -136,7 +140,7 @@ http::Head ForwardFields::make(const http::Head& request, const RouteConfig& rou
     }
   }
   if (!has_request_id_ && !context.request_id.empty()) {
-    fields_.push_back({kRequestIdHeader, context.request_id});
+    fields_.push_back({kRequestIdHeader, context.request_id, kValidated});
   }
   if (!route.host_rewrite.empty() && !has_host_ && !request.authority.empty()) {
     fields_.push_back({kForwardedHost, request.authority});

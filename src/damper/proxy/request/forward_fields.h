@@ -73,6 +73,7 @@ class ForwardFields {
   bool has_proto_ = false;
   bool has_host_ = false;
   bool has_request_id_ = false;
+  bool is_chain_validated_ = true;  // every part of forwarded_for_: see Field::validated
 };
 
 // Whether only a trusted client may send this field: services and proxies take its value for true.

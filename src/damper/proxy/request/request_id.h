@@ -1,9 +1,13 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
 
+#include "damper/base/text/hex.h"
 #include "damper/run/clock.h"
 
 namespace damper::proxy {
@@ -12,25 +16,32 @@ namespace damper::proxy {
 inline constexpr std::string_view kRequestIdHeader = "x-request-id";
 
 // A random identifier in the form of a UUID of version 4, as Envoy has them. It is no secret: its
-// 122 bits are those of run::draw().
+// 122 bits are those of run::random_bits().
 // Cost: no allocation once `into` has held one.
 inline void make_request_id(std::string& into) {
-  constexpr std::string_view kForm = "xxxxxxxx-xxxx-4xxx-yxxx-xxxxxxxxxxxx";
-  constexpr std::string_view kHex = "0123456789abcdef";
-  into = kForm;
-  std::uint32_t bits = 0;
-  unsigned left = 0;  // hexadecimal digits in `bits`
-  for (char& c : into) {
-    if (c != 'x' && c != 'y') continue;
-    if (left == 0) {
-      bits = static_cast<std::uint32_t>(run::draw() * 4294967296.0);
-      left = 8;
-    }
-    const std::uint32_t digit = bits & 15U;
-    c = kHex[c == 'y' ? (8U | (digit & 3U)) : digit];
-    bits >>= 4U;
-    --left;
-  }
+  constexpr std::uint64_t kVersion = 0x4000;  // xxxxxxxx-xxxx-4xxx
+  constexpr std::uint64_t kVariant = std::uint64_t{1} << 63;
+  const std::uint64_t high = (run::random_bits() & ~std::uint64_t{0xf000}) | kVersion;
+  const std::uint64_t low = (run::random_bits() & ~(std::uint64_t{3} << 62)) | kVariant;
+  std::array<char, 32> digits;
+  (void)text::put_hex(low, text::put_hex(high, digits.data()));
+  into.resize(36);
+  char* to = into.data();
+  const char* from = digits.data();
+  const auto put = [&](std::size_t count) {
+    std::memcpy(to, from, count);
+    to += count;
+    from += count;
+  };
+  put(8);
+  *to++ = '-';
+  put(4);
+  *to++ = '-';
+  put(4);
+  *to++ = '-';
+  put(4);
+  *to++ = '-';
+  put(12);
 }
 
 }  // namespace damper::proxy
