@@ -91,6 +91,8 @@ TEST(ProxyCheck, WhatIsWrongBetweenThingsIsOneSentenceWithItsPlace) {
        "3:35: route default: admission_control: limit.initial is 5; it must be from 10 to 1000"},
       {"route: {admission_control: {queue_interval: 5ms, queue_target: 6ms}}",
        "3:1: route default: admission_control: queue.target is 6ms; it must be "},
+      {"route: {admission_control: {queue_interval: 31s}}",
+       "3:45: queue_interval must be a duration from 1ms to 30s, such as "},
       {"route: {client_rate_limit: {max_clients: 8}}",
        "3:42: max_clients must be a whole number from 16 to 1000000, not \"8\""},
       {"route: {client_rate_limit: {header: host}}", "3:37: header must be the name of a head"},

@@ -28,6 +28,8 @@ namespace form = config::form;
 constexpr EnumNames<http::Protocol::h2> kProtocolNames = {"auto", "http1", "http2"};
 constexpr double kKiB = 1024;
 constexpr double kMiB = 1024 * kKiB;
+// find_error(ShedQueueOptions): no longer than the longest Retry-After.
+constexpr Duration kLongestQueueInterval = admit::ShedQueueOptions{}.longest_retry_after;
 constexpr config::Form kFile = form::parsed(read_file_name, kFileForms);
 constexpr config::Form kPath = form::parsed(read_path, kPathForms);
 
@@ -158,11 +160,11 @@ void add_admission(Schema<RouteConfig>& s) {
       "Queued requests, of all loops together; at the bound the least critical request of the "
       "loop is shed.");
   s.key<DAMPER_FIELD(admission->queue.interval)>(
-      "admission_control.queue_interval", form::duration(admit::ShedQueueOptions::kInterval),
+      "admission_control.queue_interval",
+      form::duration(admit::ShedQueueOptions::kInterval.low, kLongestQueueInterval),
       "A queue that is not empty for this long is under pressure, and serves the newest first.");
   s.key<DAMPER_FIELD(admission->queue.target)>(
-      "admission_control.queue_target",
-      form::duration(kTick, admit::ShedQueueOptions::kInterval.high),
+      "admission_control.queue_target", form::duration(kTick, kLongestQueueInterval),
       "Longest wait under pressure; at most queue_interval.");
   s.key<DAMPER_FIELD(admission->longest_wait)>("admission_control.max_wait",
                                                form::duration(1ms, 1h),
