@@ -49,8 +49,11 @@ ClientThrottle::ClientThrottle(const ClientThrottleOptions& options) : setting_(
 
 double ClientThrottle::probability(const Setting& setting, Instant now) const noexcept {
   const std::uint32_t slot = setting.clock.slot(now);
+  const auto unaccepted = static_cast<std::int64_t>(unaccepted_.sum(slot));
+  if (unaccepted == 0) [[likely]]
+    return 0;
   const auto accepts = static_cast<std::int64_t>(accepts_.sum(slot));
-  const auto requests = static_cast<std::int64_t>(requests_.sum(slot));
+  const std::int64_t requests = accepts + unaccepted;
   const double by_window = rejected(requests, accepts, setting.multiplier);
   if (by_window == 0 || requests < setting.minimum_volume) return 0;
   const double bound = static_cast<double>(setting.max_rejected) / static_cast<double>(kWhole);
@@ -60,8 +63,8 @@ double ClientThrottle::probability(const Setting& setting, Instant now) const no
 double ClientThrottle::recent_probability(const Setting& setting, Instant now) const noexcept {
   const std::uint32_t slot = setting.recent.slot(now);
   const auto accepts = static_cast<std::int64_t>(recent_accepts_.sum(slot));
-  const auto requests = static_cast<std::int64_t>(recent_requests_.sum(slot));
-  const auto sent = static_cast<std::int64_t>(recent_sent_.sum(slot));
+  const auto sent = accepts + static_cast<std::int64_t>(recent_rejects_.sum(slot));
+  const auto requests = sent + static_cast<std::int64_t>(recent_refused_.sum(slot));
   // More than half way from 1 / K to 1: accepts / sent > (1 + 1 / K) / 2.
   const bool recovers = 2 * accepts * setting.multiplier > sent * (setting.multiplier + kWhole);
   return rejected(requests, accepts, recovers ? kFaster * setting.multiplier : setting.multiplier);
@@ -69,20 +72,10 @@ double ClientThrottle::recent_probability(const Setting& setting, Instant now) c
 
 bool ClientThrottle::try_admit(Instant now, double draw) noexcept {
   const Setting setting = setting_.load();
-  const bool refused = draw < probability(setting, now);
-  const std::uint32_t recent = setting.recent.slot(now);
-  requests_.add(setting.clock.slot(now));
-  recent_requests_.add(recent);
-  if (!refused) recent_sent_.add(recent);
-  return !refused;
-}
-
-void ClientThrottle::on_sent(Instant now) noexcept {
-  const Setting setting = setting_.load();
-  const std::uint32_t recent = setting.recent.slot(now);
-  requests_.add(setting.clock.slot(now));
-  recent_requests_.add(recent);
-  recent_sent_.add(recent);
+  if (draw >= probability(setting, now)) return true;
+  unaccepted_.add(setting.clock.slot(now));
+  recent_refused_.add(setting.recent.slot(now));
+  return false;
 }
 
 void ClientThrottle::on_accept(Instant now) noexcept {
@@ -91,12 +84,10 @@ void ClientThrottle::on_accept(Instant now) noexcept {
   recent_accepts_.add(setting.recent.slot(now));
 }
 
-void ClientThrottle::on_cancel(Instant admitted) noexcept {
+void ClientThrottle::on_reject(Instant now) noexcept {
   const Setting setting = setting_.load();
-  const std::uint32_t recent = setting.recent.slot(admitted);
-  requests_.take(setting.clock.slot(admitted));
-  recent_requests_.take(recent);
-  recent_sent_.take(recent);
+  unaccepted_.add(setting.clock.slot(now));
+  recent_rejects_.add(setting.recent.slot(now));
 }
 
 double ClientThrottle::reject_probability(Instant now) const noexcept {
@@ -106,9 +97,9 @@ double ClientThrottle::reject_probability(Instant now) const noexcept {
 void ClientThrottle::reload(const ClientThrottleOptions& options, Instant now) noexcept {
   const Setting old = setting_.load();
   Setting next = setting(options);
-  next.clock = carried(old.clock, next.clock, now, requests_, accepts_);
+  next.clock = carried(old.clock, next.clock, now, accepts_, unaccepted_);
   next.recent =
-      carried(old.recent, next.recent, now, recent_requests_, recent_sent_, recent_accepts_);
+      carried(old.recent, next.recent, now, recent_accepts_, recent_rejects_, recent_refused_);
   setting_.store(next);
 }
 

@@ -34,10 +34,12 @@ struct ClientThrottleOptions {
 // that sees rejections stops asking before its requests leave ("Handling Overload", Site
 // Reliability Engineering, O'Reilly 2016).
 // Model: over a sliding window of ten slots, a call is refused with the probability
-// max(0, (requests - K * accepts) / (requests + 1)). A call is not yet among the requests when it
-// is judged. Refused calls count as requests, too: the probability follows the demand, and settles
-// where about K requests are sent for each accepted one. K = 2 sends twice as many requests as are
-// accepted, which is how the client detects that the dependency has recovered.
+// max(0, (requests - K * accepts) / (requests + 1)). Requests are those that the dependency has
+// accepted or rejected, and those that were refused here: the probability follows the demand, and
+// settles where about K requests are sent for each accepted one. K = 2 sends twice as many requests
+// as are accepted, which is how the client detects that the dependency has recovered. A request in
+// flight is not counted yet, since nothing has rejected it: in the book it is, and a cold client
+// refuses most of its first concurrent calls to a healthy dependency.
 // The formula alone is an outage of its own: after one failure it refuses every second call of a
 // cold client, and after a window without accepts it admits one call in `requests`, so that it
 // takes minutes to find out that the dependency is well. Therefore nothing is refused below
@@ -46,7 +48,8 @@ struct ClientThrottleOptions {
 // these 4 s was accepted (more than half way from the 1 / K of the steady state to all), K is four
 // times as large there: what is admitted quadruples in 4 s until the dependency rejects again.
 // Invariants:
-//   (1) While requests <= K * accepts nothing is refused, exactly; nor under minimum_volume.
+//   (1) While requests <= K * accepts nothing is refused, exactly; nor under minimum_volume; nor
+//       before the dependency has rejected a request.
 //   (2) A call is refused if and only if its draw is under reject_probability(), which is at most
 //       max_rejected.
 //   (3) Requests and accepts count for one window, however often it is read (trap B3).
@@ -55,8 +58,8 @@ struct ClientThrottleOptions {
 //       within 10 s.
 // Thread safety: all methods may be called concurrently, reload() with all but itself. They take no
 // lock, and repeat while a reload() writes the options (a Seqlock).
-// Cost: try_admit is 35 loads and three compare-and-swaps, and 60 loads more if the window has an
-// excess; on_accept is two compare-and-swaps.
+// Cost: try_admit is 10 loads while nothing was rejected in the window, else at most 50 loads and
+// two compare-and-swaps; on_accept and on_reject are two compare-and-swaps.
 class ClientThrottle {
  public:
   static constexpr Duration kRecent = std::chrono::seconds(4);
@@ -64,15 +67,12 @@ class ClientThrottle {
   // REQUIRES: !find_error(options).
   explicit ClientThrottle(const ClientThrottleOptions& options);
 
-  // Counts a request, and admits or refuses it.
+  // Admits a request, or refuses and counts it.
   [[nodiscard]] bool try_admit(Instant now, double draw) noexcept;
-  // A request was sent that is counted from now on: it was admitted before, and on_cancel() was
-  // called for it.
-  void on_sent(Instant now) noexcept;
   // The dependency accepted a request: it answered, and not with a failure.
   void on_accept(Instant now) noexcept;
-  // The request admitted at `admitted` was cancelled: it is no longer counted.
-  void on_cancel(Instant admitted) noexcept;
+  // The dependency failed a request. One that was cancelled is neither accepted nor rejected.
+  void on_reject(Instant now) noexcept;
 
   // In [0, 1).
   [[nodiscard]] double reject_probability(Instant now) const noexcept;
@@ -95,11 +95,11 @@ class ClientThrottle {
   [[nodiscard]] double recent_probability(const Setting& setting, Instant now) const noexcept;
 
   Seqlock<Setting> setting_;
-  SlotRing<> requests_;
   SlotRing<> accepts_;
-  SlotRing<> recent_requests_;  // of the last kRecent, as the next two
-  SlotRing<> recent_sent_;
-  SlotRing<> recent_accepts_;
+  SlotRing<> unaccepted_;      // rejected or refused
+  SlotRing<> recent_accepts_;  // of the last kRecent, as the next two
+  SlotRing<> recent_rejects_;
+  SlotRing<> recent_refused_;
 };
 
 }  // namespace damper::admit

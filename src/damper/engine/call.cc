@@ -125,14 +125,11 @@ Verdict BasicCall<kFootprint>::try_enter(Instant now, double draw, Permit& permi
   } else if (terms_.has_throttle && !dependency_.throttle_.try_admit(now, another_draw(draw))) {
     verdict = Verdict::throttled;
     if (terms_.has_limit) dependency_.limit_.release_ignored();
-  } else if (terms_.has_throttle && uploaded_ == kNever) {
-    dependency_.throttle_.on_cancel(now);  // It counts later: see count_requests().
   }
   if (verdict == Verdict::none && terms_.has_rate && !std::exchange(has_token_, false) &&
       !dependency_.rate().try_take(now)) {
     verdict = Verdict::rate_limited;
     if (terms_.has_limit) dependency_.limit_.release_ignored();
-    if (terms_.has_throttle && uploaded_ != kNever) dependency_.throttle_.on_cancel(now);
   }
   if (verdict != Verdict::none && terms_.has_breaker) dependency_.breaker_.on_cancel(permit, now);
   return verdict;
@@ -325,14 +322,9 @@ Outcome BasicCall<kFootprint>::settle(std::size_t lane, Outcome outcome, Instant
       dependency_.limit_.release(begun, now, false);
     }
   }
-  if (outcome == Outcome::cancelled) {
-    if (terms_.has_throttle && !uploads) {
-      dependency_.throttle_.on_cancel(std::max(settled.sent, uploaded_));
-    }
-    return outcome;
-  }
-  if (terms_.has_throttle && uploads) dependency_.throttle_.on_sent(now);
+  if (outcome == Outcome::cancelled) return outcome;
   if (decide::is_failure(outcome)) {
+    if (terms_.has_throttle) dependency_.throttle_.on_reject(now);
     dependency_.on_failure(now);
     return outcome;
   }

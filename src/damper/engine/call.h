@@ -51,9 +51,7 @@ struct CallOptions {
 //       latencies and failure streak, unless the dependency answers nothing at all: see
 //       BasicDependency::on_cut_short(). To the call it is a timeout.
 //   (7) An attempt's time at the dependency excludes the time in which the caller was still
-//       uploading the request, and a timeout during the upload is a cancellation as in (6). The
-//       throttle counts a request from the end of its upload, or from its answer if that is
-//       earlier: a dependency accepts nothing that it has not got.
+//       uploading the request, and a timeout during the upload is a cancellation as in (6).
 //   (8) An attempt whose request is incomplete holds no slot of the limit and no probe's lease.
 //       Breaker and limit decide twice about such a request: at its start, and when it is complete.
 // Thread safety: none; one call, one driver. Calls share their dependency safely.
@@ -142,8 +140,6 @@ class BasicCall {
   void leave(Lane& lane, Instant now) noexcept;
   void leave_breaker(Lane& lane, Instant now) noexcept;
   Verdict try_return(Instant now, double draw) noexcept;
-  void count_requests(Instant now) noexcept;
-  void uncount_requests() noexcept;
   bool try_wait_for_token(Instant now) noexcept;
   void return_token(Instant now) noexcept;
   void send(Instant now, Permit permit, const Grant* grant, bool hedge) noexcept;

@@ -218,26 +218,9 @@ Policy with_throttle() {
   return policy;
 }
 
-// The throttle's requests less its accepts, after one call: 0, or 1 request of 1 without an accept.
+// 0, or the share of one request that was rejected: 1 of 1 + 1.
 double rejected(Dependency& dependency, Instant now) {
   return dependency.throttle().reject_probability(now);
-}
-
-TEST(Call, TrapL5_TheThrottleCountsARequestFromTheEndOfItsUpload) {
-  Dependency dependency("d", with_throttle());
-  Call call(dependency, {});
-  call.on_upload_awaited(kNow);
-  call.start(kNow, 0.5);
-  EXPECT_EQ(rejected(dependency, kNow), 0);
-  call.on_upload_blocked(kNow + 1s);
-  EXPECT_EQ(rejected(dependency, kNow + 1s), 0.5);  // 1 of 1 + 1.
-  call.on_upload_awaited(kNow);
-  EXPECT_EQ(rejected(dependency, kNow + 1s), 0);
-  call.on_upload_blocked(kNow + 2s);
-  call.on_upload_blocked(kNow + 2s);
-  EXPECT_EQ(rejected(dependency, kNow + 2s), 0.5);
-  call.on_success(0, kNow + 2s);
-  EXPECT_EQ(rejected(dependency, kNow + 2s), 0);
 }
 
 TEST(Call, TrapL5_TheBooksOfTheThrottleBalanceHoweverAnUploadEnds) {

@@ -86,7 +86,7 @@ TEST(CallGeneral, ARefusalOfTheThrottleGivesThePlaceOfTheLimitBack) {
   policy.throttle.emplace();
   policy.throttle->minimum_volume = 1;
   Dependency dependency("test", policy);
-  for (int i = 0; i < 9; ++i) (void)dependency.throttle().try_admit(kStart, 0.99);
+  for (int i = 0; i < 9; ++i) dependency.throttle().on_reject(kStart);
   for (int i = 0; i < 4; ++i) EXPECT_EQ(Player(dependency, kRead, 0).play("."), "throttled");
   EXPECT_EQ(dependency.limit().in_flight(), 0);
 }

@@ -174,8 +174,7 @@ TEST(Call, TrapH3_NoHedgingWhileTheThrottleIsActive) {
   Dependency dependency("test", p);
   warm(dependency);
   EXPECT_EQ(Player(dependency).play(".100.5"), "send hedge cancel0 success");
-  while (!dependency.throttle().active(kStart))
-    (void)dependency.throttle().try_admit(kStart, 0.999);
+  while (!dependency.throttle().active(kStart)) dependency.throttle().on_reject(kStart);
   EXPECT_EQ(Player(dependency, kRead, 0.9).play(".100"), "send success");
   EXPECT_EQ(dependency.tally().hedges_suppressed, 1u);
 }

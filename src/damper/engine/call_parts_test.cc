@@ -13,9 +13,9 @@ using decide::Outcome;
 
 constexpr Instant kStart = Player::kStart;
 
-// Requests without an accept: from now on nearly all are refused.
+// From now on nearly all are refused.
 void close_throttle(Dependency& dependency, Instant now) {
-  for (int i = 0; i < 999; ++i) (void)dependency.throttle().try_admit(now, -1.0);
+  for (int i = 0; i < 999; ++i) dependency.throttle().on_reject(now);
 }
 
 Policy throttled() {

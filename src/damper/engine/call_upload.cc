@@ -9,7 +9,6 @@ namespace damper::engine {
 
 template <Footprint kFootprint>
 void BasicCall<kFootprint>::on_upload_awaited(Instant now) noexcept {
-  if (terms_.has_throttle && uploaded_ != kNever) uncount_requests();
   uploaded_ = kNever;
   if (std::exchange(incomplete_, true)) return;
   terms_.plain = false;
@@ -20,9 +19,7 @@ void BasicCall<kFootprint>::on_upload_awaited(Instant now) noexcept {
 
 template <Footprint kFootprint>
 void BasicCall<kFootprint>::on_upload_blocked(Instant now) noexcept {
-  if (uploaded_ != kNever) return;
-  uploaded_ = now;
-  if (terms_.has_throttle) count_requests(now);
+  if (uploaded_ == kNever) uploaded_ = now;
 }
 
 template <Footprint kFootprint>
@@ -75,21 +72,6 @@ Verdict BasicCall<kFootprint>::try_return(Instant now, double draw) noexcept {
   return verdict;
 }
 
-// The requests in flight, to the throttle: since `uploaded_`, or since they were sent later.
-template <Footprint kFootprint>
-void BasicCall<kFootprint>::count_requests(Instant now) noexcept {
-  for (std::size_t i = 0; active_ >> i != 0; ++i) {
-    if (is_active(i)) dependency_.throttle_.on_sent(now);
-  }
-}
-
-template <Footprint kFootprint>
-void BasicCall<kFootprint>::uncount_requests() noexcept {
-  for (std::size_t i = 0; active_ >> i != 0; ++i) {
-    if (is_active(i)) dependency_.throttle_.on_cancel(std::max(lanes_[i].sent, uploaded_));
-  }
-}
-
 // The class is instantiated in call.cc, without these.
 template void BasicCall<Footprint::large>::on_upload_awaited(Instant) noexcept;
 template void BasicCall<Footprint::small>::on_upload_awaited(Instant) noexcept;
@@ -103,9 +85,5 @@ template void BasicCall<Footprint::large>::leave_breaker(Lane&, Instant) noexcep
 template void BasicCall<Footprint::small>::leave_breaker(Lane&, Instant) noexcept;
 template Verdict BasicCall<Footprint::large>::try_return(Instant, double) noexcept;
 template Verdict BasicCall<Footprint::small>::try_return(Instant, double) noexcept;
-template void BasicCall<Footprint::large>::count_requests(Instant) noexcept;
-template void BasicCall<Footprint::small>::count_requests(Instant) noexcept;
-template void BasicCall<Footprint::large>::uncount_requests() noexcept;
-template void BasicCall<Footprint::small>::uncount_requests() noexcept;
 
 }  // namespace damper::engine

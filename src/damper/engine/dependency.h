@@ -68,9 +68,8 @@ struct Terms {
 struct NoThrottle {
   explicit NoThrottle(const admit::ClientThrottleOptions& /*options*/) noexcept {}
   static bool try_admit(Instant /*now*/, double /*draw*/) noexcept { return true; }
-  static void on_sent(Instant /*now*/) noexcept {}
   static void on_accept(Instant /*now*/) noexcept {}
-  static void on_cancel(Instant /*admitted*/) noexcept {}
+  static void on_reject(Instant /*now*/) noexcept {}
   static double reject_probability(Instant /*now*/) noexcept { return 0; }
   static bool active(Instant /*now*/) noexcept { return false; }
   static void reload(const admit::ClientThrottleOptions& /*options*/, Instant /*now*/) noexcept {}

@@ -69,8 +69,7 @@ TEST(Dependency, AReloadReachesEveryPart) {
   Dependency dependency("billing", policy);
   for (int i = 0; i < 100; ++i) {
     dependency.hedge_budget().on_request(now);
-    (void)dependency.throttle().try_admit(now, 0.99);
-    if (i < 25) dependency.throttle().on_accept(now);
+    i < 25 ? dependency.throttle().on_accept(now) : dependency.throttle().on_reject(now);
   }
   const double retries = dependency.budget().balance(now);
   const double hedges = dependency.hedge_budget().balance(now);

@@ -442,7 +442,6 @@ class ExploredCall {
     const Policy& terms = exploration_.policy;
     const double draw = exploration_.draw;
     if (terms.breaker) flight.permit = world.breaker.try_admit(flight.sent, draw);
-    if (terms.throttle) (void)world.throttle.try_admit(flight.sent, another_draw(draw));
     if (!paid) {
       budget_of(terms.call.hedge.max_hedges > 0).on_request(flight.sent);
       return;
@@ -456,7 +455,6 @@ class ExploredCall {
     if (flight.paid && flight.grant) budget_of(flight.hedge).on_retry_done(flight.grant);
     if (outcome == Outcome::cancelled) {
       if (terms.breaker) world.breaker.on_cancel(flight.permit, now);
-      if (terms.throttle) world.throttle.on_cancel(flight.sent);
       return;
     }
     const bool failed = decide::is_failure(outcome);
@@ -464,7 +462,7 @@ class ExploredCall {
     const double draw = exploration_.draw;
     if (terms.breaker && failed) world.breaker.on_failure(flight.permit, latency, now, draw);
     if (terms.breaker && !failed) world.breaker.on_success(flight.permit, latency, now, draw);
-    if (terms.throttle && !failed) world.throttle.on_accept(now);
+    if (terms.throttle) failed ? world.throttle.on_reject(now) : world.throttle.on_accept(now);
     if (outcome == Outcome::success) world.budget.on_success(now);
   }
   [[nodiscard]] admit::RetryBudget& budget_of(bool hedge) {
