@@ -112,7 +112,8 @@ class TraceTest(unittest.TestCase):
         self.collector.server.server_close()
 
     def get(self, path="/", fields=None):
-        connection = http.client.HTTPConnection("127.0.0.1", self.proxy.port, timeout=PATIENCE)
+        connection = http.client.HTTPConnection("127.0.0.1", self.proxy.port,
+                                                timeout=PATIENCE * 4)
         connection.request("GET", path, headers=fields or {})
         answer = connection.getresponse()
         answer.read()
@@ -121,7 +122,7 @@ class TraceTest(unittest.TestCase):
 
     def spans(self, count):
         """The spans, once there are as many: the server's and its clients', by attempt."""
-        end = time.monotonic() + PATIENCE * 2
+        end = time.monotonic() + PATIENCE * 4
         while time.monotonic() < end:
             if self.proxy.metric("damper_trace_spans_exported_total") >= count:
                 break
@@ -175,13 +176,14 @@ class TraceTest(unittest.TestCase):
     def test_a_hedged_request(self):
         slow = threading.Event()
         first = threading.Lock()
+        answered = threading.Event()
 
         def answer(_):
             if slow.is_set() and first.acquire(blocking=False):
-                time.sleep(PATIENCE)  # The first attempt, wherever it is.
+                answered.wait(PATIENCE * 10)  # The first attempt, wherever it is.
             return 200, {}, b"ok"
         self.start(answers=[answer, answer], sampling="0%",
-                   extra="""    timeout: 30s
+                   extra="""    timeout: 100s
     hedge_policy:
       max_hedges: 1
       additional_request_chance: { numerator: 50, denominator: HUNDRED }
@@ -191,6 +193,7 @@ class TraceTest(unittest.TestCase):
             self.get()
         slow.set()
         self.assertEqual(self.get("/", {"traceparent": PARENT, "tracestate": "a=1"}).status, 200)
+        answered.set()
         server, clients = self.spans(3)
         self.assertEqual((server["trace"], server["parent"]), (TRACE, SPAN))
         self.assertEqual(server["state"], "a=1")
