@@ -257,6 +257,15 @@ class Tidy(unittest.TestCase):
         tree["src/damper/base/one_more.cc"] = "int x;\n"
         self.assertEqual([path for path, _, _ in breaches_in(tree)], ["src/damper/base"])
 
+    def test_numbered_pages_do_not_count(self):
+        tree = clean_tree()
+        for i in range(46):
+            tree[f"docs/design/{i:04}-a-page.md"] = f"# {i:04}: A page\n"
+        self.assertEqual(breaches_in(tree), [])
+        for i in range(46):
+            tree[f"docs/guide/page-{i:04}.md"] = "# A page\n"
+        self.assertEqual([path for path, _, _ in breaches_in(tree)], ["docs/guide"])
+
     def test_an_exception_is_heeded(self):
         tree = clean_tree()
         tree["src/damper/base/check.cc"] = "#include <cstdio>\n"
