@@ -84,20 +84,6 @@ TEST(RequestTrace, AFailureIsExportedWithoutASample) {
   EXPECT_EQ(traced.lane->size(), 1U);
 }
 
-TEST(RequestTrace, AMalformedOrSecondParentIsNone) {
-  Traced traced(Percent(0));
-  for (const std::vector<Field>& fields :
-       {std::vector<Field>{{"traceparent", "x"}, {"tracestate", "a=1"}},
-        std::vector<Field>{{"traceparent", kParent}, {"traceparent", kParent}},
-        std::vector<Field>{{"tracestate", "a=1"}}}) {
-    RequestTrace trace;
-    trace.begin(&traced.tracer, fields, true);
-    EXPECT_EQ(std::string(trace.traceparent_of(1)).find(kTrace), std::string::npos);
-    EXPECT_EQ(trace.tracestate(), "");
-    EXPECT_TRUE(trace.context());
-  }
-}
-
 TEST(RequestTrace, KeepsABoundedNumberOfAttemptsAndIsReused) {
   Traced traced(Percent(100));
   RequestTrace trace;
@@ -110,7 +96,7 @@ TEST(RequestTrace, KeepsABoundedNumberOfAttemptsAndIsReused) {
     }
     trace.end(good(), kNow);
     std::string bytes;
-    EXPECT_EQ(traced.lane->take(bytes), 1 + RequestTrace::kMostAttempts);
+    EXPECT_EQ(traced.lane->take(bytes), 1 + http::AttemptSpans::kMostAttempts);
     trace.reset();
     EXPECT_FALSE(trace.is_on());
   }
