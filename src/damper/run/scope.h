@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "damper/admit/criticality.h"
+#include "damper/observe/trace/span_context.h"
 #include "damper/schedule/deadline.h"
 
 namespace damper::run {
@@ -109,6 +110,8 @@ struct RequestContext {
   std::string retry_owner{};  // its name; forwarded as damper-retry-owner
   std::uint32_t attempt = 1;  // of the owner
   admit::Criticality criticality = admit::Criticality::critical;
+  observe::SpanContext trace{};  // of the request's span: its calls are below it; none: not traced
+  std::string tracestate{};      // passed on with it
 };
 
 }  // namespace damper::run

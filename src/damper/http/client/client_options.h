@@ -11,6 +11,8 @@
 #include "damper/http/client/pool.h"
 #include "damper/http/net/dialer.h"
 #include "damper/http/tls/tls_settings.h"
+#include "damper/observe/trace/span_context.h"
+#include "damper/observe/trace/tracer.h"
 
 namespace damper::http {
 
@@ -42,6 +44,9 @@ struct GuardedClientOptions {
   // POST and PATCH without an Idempotency-Key get one, so that they may be repeated: only for
   // servers that heed it.
   bool make_idempotency_key = false;
+  // Makes a span of each call and of each attempt: TraceExporter::make_tracer(), one for each loop.
+  // It outlives the client. nullptr: no spans, and `traceparent` is a field as any other.
+  observe::Tracer* tracer = nullptr;
 };
 
 [[nodiscard]] std::optional<std::string> find_error(const GuardedClientOptions& options);
@@ -51,6 +56,9 @@ struct RequestOptions {
   Instant deadline = kNever;         // damper::in(800ms); the policy's timeout holds as well
   std::optional<bool> idempotent{};  // your word, before method and key
   std::optional<bool> safe{};  // your word, before the method: it only reads, and may be hedged
+  // With a tracer: the span above this call. None: that of the request's own `traceparent`, else
+  // that of the request that this call is made for.
+  observe::SpanContext parent{};
 };
 
 }  // namespace damper::http

@@ -9,6 +9,8 @@
 #include "damper/http/client/round_trip.h"
 #include "damper/http/client/url.h"
 #include "damper/http/headers/idempotency_key.h"
+#include "damper/http/spans/call_trace.h"
+#include "damper/http/spans/caller_trace.h"
 #include "damper/run/clock.h"
 #include "damper/run/scope.h"
 
@@ -20,6 +22,28 @@ using decide::Outcome;
 // An ETag that If-Match can be compared with (RFC 9110, section 8.8.3): weak ones never match.
 bool is_strong(std::string_view etag) noexcept {
   return etag.size() >= 2 && etag.front() == '"' && etag.back() == '"';
+}
+
+// The trace of a call: below `parent`, else below the request's own context, else below that of the
+// request that it is made for. The request's fields are removed: each attempt has its own.
+std::unique_ptr<CallTrace> make_trace(observe::Tracer* tracer, Request& request,
+                                      const observe::SpanContext& parent, Instant now) {
+  if (tracer == nullptr) return nullptr;
+  CallerTrace own;
+  own.read(request.fields.view(), true);
+  request.fields.remove(observe::kTraceparentHeader);
+  request.fields.remove(observe::kTracestateHeader);
+  const run::RequestContext* const above = run::Scope::context();
+  observe::SpanContext from = parent ? parent : own.parent;
+  if (!from && above != nullptr) from = above->trace;
+  // `tracestate` belongs to the trace.
+  std::string state;
+  if (from && from.trace == own.parent.trace) {
+    state = std::move(own.tracestate);
+  } else if (from && above != nullptr && from.trace == above->trace.trace) {
+    state = above->tracestate;
+  }
+  return std::make_unique<CallTrace>(*tracer, from, std::move(state), now);
 }
 
 }  // namespace
@@ -34,14 +58,16 @@ bool is_strong(std::string_view etag) noexcept {
 class GuardedCall final : public AttemptDriver, public Cancellable {
  public:
   GuardedCall(GuardedClient& client, Request&& request, const engine::CallOptions& options,
-              Modify&& modify, std::unique_ptr<Completion<HttpResult>> completion)
+              const observe::SpanContext& parent, Modify&& modify,
+              std::unique_ptr<Completion<HttpResult>> completion)
       : AttemptDriver(client.dependency_, options, client.waiting_),
         client_(client),
         request_(std::move(request)),
         modify_(std::move(modify)),
         completion_(std::move(completion)),
         clock_(client.loop_, *this, &GuardedCall::on_wake),
-        attempts_(*this) {
+        attempts_(*this),
+        trace_(make_trace(client.options_.tracer, request_, parent, client.loop_.now())) {
     const run::RequestContext* const above = run::Scope::context();
     if (above != nullptr && above->criticality != run::RequestContext{}.criticality) {
       criticality_ = admit::name(above->criticality);
@@ -74,7 +100,14 @@ class GuardedCall final : public AttemptDriver, public Cancellable {
    private:
     friend class GuardedCall;
     void start() override;
-    void give_up(bool late) override { cancel(late); }
+    void give_up(bool late) override {
+      if (call_.trace_ != nullptr) {
+        call_.trace_->on_attempt_over(attempt().number,
+                                      late ? Outcome::timeout : Outcome::cancelled,
+                                      call_.client_.loop_.now());
+      }
+      cancel(late);
+    }
     std::span<const Field> fields(const Request& request, Instant now) override {
       return call_.fields(*this, request, now);
     }
@@ -102,6 +135,15 @@ class GuardedCall final : public AttemptDriver, public Cancellable {
   void arm(Instant when) override { clock_.arm(when); }
   void on_verdict(Verdict verdict) override {
     const std::uint32_t attempts = call().attempts();
+    if (trace_ != nullptr) {
+      trace_->end({.dependency = client_.dependency_.name(),
+                   .method = request_.method,
+                   .target = request_.target,
+                   .verdict = verdict,
+                   .attempts = attempts,
+                   .status = answer_ ? answer_->status : 0},
+                  client_.loop_.now());
+    }
     HttpResult result = verdict == Verdict::success ? HttpResult(*std::move(answer_), attempts)
                                                     : HttpResult(verdict, std::move(failure_),
                                                                  attempts, std::move(answer_));
@@ -126,6 +168,11 @@ class GuardedCall final : public AttemptDriver, public Cancellable {
     for (const run::OutgoingFields::Field& field : client_.outgoing_.write(context)) {
       fields.push_back({field.name, field.value});
     }
+    if (trace_ != nullptr) {
+      fields.push_back({observe::kTraceparentHeader, trace_->traceparent_of(sent.number)});
+      const std::string_view state = trace_->tracestate();
+      if (!state.empty()) fields.push_back({observe::kTracestateHeader, state});
+    }
     return fields;
   }
   void on_response(Attempt& attempt, CloseReason reason) {
@@ -143,6 +190,7 @@ class GuardedCall final : public AttemptDriver, public Cancellable {
     const Instant now = client_.loop_.now();
     attempt.lease().settle(Outcome::success, now);
     answer_ = std::move(attempt.response());
+    trace_over(attempt, Outcome::success, answer_->status, now);
     on_attempt_over(attempt, failure.report, now);
   }
   void on_failure(Attempt& attempt, Failure failure) {
@@ -153,8 +201,14 @@ class GuardedCall final : public AttemptDriver, public Cancellable {
                       failure.error == CloseReason::out_of_descriptors;
     attempt.lease().settle(ours ? Outcome::cancelled : failure.report.outcome, now);
     const decide::Report report = failure.report;
+    trace_over(attempt, report.outcome, failure.status, now);
     failure_ = std::move(failure);
     on_attempt_over(attempt, report, now);
+  }
+  void trace_over(const Attempt& attempt, Outcome outcome, int status, Instant now) noexcept {
+    if (trace_ == nullptr) return;
+    if (status != 0) trace_->on_attempt_head(attempt.attempt().number, status);
+    trace_->on_attempt_over(attempt.attempt().number, outcome, now);
   }
   // Puts back what is made of what was read.
   void write(Attempt& attempt) {
@@ -196,7 +250,8 @@ class GuardedCall final : public AttemptDriver, public Cancellable {
   std::string_view criticality_;  // to be sent; empty: none
   std::uint32_t attempt_ = 0;     // of the owner above; 0: the call's own number is sent
   std::optional<Failure> failure_;
-  std::optional<Response> answer_;  // the successful response, or the last one
+  std::optional<Response> answer_;          // the successful response, or the last one
+  const std::unique_ptr<CallTrace> trace_;  // nullptr: no tracer
 };
 
 GuardedClient::GuardedClient(Loop& loop, Dependency& dependency,
@@ -248,12 +303,14 @@ void GuardedClient::begin(Request&& request, const RequestOptions& options, Modi
                   .unsent_owned_above = run::Scope::unsent_owned_above(),
                   .rereads = modify != nullptr},
       .deadline = run::Scope::deadline().earlier(schedule::Deadline(options.deadline))};
-  (new GuardedCall(*this, std::move(request), words, std::move(modify), std::move(completion)))
+  (new GuardedCall(*this, std::move(request), words, options.parent, std::move(modify),
+                   std::move(completion)))
       ->start();
 }
 
 void GuardedCall::Attempt::start() {
   writing_.reset();
+  if (call_.trace_ != nullptr) call_.trace_->on_attempt(attempt(), lease().pool().authority());
   RoundTrip::start(lease().pool(), call_.request_, call_.client_.options_.client.max_response_body);
 }
 

@@ -44,6 +44,7 @@ using Modify = std::function<std::string(const Response&)>;
 // damper-attempt. Inside the work for an incoming request, its deadline, owner and criticality are
 // inherited; the criticality is sent as damper-criticality, unless the request has its own. Every
 // function takes a completion token, co_await by default; a callback is one too.
+// With a tracer each attempt carries the `traceparent` of its own span (see CallTrace).
 // Invariants:
 //   (1) A hedge or a retry is sent to another replica if there is one (trap H4).
 //   (2) The deadline header is computed for each attempt, when it is sent (trap D2).

@@ -118,11 +118,12 @@ void Guard::handle(const ExchangePtr& exchange, std::shared_ptr<const Handler> i
   const Instant arrived = exchange->arrived();
   const UnixTime wall =
       clock_.wall_now() - std::chrono::floor<std::chrono::milliseconds>(between(arrived, now));
+  run::RequestContext inherited =
+      read_arrival(exchange->request().fields.view(), {arrived, wall}, options_.arrival);
+  inherited.trace = exchange->inherited().trace;  // Of traced(), around this guard.
+  inherited.tracestate = std::move(exchange->inherited().tracestate);
   const std::shared_ptr<GuardedRequest> request(
-      new GuardedRequest(
-          *this, exchange, std::move(inner),
-          read_arrival(exchange->request().fields.view(), {arrived, wall}, options_.arrival)),
-      EndsOnTheLoop());
+      new GuardedRequest(*this, exchange, std::move(inner), std::move(inherited)), EndsOnTheLoop());
   exchange->inherited() = request->inherited();
   Admission::Refusals refusals;
   switch (admission_.offer(*request, now, clock_.draw(), refusals)) {
