@@ -92,6 +92,7 @@ void visit_fields(PartOf<ClusterState> auto& cluster, auto& visit) {
 void visit_fields(PartOf<RouteState> auto& route, auto& visit) {
   visit("name", route.name);
   visit("cluster", route.cluster);
+  visit("weight", Maybe{route.has_weight, route.weight});
   visit("calls", route.tally);
   visit("budget", route.budget);
   visit("breaker", Maybe{route.has_breaker, route.breaker});
@@ -255,7 +256,9 @@ class Reader {
     to.has = from.as_boolean().has_value();
     read(from, to.value);
   }
-  static void read(const JsonValue& from, Maybe<bool, std::int32_t>& to) {
+  template <std::integral Integer>
+    requires(!std::same_as<Integer, bool>)
+  static void read(const JsonValue& from, Maybe<bool, Integer>& to) {
     to.has = from.kind == JsonValue::Kind::number;
     read(from, to.value);
   }

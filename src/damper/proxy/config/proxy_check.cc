@@ -217,9 +217,18 @@ class Checker {
     }
     if (route.forwards()) {
       if (auto wrong = check_cluster_of(route, reading)) return wrong;
-    } else if (reading.keys[route_schema().position("cluster")]) {
-      return error(place_of(reading, "cluster"),
-                   who + " has a cluster, but answers itself and forwards nothing");
+    } else {
+      for (const std::string_view key : {"cluster", "weighted_clusters"}) {
+        if (!reading.keys[route_schema().position(key)]) continue;
+        return error(place_of(reading, key), who + " has " + (key == "cluster" ? "a " : "") +
+                                                 std::string(key) +
+                                                 ", but answers itself and forwards nothing");
+      }
+    }
+    if (route.hash_policy) {
+      if (const auto wrong = find_error(*route.hash_policy)) {
+        return error(place_of(reading, wrong->key), who + ": " + wrong->sentence);
+      }
     }
     if (auto wrong = check_health_page(route, reading)) return wrong;
     if (route.rate_limit) {
@@ -250,6 +259,7 @@ class Checker {
   [[nodiscard]] std::optional<Error> check_cluster_of(const RouteConfig& route,
                                                       const Reading& reading) const {
     const std::vector<std::string_view> names = cluster_names();
+    if (!route.weighted_clusters.empty()) return check_weights(route, reading, names);
     if (std::find(names.begin(), names.end(), route.cluster) != names.end()) return std::nullopt;
     if (route.cluster.empty()) {
       return error(reading.place, "route " + route.name + " needs a cluster, since there are " +
@@ -258,6 +268,21 @@ class Checker {
     return error(place_of(reading, "cluster"),
                  "route " + route.name + " goes to the cluster " + text::in_quotes(route.cluster) +
                      ", which there is not" + text::suggestion(route.cluster, names));
+  }
+
+  [[nodiscard]] std::optional<Error> check_weights(
+      const RouteConfig& route, const Reading& reading,
+      const std::vector<std::string_view>& names) const {
+    const std::string who = "route " + route.name;
+    const SourceLocation place = place_of(reading, "weighted_clusters");
+    if (!route.cluster.empty()) return error(place, who + " has cluster and weighted_clusters");
+    for (const ClusterWeight& one : route.weighted_clusters) {
+      if (std::find(names.begin(), names.end(), one.cluster) != names.end()) continue;
+      return error(place, who + " has weighted_clusters with the cluster " +
+                              text::in_quotes(one.cluster) + ", which there is not" +
+                              text::suggestion(one.cluster, names));
+    }
+    return std::nullopt;
   }
 
   [[nodiscard]] std::optional<Error> check_health_page(const RouteConfig& route,
@@ -332,6 +357,7 @@ std::vector<config::Note> notes_of(const ProxyConfig& config, const ProxyPlaces&
   for (std::size_t i = 0; i < config.routes.size(); ++i) {
     const RouteConfig& route = config.routes[i];
     used.insert(route.cluster);
+    for (const ClusterWeight& one : route.weighted_clusters) used.insert(one.cluster);
     const auto before =
         std::find_if(config.routes.begin(), config.routes.begin() + static_cast<std::ptrdiff_t>(i),
                      [&](const RouteConfig& other) { return covers(other.match, route.match); });

@@ -24,6 +24,8 @@
 #include "damper/proxy/config/health_check_options.h"
 #include "damper/proxy/config/path_rules.h"
 #include "damper/proxy/config/route_action.h"
+#include "damper/proxy/split/hash_policy.h"
+#include "damper/proxy/split/weighted_split.h"
 
 namespace damper::proxy {
 
@@ -87,7 +89,7 @@ struct ClientRateConfig {
 struct RouteConfig {
   std::string name;
   RouteMatch match{};
-  std::string cluster;
+  std::string cluster;  // empty with weighted_clusters
   policy::Settings settings{};  // everything of the engine, and retry_on
   // Declares every request idempotent, whatever its method: gRPC calls are POSTs.
   bool assume_idempotent = false;
@@ -115,6 +117,8 @@ struct RouteConfig {
   std::string prefix_rewrite{};    // takes the place of match.prefix
   FieldEdits request_fields{};     // of each attempt
   FieldEdits response_fields{};    // of each response, the proxy's own included
+  std::vector<ClusterWeight> weighted_clusters{};  // instead of `cluster`
+  std::optional<HashPolicy> hash_policy{};          // the key of a request
   // At most one; such a route has no cluster.
   std::optional<DirectResponse> direct_response{};
   std::optional<Redirect> redirect{};
@@ -139,7 +143,7 @@ inline constexpr EnumNames<AccessLog::all> kAccessLogNames = {"off", "failures",
 //
 // Invariants, of one that load_proxy() made:
 //   (1) At least one listener, one cluster and one route; names differ; a route that forwards()
-//       has a cluster.
+//       has a cluster, or weighted_clusters.
 //   (2) Every part is valid: find_error() of each finds nothing.
 //   (3) Loading what print_proxy() makes of it gives the same, but for notes.
 struct ProxyConfig {

@@ -219,11 +219,7 @@ class Loader {
       RouteConfig route{.name = name, .cluster = {}, .settings = policy.settings};
       route_schema().apply(places_.defaults, route);
       route_schema().apply(readings[i + 1], route);
-      if (!route.forwards()) {
-        route.cluster.clear();
-      } else if (route.cluster.empty() && config_.clusters.size() == 1) {
-        route.cluster = config_.clusters[0].name;
-      }
+      complete_clusters(readings[i + 1], route);
       config_.routes.push_back(std::move(route));
       places_.routes.push_back(std::move(readings[i + 1]));
     }
@@ -231,6 +227,18 @@ class Loader {
       config_.notes.push_back(std::move(note));
     }
     policies_ = *std::move(policies);
+  }
+
+  // What a route itself names, cluster or weighted_clusters, replaces both of `defaults`.
+  void complete_clusters(const Reading& own, RouteConfig& route) const {
+    const bool names_one = own.keys[route_schema().position("cluster")].has_value();
+    const bool names_several = own.keys[route_schema().position("weighted_clusters")].has_value();
+    if (!route.forwards() || (names_several && !names_one)) route.cluster.clear();
+    if (!route.forwards() || (names_one && !names_several)) route.weighted_clusters.clear();
+    const bool names_none = route.cluster.empty() && route.weighted_clusters.empty();
+    if (route.forwards() && names_none && config_.clusters.size() == 1) {
+      route.cluster = config_.clusters[0].name;
+    }
   }
 
   // Values that follow from others.

@@ -14,6 +14,7 @@
 #include "damper/proxy/config/tls_schema.h"
 #include "damper/proxy/config/tracing_schema.h"
 #include "damper/proxy/config/trust.h"
+#include "damper/proxy/split/split_schema.h"
 
 namespace damper::proxy {
 namespace {
@@ -310,6 +311,7 @@ Schema<RouteConfig> make_route() {
   Schema<RouteConfig> s("route");
   s.key<DAMPER_FIELD(cluster)>("cluster", policy::kName,
                                "Cluster that serves the requests. Default: the only cluster.");
+  add_split(s);
   s.key<DAMPER_FIELD(assume_idempotent)>(
       "assume_idempotent", form::kBoolean,
       "Declares every request idempotent, whatever its method: gRPC calls are POSTs.");

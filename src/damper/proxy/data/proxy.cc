@@ -33,6 +33,14 @@ std::uint32_t loops_of(const ProxyConfig& config) {
   return std::clamp(asked, std::uint32_t{1}, kMostLoops);
 }
 
+// Of each route, and of each of its weighted clusters.
+std::vector<SwitchScope> route_scopes(const ProxyGeneration& generation) {
+  std::vector<SwitchScope> scopes;
+  scopes.reserve(generation.routes.size());
+  for (const auto& route : generation.routes) scopes.push_back(SwitchScope::route(route->name()));
+  return scopes;
+}
+
 std::int64_t unix_seconds() {
   return std::chrono::duration_cast<std::chrono::seconds>(run::wall_time().time_since_epoch())
       .count();
@@ -151,14 +159,12 @@ void Proxy::on_health_changed(const std::string& cluster) {
 void Proxy::restore_switches(const ProxyGeneration& next) {
   const Instant now = run::now();
   const auto restore = [&](const SwitchScope& scope, admit::Switches& switches) {
-    const auto found = flips_.find(scope);
-    if (found == flips_.end()) return;
-    for (std::size_t i = 0; i < found->second.size(); ++i) {
-      const Flip& flip = found->second[i];
+    for (std::size_t i = 0; i < flips_.size(); ++i) {
+      const Flip* const flip = flips_[i].find(scope);
       const auto which = static_cast<admit::Switch>(i);
-      const bool off = flip.until > now;
-      if (off == switches.snapshot(which, now).off) continue;
-      switches.set(which, {.off = off, .until = flip.until, .reason = flip.reason});
+      const bool off = flip != nullptr && flip->until > now;
+      if (flip == nullptr || off == switches.snapshot(which, now).off) continue;
+      switches.set(which, {.off = off, .until = flip->until, .reason = flip->reason});
     }
   };
   for (const auto& cluster : next.clusters) {
@@ -166,18 +172,16 @@ void Proxy::restore_switches(const ProxyGeneration& next) {
   }
   for (const auto& route : next.routes) {
     engine::Dependency& dependency = route->dependency();
-    restore(SwitchScope::route(dependency.name()), dependency.switches());
-    const auto found = held_.find(dependency.name());
-    const bool is_held = found != held_.end() && found->second.until > now;
-    const HeldBreaker held = is_held ? found->second : HeldBreaker{};  // Else it may be reset now.
+    const SwitchScope scope = SwitchScope::route(route->name());
+    restore(scope, dependency.switches());
+    const HeldBreaker* const found = held_.find(scope);
+    const bool is_held = found != nullptr && found->until > now;
+    const HeldBreaker held = is_held ? *found : HeldBreaker{};  // Else it may be reset now.
     if (held.force == dependency.breaker().forced(now).force) continue;
     (void)dependency.breaker().force(held.setting(now), now);
   }
-  std::erase_if(held_, [now](const auto& one) { return one.second.until <= now; });
-  std::erase_if(flips_, [now](const auto& scope) {
-    return std::all_of(scope.second.begin(), scope.second.end(),
-                       [now](const Flip& flip) { return flip.until <= now; });
-  });
+  held_.forget_expired(now);
+  for (auto& flips : flips_) flips.forget_expired(now);
 }
 
 std::optional<std::string> Proxy::reload(const ProxyConfig& config) {
@@ -354,30 +358,30 @@ std::optional<std::string> Proxy::flip(const SwitchScope& scope, admit::Switch w
     return std::nullopt;
   }
   const bool is_route = scope.kind == SwitchScope::Kind::route;
-  std::shared_ptr<SharedRoute> route;
+  std::vector<std::shared_ptr<SharedRoute>> routes;
   std::shared_ptr<SharedCluster> cluster;
   {
     const std::lock_guard lock(mutex_);
     for (const auto& one : in_force_->routes) {
-      if (is_route && one->dependency().name() == scope.name) route = one;
+      if (is_route && one->is_called(scope.name)) routes.push_back(one);
     }
     for (const auto& one : in_force_->clusters) {
       if (!is_route && one->name() == scope.name) cluster = one;
     }
-    if (route == nullptr && cluster == nullptr) {
+    if (routes.empty() && cluster == nullptr) {
       return "there is no scope \"" + scope.text() + '"';
     }
     // Under the same lock as the lookup: the next reload restores it.
-    flips_[scope][static_cast<std::size_t>(which)] = {
-        .until = setting.off ? setting.until : Instant::min(),
-        .reason = std::string(setting.reason)};
+    flips_[static_cast<std::size_t>(which)].set(
+        scope,
+        {.until = setting.off ? setting.until : Instant::min(),
+         .reason = std::string(setting.reason)},
+        route_scopes(*in_force_));
   }
-  if (route != nullptr) {
-    route->dependency().flip(which, setting, now);
-  } else {
-    cluster->switches().set(which, setting);
-    engine::report_flip(events_, scope.text(), which, setting, now);
-  }
+  for (const auto& route : routes) route->dependency().flip(which, setting, now);
+  if (cluster == nullptr) return std::nullopt;
+  cluster->switches().set(which, setting);
+  engine::report_flip(events_, scope.text(), which, setting, now);
   return std::nullopt;
 }
 
@@ -399,16 +403,17 @@ std::optional<std::string> Proxy::force_routes(const SwitchScope& scope,
   bool forced = false;
   for (const auto& route : in_force_->routes) {
     engine::Dependency& dependency = route->dependency();
-    if ((is_route ? dependency.name() : route->cluster().name()) != scope.name) continue;
+    if (is_route ? !route->is_called(scope.name) : route->cluster().name() != scope.name) continue;
     found = true;
     const bool resets = setting.force == admit::BreakerForce::none;
     // A reset also reaches a route that is held and has no breaker at present.
-    const bool was_held = resets && held_.contains(dependency.name());
-    if (!dependency.force(setting, now) && !was_held) continue;
+    const SwitchScope own = SwitchScope::route(route->name());
+    const HeldBreaker* const held = held_.find(own);
+    const bool was_held = held != nullptr && held->force != admit::BreakerForce::none;
+    if (!dependency.force(setting, now) && !(resets && was_held)) continue;
     forced = true;
-    held_.erase(dependency.name());
-    if (resets) continue;
-    held_[dependency.name()] = HeldBreaker::of(setting, now);
+    held_.set(is_route ? scope : own, resets ? HeldBreaker{} : HeldBreaker::of(setting, now),
+              route_scopes(*in_force_));
   }
   if (forced) return std::nullopt;
   if (!found) return "there is no scope " + text::in_quotes(scope.text());

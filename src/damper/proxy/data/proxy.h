@@ -15,6 +15,8 @@
 #include "damper/observe/registry.h"
 #include "damper/proxy/config/proxy_config.h"
 #include "damper/proxy/data/certificate_watch.h"
+#include "damper/proxy/data/forced_replicas.h"
+#include "damper/proxy/data/kept_orders.h"
 #include "damper/proxy/data/proxy_generation.h"
 #include "damper/proxy/data/proxy_state.h"
 #include "damper/proxy/data/proxy_view.h"
@@ -55,7 +57,9 @@ inline constexpr std::string_view kReloadsHelp = "Reloads by result.";
 // generation beside it and then makes every loop use it. The number of loops is fixed at the start.
 // A listener is identified by its bound address, a route by its name and its cluster's, a cluster
 // by its name. A switch belongs to the name of its scope: it stays off for a route that moves to
-// another cluster, and for a route that is removed and added again.
+// another cluster, and for a route that is removed and added again. An order for a route with
+// weighted_clusters is one for all of them, also for those that a reload adds; an order for one of
+// them, "route/ROUTE@CLUSTER", leaves the others as they are.
 // Invariants:
 //   (1) A reload drops no connection and no request; listeners that remain keep their sockets;
 //       budgets, breakers, limits and latencies of routes and clusters that remain are continuous.
@@ -149,8 +153,8 @@ class Proxy {
   mutable std::mutex mutex_;  // guards the following members; not held while waiting for a loop
   Generation in_force_;
   std::uint64_t version_ = 0;
-  std::map<SwitchScope, admit::PerSwitch<Flip>> flips_;  // also of scopes that do not exist now
-  std::map<std::string, HeldBreaker> held_;              // by route, for one that a reload replaces
+  admit::PerSwitch<KeptOrders<Flip>> flips_;
+  KeptOrders<HeldBreaker> held_;  // of routes
   bool draining_ = false;
   std::vector<LoopMetrics> loop_metrics_;
   std::vector<std::unique_ptr<Worker>> workers_;

@@ -144,10 +144,9 @@ std::shared_ptr<http::ClientRates> share_client_rates(const RouteConfig& config,
   if (!config.client_rate_limit) return nullptr;
   const http::ClientRateOptions& options = config.client_rate_limit->rates;
   for (std::size_t i = 0; in_force != nullptr && i < in_force->routes.size(); ++i) {
-    const auto& old = in_force->config->routes[i].client_rate_limit;
-    if (in_force->routes[i] != route || !old || old->rates.max_clients != options.max_clients) {
-      continue;
-    }
+    const auto& old = in_force->route_configs[i]->client_rate_limit;
+    const bool stays = in_force->routes[i]->rate() == route->rate();  // Of the same route.
+    if (!stays || !old || old->rates.max_clients != options.max_clients) continue;
     return in_force->client_rates[i];
   }
   return std::make_shared<http::ClientRates>(options);
@@ -161,6 +160,37 @@ std::shared_ptr<http::ClientConnections> share_clients(const ListenerConfig& con
   return std::make_shared<http::ClientConnections>(config.max_connections_per_client);
 }
 
+// A route, or one of its weighted clusters: that of `old` if it stays, else a new one.
+void share_route(ProxyGeneration& made, const ProxyGeneration& old, const RouteConfig& route,
+                 const std::string& cluster_name, const ProxyGeneration::Context& context,
+                 Instant now) {
+  const std::string name =
+      route.weighted_clusters.empty() ? route.name : split_name(route.name, cluster_name);
+  auto shared = find_shared(old.routes, [&](const auto& one) {
+    return one->name() == name && one->cluster().name() == cluster_name;
+  });
+  if (shared == nullptr) {
+    auto cluster =
+        find_shared(made.clusters, [&](const auto& one) { return one->name() == cluster_name; });
+    if (!route.forwards()) {  // Its calls are none: nothing is shared.
+      cluster = std::make_shared<SharedCluster>(ClusterConfig{}, &context.budget, now);
+    }
+    DAMPER_CHECK(cluster != nullptr);
+    const auto same = [&](const auto& one) { return one->route() == route.name; };
+    auto other = find_shared(old.routes, same);
+    if (other == nullptr) other = find_shared(made.routes, same);
+    shared = std::make_shared<SharedRoute>(route, std::move(cluster), now,
+                                           other == nullptr ? nullptr : other->rate());
+    shared->dependency().report_to(context.events);
+  }
+  const bool is_first = made.route_configs.empty() || made.route_configs.back() != &route;
+  made.client_rates.push_back(is_first ? share_client_rates(route, shared, context.in_force)
+                                       : made.client_rates.back());
+  made.gates.push_back(route.admission ? share_gate(route, shared, context) : nullptr);
+  made.routes.push_back(std::move(shared));
+  made.route_configs.push_back(&route);
+}
+
 // Clusters and routes: those of the one in force, as far as they stay, else new ones.
 void share(ProxyGeneration& made, const ProxyGeneration::Context& context, Instant now) {
   static const ProxyGeneration kNothing;
@@ -172,23 +202,10 @@ void share(ProxyGeneration& made, const ProxyGeneration::Context& context, Insta
     made.clusters.push_back(std::move(shared));
   }
   for (const RouteConfig& route : made.config->routes) {
-    auto shared = find_shared(old.routes, [&](const auto& one) {
-      return one->dependency().name() == route.name && one->cluster().name() == route.cluster;
-    });
-    auto cluster =
-        find_shared(made.clusters, [&](const auto& one) { return one->name() == route.cluster; });
-    if (!route.forwards() && shared == nullptr) {  // Its calls are none: nothing is shared.
-      cluster = std::make_shared<SharedCluster>(ClusterConfig{}, &context.budget, now);
+    if (route.weighted_clusters.empty()) share_route(made, old, route, route.cluster, context, now);
+    for (const ClusterWeight& one : route.weighted_clusters) {
+      share_route(made, old, route, one.cluster, context, now);
     }
-    DAMPER_CHECK(cluster != nullptr || shared != nullptr);
-    if (shared == nullptr) {
-      shared = std::make_shared<SharedRoute>(route, cluster, now);
-      shared->dependency().report_to(context.events);
-    }
-    made.routes.push_back(std::move(shared));
-    made.gates.push_back(route.admission ? share_gate(route, made.routes.back(), context)
-                                         : nullptr);
-    made.client_rates.push_back(share_client_rates(route, made.routes.back(), context.in_force));
   }
 }
 
@@ -280,17 +297,19 @@ void ProxyGeneration::commit(const Context& context, Instant now) {
   }
   for (std::size_t i = 0; i < routes.size(); ++i) {
     for (std::size_t before = 0; before < old.routes.size(); ++before) {
+      if (old.routes[before]->rate() != routes[i]->rate()) continue;  // Of another route.
+      const RouteConfig& was = *old.route_configs[before];
+      const RouteConfig& is = *route_configs[i];
+      if (was.rate_limit != is.rate_limit) routes[i]->rate()->reload(is, now);
+      if (client_rates[i] != nullptr && was.client_rate_limit != is.client_rate_limit) {
+        client_rates[i]->reload(is.client_rate_limit->rates.bucket, now);
+      }
       if (old.routes[before] != routes[i]) continue;
-      const RouteConfig& was = old.config->routes[before];
-      const RouteConfig& is = config->routes[i];
       // An unchanged route is not reloaded: that would send an event.
       if (was.settings.policy != is.settings.policy || was.rate_limit != is.rate_limit) {
         routes[i]->reload(is, now);
       }
       routes[i]->set_max_tunnels(is.max_tunnels);
-      if (client_rates[i] != nullptr && was.client_rate_limit != is.client_rate_limit) {
-        client_rates[i]->reload(is.client_rate_limit->rates.bucket, now);
-      }
       if (was.admission && is.admission && was.admission != is.admission) {
         gates[i]->reload(*is.admission);
       }

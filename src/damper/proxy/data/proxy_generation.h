@@ -52,10 +52,13 @@ struct ProxyGeneration {
   std::vector<std::optional<http::TlsSettings>>
       client_tls;                                       // as config->clusters; nothing: no https
   std::vector<FileStamps> client_stamps;                // of tls_files(), as config->clusters
-  std::vector<std::shared_ptr<SharedRoute>> routes;     // as config->routes
-  std::vector<std::shared_ptr<SharedAdmission>> gates;  // as config->routes; nullptr: none
+  // Those of config->routes in order; a route with weighted_clusters has one for each of them.
+  std::vector<std::shared_ptr<SharedRoute>> routes;
+  std::vector<const RouteConfig*> route_configs;        // as routes; in *config
+  std::vector<std::shared_ptr<SharedAdmission>> gates;  // as routes; nullptr: none
   std::shared_ptr<http::TraceExporter> tracing;         // nullptr: no tracing
-  std::vector<std::shared_ptr<http::ClientRates>> client_rates;  // as config->routes; or nullptr
+  // As routes; nullptr: none. The clusters of a route have the same.
+  std::vector<std::shared_ptr<http::ClientRates>> client_rates;
   std::shared_ptr<const int> log;                                // the access log's descriptor
   std::shared_ptr<KeptBytes> kept;                               // of the proxy
 

@@ -30,7 +30,9 @@ struct ForcedBreaker {
   bool has_own = false;  // status.own is known; not of a replica, which has a breaker on each loop
 };
 struct RouteState {
-  std::string name, cluster;
+  std::string name, cluster;  // ROUTE, or ROUTE@CLUSTER of one with weighted_clusters
+  bool has_weight = false;
+  std::uint32_t weight = 0;
   engine::Tally tally{};
   BudgetState budget{};
   bool has_breaker = false;

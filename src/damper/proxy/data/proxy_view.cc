@@ -67,8 +67,9 @@ void add(http::ClientMetrics& sum, const http::ClientMetrics& one) {
   }
 }
 
-void write_client_rates(const RouteState& route, const observe::Labels& labels,
-                        observe::Exposition& out) {
+// Of the route, whichever of its clusters has them.
+void write_client_rates(const RouteState& route, observe::Exposition& out) {
+  const observe::Labels labels{{"route", route.name.substr(0, route.name.find(kSplitMark))}};
   out.gauge("damper_proxy_rated_clients", "Clients whose rate is tracked.", labels,
             static_cast<double>(route.clients));
   out.gauge("damper_proxy_max_rated_clients", "Clients whose rate is tracked at most.", labels,
@@ -165,8 +166,17 @@ ProxyState view_of(const ProxyGeneration& generation, const admit::RetryBudget& 
   }
   for (std::size_t i = 0; i < generation.routes.size(); ++i) {
     RouteState& route = state.routes.emplace_back(view_of(*generation.routes[i], now));
+    const auto& weights = generation.route_configs[i]->weighted_clusters;
+    const auto weight = std::find_if(weights.begin(), weights.end(), [&](const ClusterWeight& one) {
+      return one.cluster == route.cluster;
+    });
+    route.has_weight = weight != weights.end();
+    if (route.has_weight) route.weight = weight->weight;
     if (generation.gates[i] != nullptr) view_gate(*generation.gates[i], route);
-    if (const http::ClientRates* const rates = generation.client_rates[i].get()) {
+    // The clusters of a route share one, which is counted once.
+    const bool is_first = i == 0 || generation.route_configs[i - 1] != generation.route_configs[i];
+    const http::ClientRates* const rates = generation.client_rates[i].get();
+    if (rates != nullptr && is_first) {
       route.has_client_rates = true;
       route.clients = rates->tracked(now);
       route.max_clients = rates->max_clients();
@@ -278,7 +288,11 @@ void write_metrics(const ProxyGeneration& generation, const ProxyState& state,
     out.counter("damper_proxy_tunnels_refused_total",
                 "Requests for a tunnel that were refused because of max_tunnels.", labels,
                 route.refused_tunnels);
-    if (route.has_client_rates) write_client_rates(route, labels, out);
+    if (route.has_client_rates) write_client_rates(route, out);
+    if (route.has_weight) {
+      out.gauge("damper_proxy_cluster_weight", "Weight of one of the weighted_clusters.",
+                {{"route", route.name}, {"cluster", route.cluster}}, route.weight);
+    }
     if (!route.has_gate) continue;
     out.gauge("damper_proxy_gate_limit", "Concurrency limit, over all loops.", labels,
               route.gate_limit);

@@ -18,6 +18,7 @@
 #include "damper/proxy/data/shared.h"
 #include "damper/proxy/data/shared_admission.h"
 #include "damper/proxy/data/upstream.h"
+#include "damper/proxy/split/weighted_split.h"
 #include "damper/run/clock.h"
 
 namespace damper::proxy {
@@ -177,6 +178,8 @@ class RouteAdmission final : private http::Loop::Timer,
   http::Admission::Refusals reporting_;
 };
 
+struct LoopSplit;
+
 // A route as one loop sees it.
 struct LoopRoute {
   const RouteConfig* config = nullptr;
@@ -185,6 +188,14 @@ struct LoopRoute {
   std::shared_ptr<RouteAdmission> admission;         // nullptr: every request is admitted
   std::shared_ptr<http::ClientRates> client_rates;   // nullptr: no limit by client
   std::vector<std::shared_ptr<Upstream>> watched{};  // of a health page, as its clusters
+  std::shared_ptr<const LoopSplit> split{};          // nullptr: the route has one cluster
+};
+
+// The weighted clusters of a route. Each is like a route with one cluster, which the request has
+// from then on: its retries, hedges, queue and tunnel are in that cluster alone.
+struct LoopSplit {
+  WeightedSplit weights;
+  std::vector<LoopRoute> clusters;  // as config->weighted_clusters
 };
 
 // A LoopTable is one generation of the routes on one loop. A reload makes a new one; the old one

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "damper/admit/quota.h"
@@ -15,6 +16,7 @@
 #include "damper/proxy/config/proxy_config.h"
 #include "damper/proxy/data/forced_replicas.h"
 #include "damper/proxy/health/cluster_health.h"
+#include "damper/proxy/split/weighted_split.h"
 #include "damper/run/dependency.h"
 
 namespace damper::proxy {
@@ -56,42 +58,78 @@ class SharedCluster {
   const std::shared_ptr<ClusterHealth> health_ = std::make_shared<ClusterHealth>();
 };
 
-// A SharedRoute is what all loops share of a route: everything that its calls have in common. It
-// lives on, by its name and its cluster's, through reloads: budget, breaker, limit, latencies and
-// the rate limit's fill are continuous. A route that moves to another cluster is a new one: what is
-// known of the one says nothing of the other.
+// The rate_limit of a route, if it has one: of all its clusters together.
+//
+// Thread safety: all methods may be called concurrently, reload() with all but itself.
+class RouteRate {
+ public:
+  explicit RouteRate(const RouteConfig& config)
+      : is_on_(config.rate_limit.has_value()),
+        bucket_(config.rate_limit.value_or(admit::TokenBucketOptions{})) {}
+  void reload(const RouteConfig& config, Instant now) noexcept {
+    if (config.rate_limit) bucket_.reload(*config.rate_limit, now);
+    is_on_.store(config.rate_limit.has_value(), std::memory_order_relaxed);
+  }
+  // Whether it has room; how long until it has. Always, without one.
+  [[nodiscard]] bool try_take(Instant now) noexcept {
+    return !is_on_.load(std::memory_order_relaxed) || bucket_.try_take(now);
+  }
+  [[nodiscard]] Duration wait(Instant now) const noexcept {
+    return is_on_.load(std::memory_order_relaxed) ? bucket_.wait(now) : Duration{0};
+  }
+
+ private:
+  std::atomic<bool> is_on_;
+  admit::TokenBucket bucket_;
+};
+
+// A SharedRoute is what all loops share of a route and a cluster of it: everything that its calls
+// have in common. It lives on, by the names of both, through reloads: budget, breaker, limit and
+// latencies are continuous. A route that moves to another cluster is a new one: what is known of
+// the one says nothing of the other.
+//
+// Each of the weighted_clusters of a route has a SharedRoute of its own, called ROUTE@CLUSTER: a
+// cluster that fails opens no breaker, spends no budget and lowers no limit of the others. Only the
+// rate_limit, which counts requests whatever becomes of them, is the route's; it is continuous by
+// the route's name.
 //
 // Thread safety: all methods may be called concurrently, reload() with all but itself.
 class SharedRoute {
  public:
-  SharedRoute(const RouteConfig& config, std::shared_ptr<SharedCluster> cluster, Instant /*now*/)
+  // `rate`: that of the route's other clusters; nullptr: there is none yet.
+  SharedRoute(const RouteConfig& config, std::shared_ptr<SharedCluster> cluster, Instant /*now*/,
+              std::shared_ptr<RouteRate> rate = nullptr)
       : cluster_(std::move(cluster)),
-        dependency_(config.name, config.settings.policy,
+        route_(config.name),
+        dependency_(config.weighted_clusters.empty() ? config.name
+                                                     : split_name(config.name, cluster_->name()),
+                    config.settings.policy,
                     {.budget = &cluster_->budget(), .switches = &cluster_->switches()}),
-        has_rate_(config.rate_limit.has_value()),
-        rate_(config.rate_limit.value_or(admit::TokenBucketOptions{})),
+        rate_(rate != nullptr ? std::move(rate) : std::make_shared<RouteRate>(config)),
         tunnels_(config.max_tunnels) {}
   void reload(const RouteConfig& config, Instant now) {
     dependency_.reload(config.settings.policy, now);
-    if (config.rate_limit) rate_.reload(*config.rate_limit, now);
-    has_rate_.store(config.rate_limit.has_value(), std::memory_order_relaxed);
+    rate_->reload(config, now);
   }
 
   // Tunnels that are open stay open.
   void set_max_tunnels(std::size_t most) noexcept { tunnels_.reload(most); }
 
+  // ROUTE, or ROUTE@CLUSTER.
+  [[nodiscard]] const std::string& name() const noexcept { return dependency_.name(); }
+  [[nodiscard]] const std::string& route() const noexcept { return route_; }
+  // Whether an order for this name is one for it: its own, or the route's.
+  [[nodiscard]] bool is_called(std::string_view name) const noexcept {
+    return name == dependency_.name() || name == route_;
+  }
   [[nodiscard]] engine::Dependency& dependency() noexcept { return dependency_; }
   [[nodiscard]] const std::shared_ptr<SharedCluster>& shared_cluster() const noexcept {
     return cluster_;
   }
   [[nodiscard]] SharedCluster& cluster() noexcept { return *cluster_; }
-  // Whether the rate limit has room; how long until it has. Always, without one.
-  [[nodiscard]] bool try_take(Instant now) noexcept {
-    return !has_rate_.load(std::memory_order_relaxed) || rate_.try_take(now);
-  }
-  [[nodiscard]] Duration rate_wait(Instant now) const noexcept {
-    return has_rate_.load(std::memory_order_relaxed) ? rate_.wait(now) : Duration{0};
-  }
+  [[nodiscard]] const std::shared_ptr<RouteRate>& rate() const noexcept { return rate_; }
+  [[nodiscard]] bool try_take(Instant now) noexcept { return rate_->try_take(now); }
+  [[nodiscard]] Duration rate_wait(Instant now) const noexcept { return rate_->wait(now); }
   // A tunnel, or a request for one, from its head on. False: there are max_tunnels.
   [[nodiscard]] bool try_take_tunnel() noexcept {
     if (tunnels_.try_take() > 0) return true;
@@ -106,9 +144,9 @@ class SharedRoute {
 
  private:
   std::shared_ptr<SharedCluster> cluster_;
+  const std::string route_;
   engine::Dependency dependency_;
-  std::atomic<bool> has_rate_{false};
-  admit::TokenBucket rate_;
+  const std::shared_ptr<RouteRate> rate_;
   admit::Quota tunnels_;
   std::atomic<std::uint64_t> refused_tunnels_{0};
 };

@@ -234,28 +234,19 @@ class Worker {
   void use_routes(const ProxyGeneration& generation) {
     Gates before = std::exchange(gates_, {});
     std::vector<LoopRoute> routes;
-    for (std::size_t i = 0; i < generation.routes.size(); ++i) {
-      const RouteConfig& config = generation.config->routes[i];
-      LoopRoute route{.config = &config,
-                      .shared = generation.routes[i],
-                      .upstream = config.forwards() ? upstreams_.at(config.cluster) : nullptr,
-                      .admission = nullptr,
-                      .client_rates = generation.client_rates[i]};
-      if (config.health_page) {
-        for (const std::string& cluster : config.health_page->clusters) {
-          route.watched.push_back(upstreams_.at(cluster));
-        }
+    std::size_t next = 0;
+    for (const RouteConfig& config : generation.config->routes) {
+      if (config.weighted_clusters.empty()) {
+        routes.push_back(make_route(generation, next++, before));
+        continue;
       }
-      if (const std::shared_ptr<SharedAdmission>& shared = generation.gates[i]; shared != nullptr) {
-        const http::AdmissionOptions& options = *config.admission;
-        auto known = before.extract(shared);
-        route.admission = known.empty()
-                              ? std::make_shared<RouteAdmission>(loop_, options, shared, number_)
-                              : known.mapped().admission;
-        if (!known.empty() && known.mapped().options != options) route.admission->reload(options);
-        gates_[shared] = {.options = options, .admission = route.admission};
+      auto split = std::make_shared<LoopSplit>(
+          LoopSplit{.weights = WeightedSplit(config.weighted_clusters), .clusters = {}});
+      for (std::size_t i = 0; i < config.weighted_clusters.size(); ++i) {
+        split->clusters.push_back(make_route(generation, next++, before));
       }
-      routes.push_back(std::move(route));
+      routes.push_back(split->clusters.front());
+      routes.back().split = std::move(split);
     }
     for (auto& [shared, known] : before) unneeded_gates_.push_back(std::move(known.admission));
     use_tracing(generation);
@@ -271,6 +262,33 @@ class Worker {
       sink_->use(table_);
     }
     look_later();
+  }
+  // The route of that position in generation.routes.
+  [[nodiscard]] LoopRoute make_route(const ProxyGeneration& generation, std::size_t at,
+                                     Gates& before) {
+    const RouteConfig& config = *generation.route_configs[at];
+    const std::shared_ptr<SharedRoute>& shared = generation.routes[at];
+    LoopRoute route{.config = &config,
+                    .shared = shared,
+                    .upstream = config.forwards() ? upstreams_.at(shared->cluster().name())
+                                                  : nullptr,
+                    .admission = nullptr,
+                    .client_rates = generation.client_rates[at]};
+    if (config.health_page) {
+      for (const std::string& cluster : config.health_page->clusters) {
+        route.watched.push_back(upstreams_.at(cluster));
+      }
+    }
+    if (const std::shared_ptr<SharedAdmission>& gate = generation.gates[at]; gate != nullptr) {
+      const http::AdmissionOptions& options = *config.admission;
+      auto known = before.extract(gate);
+      route.admission = known.empty()
+                            ? std::make_shared<RouteAdmission>(loop_, options, gate, number_)
+                            : known.mapped().admission;
+      if (!known.empty() && known.mapped().options != options) route.admission->reload(options);
+      gates_[gate] = {.options = options, .admission = route.admission};
+    }
+    return route;
   }
   // The exporter in use is alive until the next one is: equal addresses are the same exporter.
   void use_tracing(const ProxyGeneration& generation) {

@@ -200,7 +200,12 @@ class ProxyProcess {
     for (const ClusterConfig& cluster : config.clusters) {
       counts_.expect(SwitchScope::cluster(cluster.name).text(), kFlip);
     }
-    for (const RouteConfig& route : config.routes) counts_.expect(route.name);
+    for (const RouteConfig& route : config.routes) {
+      if (route.weighted_clusters.empty()) counts_.expect(route.name);
+      for (const ClusterWeight& one : route.weighted_clusters) {
+        counts_.expect(split_name(route.name, one.cluster));
+      }
+    }
   }
 
   const ProxySettings& settings_;

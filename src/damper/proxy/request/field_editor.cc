@@ -68,7 +68,7 @@ std::span<const http::Field> ResponseFields::make(std::span<const http::Field> f
                                                   const FieldContext& context, const Own& own) {
   fields = without_own_fields(fields, fields_);
   const bool remarkable = is_remarkable(own.verdict);
-  if (edits.empty() && !remarkable && own.attempts <= 1) return fields;
+  if (edits.empty() && !remarkable && own.attempts <= 1 && own.set_cookie.empty()) return fields;
   if (fields.data() != fields_.data()) fields_.assign(fields.begin(), fields.end());
   if (!edits.empty()) editor_.edit(edits, context, fields_);
   if (remarkable) fields_.push_back({http::kVerdictHeader, name(own.verdict)});
@@ -78,6 +78,7 @@ std::span<const http::Field> ResponseFields::make(std::span<const http::Field> f
     number_.assign(digits.data(), end);
     fields_.push_back({kAttemptsHeader, number_});
   }
+  if (!own.set_cookie.empty()) fields_.push_back({"set-cookie", own.set_cookie});
   return fields_;
 }
 

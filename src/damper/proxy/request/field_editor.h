@@ -45,7 +45,8 @@ void expand_variables(std::string_view value, const FieldContext& context, std::
 // ResponseFields makes the fields of one response to the client.
 //
 // Model: those of the replica without damper-*; then the route's edits; then damper-verdict, unless
-// the response would be the same without the proxy, and damper-attempts if there was more than one.
+// the response would be the same without the proxy, damper-attempts if there was more than one, and
+// the cookie of a hash_policy.
 // Thread safety: none; one for a loop. The fields are valid until the next make() or edit().
 // Cost: no allocation once it has made fields as many. Without edits, verdict and attempts the
 // replica's fields are not copied.
@@ -54,6 +55,7 @@ class ResponseFields {
   struct Own {
     Verdict verdict = Verdict::none;
     std::uint32_t attempts = 0;
+    std::string_view set_cookie{};  // empty: none is set
   };
   [[nodiscard]] std::span<const http::Field> make(std::span<const http::Field> fields,
                                                   const FieldEdits& edits,

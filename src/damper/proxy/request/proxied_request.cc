@@ -50,6 +50,8 @@ void ProxiedRequest::recycle() {
   table_.reset();
   kind_ = Kind::plain;
   has_no_body_ = grpc_ = short_deadline_ = gated_ = false;
+  hash_key_.reset();
+  made_cookie_.reset();
   last_ = Outcome::success;
   interim_attempt_ = 0;
   record_ = {};
@@ -86,6 +88,8 @@ void ProxiedRequest::on_head(const http::Head& received, bool end) {
   if (!at) return answer(no_route());
   route_ = &table_->routes[*at];
   if (!config().forwards()) return answer_directly();
+  if (config().hash_policy) find_hash_key();
+  if (route_->split != nullptr) pick_cluster();
   body_.begin(config().request_buffer);
   if (!config().prefix_rewrite.empty() && has_parent_segment(path_of(head.target))) {
     return answer(path_not_allowed());
@@ -106,6 +110,22 @@ void ProxiedRequest::on_head(const http::Head& received, bool end) {
       head.fields, {.arrived = arrived_, .wall = run::wall_time(between(arrived_, now))},
       {.default_deadline = kLongest, .longest_deadline = kLongest, .trusted = identity_.trusted});
   enter(now);
+}
+
+void ProxiedRequest::find_hash_key() {
+  const HashPolicy& policy = *config().hash_policy;
+  std::optional<std::string_view> text =
+      find_key_text(policy, head_.head().fields, identity_.address);
+  if (!text && !policy.cookie.empty() && policy.ttl != HashPolicy::kNotMade) {
+    made_cookie_ = cookie_value(run::random_bits());
+    text = std::string_view(made_cookie_->data(), made_cookie_->size());
+  }
+  if (text) hash_key_ = hash_key_of(*text);
+}
+
+void ProxiedRequest::pick_cluster() {
+  const LoopSplit& split = *route_->split;
+  route_ = &split.clusters[split.weights.pick(hash_key_, hash_key_ ? 0 : run::draw())];
 }
 
 void ProxiedRequest::on_data(std::string_view bytes) {
@@ -320,7 +340,7 @@ void ProxiedRequest::call(Instant now) {
   if (inherited_.owned_above.retries) {
     owner_ = inherited_.retry_owner;
   } else if (call_->call().owns_retries()) {
-    owner_ = decide::valid_owner(dependency.name()) ? std::string_view(dependency.name()) : kOwner;
+    owner_ = decide::valid_owner(config().name) ? std::string_view(config().name) : kOwner;
   }
   state_ = State::calling;
   gated_ = is_uploading();
@@ -426,7 +446,7 @@ void ProxiedRequest::end(CloseReason reason) {
   record_.target = head.target;
   if (route_ != nullptr) {
     record_.route = config().name;
-    record_.cluster = config().cluster;
+    record_.cluster = route_->shared->cluster().name();
   }
   record_.replica = replica_;
   record_.traceparent = http::find(head.fields, "traceparent").value_or("");

@@ -25,6 +25,7 @@
 #include "damper/proxy/request/request_trace.h"
 #include "damper/proxy/request/tunnel.h"
 #include "damper/proxy/request/upstream_attempt.h"
+#include "damper/proxy/split/hash_policy.h"
 #include "damper/run/scope.h"
 
 namespace damper::proxy {
@@ -47,6 +48,9 @@ class RequestFactory;
 //   answered     the complete response was sent downstream
 //   closed       the client's stream has ended; an attempt may still be under way
 //   idle         it is not in use
+// Route: one of the weighted_clusters is selected once, before the admission, by the key of the
+// hash_policy; without a key it is drawn. From then on the request is that cluster's alone: a retry
+// or a hedge never leaves it.
 // Admission: a path that the listener refuses is 400; no route is 404; a route with a
 // direct_response or a redirect answers at once; an upgrade that the route does not allow is 403; a
 // rate limit refuses with 429, max_tunnels with 503; the admission admits, queues or sheds. Its
@@ -91,6 +95,8 @@ class ProxiedRequest final : public http::StreamUser,
   // ---- For its attempts
   [[nodiscard]] http::Head head_for(const engine::Attempt& attempt, const http::Pool& pool);
   [[nodiscard]] const RouteConfig& config() const noexcept { return *route_->config; }
+  // By the route's hash_policy; nothing: the request has no key.
+  [[nodiscard]] std::optional<std::uint64_t> hash_key() const noexcept { return hash_key_; }
   [[nodiscard]] const KeptBody& body() const noexcept { return body_; }
   [[nodiscard]] bool has_no_body() const noexcept { return has_no_body_; }
   // Whether a part of the body has not arrived.
@@ -177,6 +183,9 @@ class ProxiedRequest final : public http::StreamUser,
   void on_writable() override;
   void on_close(http::CloseReason reason) override;
 
+  void find_hash_key();
+  void pick_cluster();
+
   // ---- Admission and the call
   void on_admitted(Instant now) override { state_ == State::calling ? complete(now) : call(now); }
   void on_refused(Verdict verdict, Duration retry_after, Instant now) override;
@@ -224,6 +233,8 @@ class ProxiedRequest final : public http::StreamUser,
   bool gated_ = false;  // the call began before the request was complete, which is not admitted yet
   decide::Outcome last_ = decide::Outcome::success;  // of the last attempt that failed
   std::uint32_t interim_attempt_ = 0;  // whose interim responses are forwarded; 0: none came
+  std::optional<std::uint64_t> hash_key_;
+  std::optional<CookieValue> made_cookie_;  // by the hash_policy; the response sets it
   Instant arrived_{};
   AccessRecord record_;
   RequestTrace trace_;
@@ -317,6 +328,7 @@ class RequestFactory final : private http::Loop::TurnEnd {
   ForwardFields forward_;
   ResponseFields response_fields_;      // of the response that is being sent
   std::string path_;                    // of the request whose head is being read
+  std::string set_cookie_;              // of the response that is being sent
   Requests requests_;                   // in use
   std::vector<ProxiedRequest*> ended_;  // of these, those that ended in this turn
   std::vector<std::unique_ptr<ProxiedRequest>> spare_;

@@ -33,9 +33,15 @@ void ProxiedRequest::on_response_head(const engine::Attempt& attempt, int status
 
 void ProxiedRequest::respond(UpstreamAttempt& attempt, const http::Head& response) {
   http::Head head = response;
+  if (made_cookie_) {
+    const std::string_view value(made_cookie_->data(), made_cookie_->size());
+    write_set_cookie(*config().hash_policy, value, factory_.set_cookie_);
+  }
   head.fields = factory_.response_fields_.make(
       response.fields, config().response_fields, field_context(),
-      {.verdict = record_.verdict, .attempts = call_->call().attempts()});
+      {.verdict = record_.verdict,
+       .attempts = call_->call().attempts(),
+       .set_cookie = made_cookie_ ? std::string_view(factory_.set_cookie_) : std::string_view()});
   record_.status = head.status;
   responder_ = &attempt;
   attempt.respond();
