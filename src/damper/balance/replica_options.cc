@@ -12,6 +12,8 @@ std::optional<std::string> find_error(const ReplicaOptions& options) {
       .field("latency_samples", options.latency_samples, options.kLatencySamples)
       .field("max_ejection_percent", options.max_ejection_percent, options.kMaxEjectionPercent)
       .field("panic_threshold", options.panic_threshold, options.kPanicThreshold)
+      .field("hash_balance_factor", options.hash_balance_factor, options.kHashBalanceFactor)
+      .field("zone_overprovisioning", options.zone_overprovisioning, options.kZoneOverprovisioning)
       .part("breaker", admit::find_error(options.breaker))
       .error();
 }

@@ -7,12 +7,18 @@
 
 #include "damper/admit/circuit_breaker.h"
 #include "damper/base/bounds.h"
+#include "damper/base/enum_names.h"
 #include "damper/base/instant.h"
 #include "damper/base/percent.h"
 
 namespace damper::balance {
 
-// How Replicas treat a replica that fails, is slow or is found unhealthy.
+// Which replica gets an attempt: the less loaded of two, or the first of the key's order.
+enum class LbPolicy : std::uint8_t { least_request, consistent_hash };
+inline constexpr EnumNames<LbPolicy::consistent_hash> kLbPolicyNames = {"least_request",
+                                                                        "consistent_hash"};
+
+// How Replicas select one, and how they treat one that fails, is slow or is found unhealthy.
 struct ReplicaOptions {
   static constexpr Range<Duration> kLatencyHalfLife{std::chrono::milliseconds(1),
                                                     std::chrono::hours(1)};
@@ -22,6 +28,8 @@ struct ReplicaOptions {
   static constexpr Range<std::int32_t> kLatencySamples{1, 10'000};
   static constexpr Range<Percent> kMaxEjectionPercent{Percent(0), Percent(100)};
   static constexpr Range<Percent> kPanicThreshold{Percent(0), Percent(100)};
+  static constexpr Range<Percent> kHashBalanceFactor{Percent(100), Percent(1000)};
+  static constexpr Range<Percent> kZoneOverprovisioning{Percent(100), Percent(1000)};
 
   // When a replica is ejected, and how it comes back. Eager, beside the dependency's own breaker:
   // there are others to go to.
@@ -39,6 +47,11 @@ struct ReplicaOptions {
   // Verdicts of active checks are ignored while less than this part of the replicas is healthy, and
   // while none is.
   Percent panic_threshold = Percent(50);
+  LbPolicy lb_policy = LbPolicy::least_request;
+  // Of its fair share of the attempts in flight: how many a replica has at most by their keys.
+  Percent hash_balance_factor = Percent(150);
+  // See zone_share().
+  Percent zone_overprovisioning = Percent(140);
 
   friend bool operator==(const ReplicaOptions&, const ReplicaOptions&) = default;
 };

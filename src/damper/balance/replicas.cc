@@ -4,27 +4,15 @@
 #include <array>
 #include <cstddef>
 
+#include "damper/balance/key_order.h"
 #include "damper/base/check.h"
-#include "damper/base/random.h"
 
 namespace damper::balance {
 namespace {
 
 constexpr Duration kMostLatency = std::chrono::seconds(60);
 constexpr Duration kPanicEnd = std::chrono::seconds(1);  // from when the first was let in
-constexpr std::int64_t kMostSlowness = 8;  // times, that an attempt on a slow replica counts
-constexpr std::int64_t kMostJump = 10;     // times the average, that one answer counts as
-
-// The n-th of a set, from 0. REQUIRES: it has more.
-std::size_t nth(const ReplicaSet& set, std::size_t n) noexcept {
-  std::size_t at = 0;
-  while (!set[at] || n-- > 0) ++at;
-  return at;
-}
-
-std::size_t index(double draw, std::size_t count) noexcept {
-  return std::min(count - 1, static_cast<std::size_t>(draw * static_cast<double>(count)));
-}
+constexpr std::int64_t kMostJump = 10;  // times the average, that one answer counts as
 
 }  // namespace
 
@@ -40,12 +28,13 @@ std::size_t Replicas::free_number() const noexcept {
   return at;
 }
 
-std::optional<std::size_t> Replicas::try_add() {
+std::optional<std::size_t> Replicas::try_add(std::string_view name) {
   const std::size_t at = free_number();
   if (at == kMostReplicas) return std::nullopt;
   if (at == size()) replicas_.emplace_back();
   replicas_[at] = Replica{};
   replicas_[at].breaker = std::make_unique<admit::CircuitBreaker>(options_.breaker);
+  replicas_[at].name = name.empty() ? key_score(at, 0) : name_number(name);
   replicas_[at].in = true;
   ++count_;
   count_healthy();
@@ -126,133 +115,6 @@ void Replicas::look_for_panic(Instant now) noexcept {
     panic_ends_ = std::min(panic_ends_, add(now, kPanicEnd));
     panics_ = closed < count_ && now < panic_ends_;
   }
-}
-
-// What an attempt there is expected to take.
-Duration Replicas::pace(const Replica& replica, Instant now) const noexcept {
-  const Duration most = times(std::max(replica.mean, options_.latency_floor), kMostSlowness);
-  return std::max(replica.silence.length(now, most, options_.latency_half_life),
-                  faded(replica.mean, replica.answered, now, options_.latency_half_life));
-}
-
-// How many times as long as `other` an attempt is expected to take; 1: not clearly longer.
-double Replicas::slowness(Duration pace, Duration other) const noexcept {
-  if (pace <= other + options_.latency_floor || pace <= times(other, 2)) return 1;
-  const auto base = static_cast<double>(std::max(other, Duration{1}).count());
-  return std::min(static_cast<double>(pace.count()) / base, double{kMostSlowness});
-}
-
-bool Replicas::better(std::size_t a, std::size_t b, Instant now) const noexcept {
-  const Replica& one = replicas_[a];
-  const Replica& two = replicas_[b];
-  double cost = one.outstanding + 1.0;
-  double other_cost = two.outstanding + 1.0;
-  if (!panics_) {
-    const Duration here = pace(one, now);
-    const Duration there = pace(two, now);
-    if (two.answers > 0) cost *= slowness(here, there);  // Else there is nothing to compare with.
-    if (one.answers > 0) other_cost *= slowness(there, here);
-  }
-  if (cost != other_cost) return cost < other_cost;
-  return !panics_ && latency(a, now) * 2 < latency(b, now);
-}
-
-Replicas::Lease Replicas::pick(const ReplicaSet& excluded, Instant now, double draw) noexcept {
-  return pick_but(excluded, {}, now, draw);
-}
-
-Replicas::Lease Replicas::pick_next(ReplicaSet& tried, const ReplicaSet& asking, Instant now,
-                                    double draw) noexcept {
-  const Lease lease = pick_but(tried, asking, now, draw);
-  if (!lease) return lease;
-  tried.set(lease.replica());
-  for (std::size_t i = 0; i < size(); ++i) {
-    if (!tried[i] && may_ask(replicas_[i], now)) return lease;
-  }
-  tried = asking;
-  tried.set(lease.replica());
-  return lease;
-}
-
-Replicas::Lease Replicas::pick_but(const ReplicaSet& tried, const ReplicaSet& asking, Instant now,
-                                   double draw) noexcept {
-  if (count_ == 1) {
-    std::size_t only = 0;
-    while (!is_in(only)) ++only;
-    return replicas_[only].breaker->forced_open(now) ? Lease() : lease_anyway(only, now);
-  }
-  look_for_panic(now);
-  ReplicaSet able;
-  ReplicaSet closed;
-  for (std::size_t i = 0; i < size(); ++i) {
-    if (may_ask(replicas_[i], now)) able.set(i);
-    if (is_closed(replicas_[i], now)) closed.set(i);
-  }
-  const std::array sets = {able & ~tried & ~asking, able & tried & ~asking, able & asking};
-  double set_draw = draw;
-  for (const ReplicaSet& set : sets) {
-    if (Lease lease = pick_among(set, now, set_draw)) return lease;
-    set_draw = another_draw(set_draw);
-  }
-  // Some are on their ramp, and no other replica can take what that holds back.
-  for (ReplicaSet set : sets) {
-    set &= closed;
-    if (set.any()) return lease_anyway(nth(set, index(draw, set.count())), now);
-  }
-  return {};
-}
-
-Replicas::Lease Replicas::pick_among(const ReplicaSet& candidates, Instant now,
-                                     double draw) noexcept {
-  const std::size_t count = candidates.count();
-  if (count == 0) return {};
-  double second_draw = another_draw(draw);
-  const std::size_t at = index(draw, count);
-  std::size_t first = nth(candidates, at);
-  std::size_t second = first;
-  if (count > 1) {  // Another one: as many places on as the second draw says, at least one.
-    second = nth(candidates, (at + 1 + index(second_draw, count - 1)) % count);
-    if (better(second, first, now)) std::swap(first, second);
-  }
-  if (panics_) {
-    Lease lease = is_closed(replicas_[first], now) ? try_lease(first, now, second_draw) : Lease();
-    if (lease) return lease;
-    lease = lease_anyway(first, now);
-    lease.panic_ = true;
-    return lease;
-  }
-  second_draw = another_draw(second_draw);
-  if (Lease lease = try_lease(first, now, second_draw)) return lease;
-  // It is on its ramp, or has all its probes out. The others in turn, from where the draw fell.
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::size_t other = i == 0 ? second : nth(candidates, (at + i) % count);
-    second_draw = another_draw(second_draw);
-    if (other == first) continue;
-    if (Lease lease = try_lease(other, now, second_draw)) return lease;
-  }
-  return {};
-}
-
-Replicas::Lease Replicas::try_lease(std::size_t replica, Instant now, double draw) noexcept {
-  Lease lease;
-  lease.permit_ = replicas_[replica].breaker->try_admit(now, draw);
-  if (!lease.permit_.admitted) return {};
-  lease.has_permit_ = true;
-  begin(lease, replica, now);
-  return lease;
-}
-
-Replicas::Lease Replicas::lease_anyway(std::size_t replica, Instant now) noexcept {
-  Lease lease;
-  begin(lease, replica, now);
-  return lease;
-}
-
-void Replicas::begin(Lease& lease, std::size_t replica, Instant now) noexcept {
-  lease.replica_ = static_cast<std::int32_t>(replica);
-  lease.sent_ = now;
-  ++replicas_[replica].outstanding;
-  lease.round_ = replicas_[replica].silence.on_sent(now, options_.latency_half_life);
 }
 
 void Replicas::on_head(Lease& lease, Instant now) noexcept {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "damper/admit/circuit_breaker.h"
@@ -50,9 +51,19 @@ namespace damper::balance {
 // breakers alone decide: a check with a wrong path fails everywhere, and the few that pass must not
 // get the load of all. By hand: force() holds the breaker of a replica. One that is held open is
 // not asked, in panic, as the only one or beside others that are out; one that is held closed is
-// not ejected, and asked even if it is unhealthy. Replicas come and go: each has a number from when
-// it is added to when it has been removed and its last lease is settled; another one may have it
-// then.
+// not ejected, and asked even if it is unhealthy.
+// Keys: with LbPolicy::consistent_hash an attempt that has a key goes to the first replica of the
+// key's order (key_order.h) that may be asked and is under its bound, `hash_balance_factor` times
+// its fair share of the attempts in flight. One more attempt of the call goes to the next. If all
+// are at their bound, and for an attempt without a key, the less loaded of two is picked.
+// Zones: after set_zones() attempts stay in the own zone as far as it can serve its part of them
+// (zone_share.h) with replicas that are neither ejected nor on their ramp. An attempt also goes to
+// another zone if the replica here is overloaded: clearly slower than the one there (see "slow"),
+// and its attempts, each counted as many times as it is slower, are more than four times as many.
+// While nothing is known of the one there, four times as many attempts are enough. Panic knows no
+// zones. Among the replicas of the zone that gets the attempt all of the above holds.
+// Replicas come and go: each has a number from when it is added to when it has been removed and its
+// last lease is settled; another one may have it then.
 // Invariants:
 //   (1) A replica of `excluded` is picked only when no other one may be asked (trap H4).
 //   (2) A replica whose breaker is not closed is picked as a probe alone, but in panic. None is
@@ -64,6 +75,9 @@ namespace damper::balance {
 //   (5) A replica that was removed is not picked.
 //   (6) An unhealthy replica is picked only in panic, if verdicts are ignored, if it is the only
 //       one, or if it is held closed by hand. No verdict changes a breaker, a latency or a count.
+//   (7) By its key no attempt goes to a replica that has load_bound() attempts in flight.
+//   (8) A zone keeps no replica out: while one here is back by probes or on its ramp it gets what
+//       its breaker admits, and without any here that may be asked the attempts go elsewhere.
 // Thread safety: none; one loop, one set. Now and draw are arguments.
 // Cost: no allocation but to add a replica; a pick looks once at each replica's breaker.
 class Replicas {
@@ -96,23 +110,32 @@ class Replicas {
   // Whether a number is free.
   [[nodiscard]] bool has_room() const noexcept { return free_number() < kMostReplicas; }
   // One more, and its number; nothing: all numbers are in use.
-  [[nodiscard]] std::optional<std::size_t> try_add();
+  // `name` is for the orders of keys; empty: the number has one.
+  [[nodiscard]] std::optional<std::size_t> try_add(std::string_view name = {});
   // It is picked no more; attempts under way are settled as they would. REQUIRES: is_in(replica).
   void remove(std::size_t replica) noexcept;
   // Holds its breaker open or closed, or resets it. REQUIRES: is_in(replica).
   void force(std::size_t replica, const admit::BreakerForceSetting& setting, Instant now) noexcept;
   // The verdict of an active check; a new replica is healthy. REQUIRES: is_in(replica).
   void set_healthy(std::size_t replica, bool healthy, Instant now) noexcept;
+  // The replicas of the own zone, and the number of zones of all; less than 2: there is no
+  // preference. To be called again when replicas were added or removed.
+  void set_zones(const ReplicaSet& own, std::size_t zones) noexcept {
+    own_zone_ = own;
+    zones_ = zones;
+  }
   // Breakers and latencies keep their state. REQUIRES: !find_error(options).
   void reload(const ReplicaOptions& options, Instant now) noexcept;
 
   // An empty lease: there is no replica, or all are held open by hand. 0 <= draw < 1.
-  [[nodiscard]] Lease pick(const ReplicaSet& excluded, Instant now, double draw) noexcept;
+  [[nodiscard]] Lease pick(const ReplicaSet& excluded, Instant now, double draw,
+                           std::optional<std::uint64_t> key = std::nullopt) noexcept;
   // For one more attempt of a call: one that is not of `tried`, if there is one, and one of
   // `asking`, where attempts of the call are under way, only if there is no other at all. It is
   // added to `tried`, which begins anew once all have been: with it and those of `asking`.
   [[nodiscard]] Lease pick_next(ReplicaSet& tried, const ReplicaSet& asking, Instant now,
-                                double draw) noexcept;
+                                double draw,
+                                std::optional<std::uint64_t> key = std::nullopt) noexcept;
   // The answer's head is there: how long that took is the latency, whatever the body takes.
   void on_head(Lease& lease, Instant now) noexcept;
   // The caller has not sent the rest of the request: the time until on_upload_over() is not the
@@ -137,12 +160,18 @@ class Replicas {
   }
   // Whether the last pick found that breakers are of no use.
   [[nodiscard]] bool panics() const noexcept { return panics_; }
+  // Attempts in the own zone and in others, while there was a preference.
+  struct ZonePicks {
+    std::uint64_t own = 0, other = 0;
+  };
+  [[nodiscard]] const ZonePicks& zone_picks() const noexcept { return zone_picks_; }
   // As it counts now: the average, faded. 0 while nothing is known.
   [[nodiscard]] Duration latency(std::size_t replica, Instant now) const noexcept;
 
  private:
   struct Replica {
     std::unique_ptr<admit::CircuitBreaker> breaker;  // which cannot be moved
+    std::uint64_t name = 0;                          // name_number()
     bool in = false;
     bool unhealthy = false;                // by active checks
     Instant held_closed = Instant::min();  // by hand, until then
@@ -157,6 +186,11 @@ class Replicas {
     Silence silence;
   };
 
+  struct Two {
+    std::size_t at = 0;  // where the draw fell
+    std::size_t first = 0, second = 0;
+  };
+
   [[nodiscard]] std::size_t free_number() const noexcept;
   void count_healthy() noexcept;
   [[nodiscard]] bool is_unhealthy(const Replica& replica, Instant now) const noexcept {
@@ -169,8 +203,17 @@ class Replicas {
   [[nodiscard]] double slowness(Duration pace, Duration other) const noexcept;
   [[nodiscard]] bool better(std::size_t a, std::size_t b, Instant now) const noexcept;
   [[nodiscard]] Lease pick_but(const ReplicaSet& tried, const ReplicaSet& asking, Instant now,
-                               double draw) noexcept;
-  [[nodiscard]] Lease pick_among(const ReplicaSet& candidates, Instant now, double draw) noexcept;
+                               double draw, std::optional<std::uint64_t> key) noexcept;
+  [[nodiscard]] ReplicaSet beyond_zone(const ReplicaSet& candidates, Instant now, double draw,
+                                       std::optional<std::uint64_t> key) const noexcept;
+  [[nodiscard]] bool is_overloaded(std::size_t local, std::size_t other,
+                                   Instant now) const noexcept;
+  [[nodiscard]] Two best_two(const ReplicaSet& candidates, Instant now, double draw) const noexcept;
+  [[nodiscard]] Lease pick_among(const ReplicaSet& candidates, const ReplicaSet& group, Instant now,
+                                 double draw, std::optional<std::uint64_t> key) noexcept;
+  [[nodiscard]] Lease pick_by_key(ReplicaSet candidates, const ReplicaSet& group, Instant now,
+                                  double draw, std::uint64_t key) noexcept;
+  [[nodiscard]] Lease lease_in_panic(std::size_t replica, Instant now, double draw) noexcept;
   [[nodiscard]] Lease try_lease(std::size_t replica, Instant now, double draw) noexcept;
   [[nodiscard]] Lease lease_anyway(std::size_t replica, Instant now) noexcept;
   void begin(Lease& lease, std::size_t replica, Instant now) noexcept;
@@ -185,6 +228,9 @@ class Replicas {
   ReplicaOptions options_;
   std::vector<Replica> replicas_;
   std::size_t count_ = 0;
+  ReplicaSet own_zone_;
+  std::size_t zones_ = 0;
+  ZonePicks zone_picks_;
   bool ignores_checks_ = false;
   bool panics_ = false;
   Instant panic_ends_ = kNever;  // once the first was let in

@@ -127,6 +127,10 @@ void add_proxy(CLI::App& app, const text::Stdio& streams, int& status) {
       ->add_option("--to", settings.flags.to,
                    "An upstream replica; repeat the option for each replica.")
       ->type_name("URL");
+  proxy
+      ->add_option("--zone", settings.flags.zone,
+                   "Zone of this proxy, for the zones of its clusters.")
+      ->type_name("NAME");
   proxy->add_flag("--validate", options->validate, "Check file and flags, and exit.");
   proxy
       ->add_option("--threads", settings.threads,

@@ -79,6 +79,7 @@ void visit_fields(PartOf<ReplicaState> auto& replica, auto& visit) {
   visit("waiting", replica.waiting);
   visit("health", replica.health);
   visit("health_reason", replica.health_reason);
+  visit("zone", replica.zone);
 }
 
 void visit_fields(PartOf<ClusterState> auto& cluster, auto& visit) {
@@ -86,6 +87,8 @@ void visit_fields(PartOf<ClusterState> auto& cluster, auto& visit) {
   visit("budget", cluster.budget);
   visit("replicas", cluster.replicas);
   visit("left_out", cluster.left_out);
+  visit("own_zone_picks", Maybe{cluster.has_zones, cluster.own_zone_picks});
+  visit("other_zone_picks", Maybe{cluster.has_zones, cluster.other_zone_picks});
   visit("health_checks_ignored", Maybe{cluster.has_checks, cluster.checks_ignored});
 }
 

@@ -167,6 +167,12 @@ class Checker {
         return error(place, who + " has endpoints of http and of https: they must be of one");
       }
     }
+    for (const auto& [endpoint, zone] : cluster.zones) {
+      if (seen.contains(endpoint)) continue;
+      return error(cluster_schema().place_of(reading, "zones"),
+                   who + " has the endpoint " + text::in_quotes(endpoint) + " in zone " + zone +
+                       ", but not among its endpoints");
+    }
     const http::TlsIdentity& identity = cluster.tls.identity;
     if (identity.certificate_file.empty() != identity.key_file.empty()) {
       return error(
@@ -370,6 +376,11 @@ std::vector<config::Note> notes_of(const ProxyConfig& config, const ProxyPlaces&
     const Reading& reading = places.clusters[i];
     if (!used.contains(cluster.name)) {
       note(reading.place, "cluster " + cluster.name + " is not used: no route goes to it");
+    }
+    if (!cluster.zones.empty() && config.zone.empty()) {
+      note(cluster_schema().place_of(reading, "zones"),
+           "zones of cluster " + cluster.name +
+               " is not used: the proxy has no zone of its own (zone, or --zone)");
     }
     if (const auto& checks = cluster.health_check; checks && checks->interval < checks->timeout) {
       note(cluster_schema().place_of(reading, "health_checks.interval"),

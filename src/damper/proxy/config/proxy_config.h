@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -55,7 +56,9 @@ struct ClusterConfig {
   std::vector<std::string> endpoints;  // "http://10.0.0.1:9000", or a name: each address a replica
   Duration dns_refresh = std::chrono::seconds(5);     // how often names are resolved again
   http::Protocol protocol = http::Protocol::unknown;  // plain TCP: unknown is h1; TLS: by ALPN
-  balance::ReplicaOptions replicas{};                 // outliers: by errors and by latency
+  // Selection of a replica, and outliers: by errors and by latency.
+  balance::ReplicaOptions replicas{};
+  std::map<std::string, std::string> zones{};  // of endpoints, as they are written in `endpoints`
   std::optional<HealthCheckOptions> health_check{};   // active checks
   // Of each replica, all loops together. `plain` follows from the protocol, as does tls.offer_h2.
   http::PoolOptions pool{.limits = kStreaming};
@@ -160,6 +163,7 @@ struct ProxyConfig {
   std::size_t max_kept_bytes = 0;  // of bodies, all loops together; 0: see KeptBytes
   Duration drain_time = std::chrono::seconds(30);
   std::uint32_t threads = 0;  // loops; 0: one a core
+  std::string zone{};         // of this proxy; empty: clusters' zones have no effect
   std::vector<config::Note> notes{};
 };
 
@@ -170,6 +174,7 @@ struct Flags {
   std::vector<std::string> to{};      // the endpoints of one cluster
   std::string admin{};                // where the admin pages are; empty: what the file says
   std::string token_file{};           // theirs; empty: what the file says
+  std::string zone{};                 // of this proxy; empty: what the file says
   bool admin_off = false;             // no admin pages, whatever the file says
   bool default_admin =
       false;  // admin pages at their default address if neither file nor flags set it

@@ -132,6 +132,7 @@ class Loader {
     if (!flags_.to.empty() && !config_.clusters.empty()) {
       return fail_flag("--to", "the file has clusters of its own: one of both is enough");
     }
+    if (!flags_.zone.empty()) add_zone();
     for (const std::string& text : flags_.listen) add_listen(text);
     if (!flags_.to.empty()) add_to();
     if (!flags_.admin.empty()) add_admin();
@@ -172,6 +173,12 @@ class Loader {
     }
     config_.clusters.push_back(std::move(cluster));
     places_.clusters.emplace_back();
+  }
+
+  void add_zone() {
+    auto zone = policy::parse_name(flags_.zone);
+    if (!zone) return refuse("--zone", policy::kNameForms, flags_.zone, zone.error());
+    config_.zone = *std::move(zone);
   }
 
   void add_admin() {

@@ -6,6 +6,7 @@
 #include "damper/base/enum_names.h"
 #include "damper/http/server/listen_address.h"
 #include "damper/policy/file/schema.h"
+#include "damper/proxy/config/balance_schema.h"
 #include "damper/proxy/config/health_check_schema.h"
 #include "damper/proxy/config/match_schema.h"
 #include "damper/proxy/config/outlier_schema.h"
@@ -195,6 +196,8 @@ Schema<ProxyConfig> make_proxy() {
                                   "Time for requests in flight to finish when the proxy stops.");
   s.key<DAMPER_FIELD(threads)>("threads", form::integer(1, 256).with_off(0, "auto"),
                                "Event loops. auto: one per core.");
+  s.key<DAMPER_FIELD(zone)>("zone", policy::kName,
+                            "Zone of this proxy, for the zones of its clusters.");
   s.key<[](const ProxyConfig& proxy) { return address_of(*proxy.admin); },
         [](ProxyConfig& proxy, const Value& value) { set_address(*proxy.admin, value); }>(
       "admin.address", kAddress,
@@ -270,6 +273,7 @@ Schema<ClusterConfig> make_cluster() {
                                 "Protocol of the upstream. auto: HTTP/1.1, or by ALPN over TLS.");
   s.key<DAMPER_FIELD(dns_refresh)>("dns_refresh_rate", form::duration(100ms, 1h),
                                    "Interval at which DNS names are resolved again.");
+  add_balance(s);
   s.key<DAMPER_FIELD(dialer.connect_timeout)>(
       "connect_timeout", form::duration(http::DialerOptions::kConnectTimeout),
       "Limit for name resolution, connection and TLS handshake together.");

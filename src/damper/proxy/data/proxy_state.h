@@ -59,6 +59,7 @@ struct ReplicaState {
   // Of active checks: unknown, healthy, unhealthy, and why the last failed probe did. Empty: the
   // cluster has none.
   std::string health{}, health_reason{};
+  std::string zone{};  // empty: the file has none
 };
 struct ClusterState {
   std::string name;
@@ -66,6 +67,8 @@ struct ClusterState {
   std::vector<ReplicaState> replicas;
   bool has_checks = false, checks_ignored = false;  // see ReplicaOptions::panic_threshold
   std::size_t left_out = 0;  // addresses ignored because of the bound on replicas
+  bool has_zones = false;    // one is preferred
+  std::uint64_t own_zone_picks = 0, other_zone_picks = 0;  // attempts, see Replicas::ZonePicks
 };
 // Adds a replica's numbers to those of the same endpoint.
 void add_replica(ClusterState& sum, const ReplicaState& one);

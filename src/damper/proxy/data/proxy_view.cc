@@ -106,6 +106,13 @@ void write_cluster(const ClusterState& cluster, observe::Exposition& out) {
   out.gauge("damper_cluster_addresses_left_out",
             "Addresses of the cluster that are over the bound of replicas.", labels,
             static_cast<double>(cluster.left_out));
+  if (cluster.has_zones) {
+    for (const bool own : {true, false}) {
+      out.counter("damper_zone_picks_total", "Attempts on replicas in the proxy's zone, in others.",
+                  {{"cluster", cluster.name}, {"zone", own ? "own" : "other"}},
+                  own ? cluster.own_zone_picks : cluster.other_zone_picks);
+    }
+  }
   for (const ReplicaState& replica : cluster.replicas) {
     const observe::Labels both{{"cluster", cluster.name}, {"replica", replica.endpoint}};
     out.gauge("damper_replica_ejected", "On how many loops the replica is not asked.", both,
@@ -236,6 +243,9 @@ void add_loop(ProxyState& sum, const ProxyState& loop) {
   for (std::size_t i = 0; i < sum.clusters.size(); ++i) {
     if (sum.clusters[i].name != loop.clusters[i].name) continue;
     sum.clusters[i].left_out = std::max(sum.clusters[i].left_out, loop.clusters[i].left_out);
+    sum.clusters[i].has_zones |= loop.clusters[i].has_zones;
+    sum.clusters[i].own_zone_picks += loop.clusters[i].own_zone_picks;
+    sum.clusters[i].other_zone_picks += loop.clusters[i].other_zone_picks;
     for (const ReplicaState& one : loop.clusters[i].replicas) add_replica(sum.clusters[i], one);
   }
 }

@@ -31,6 +31,7 @@ namespace damper::proxy {
 //   damper_replica_outstanding{cluster,replica}  attempts under way
 //   damper_replica_latency_seconds{cluster,replica}
 //   damper_cluster_addresses_left_out{cluster}   over the bound of replicas
+//   damper_zone_picks_total{cluster,zone}        own, other; missing without zones
 //   damper_cluster_retry_budget_balance{cluster}, damper_cluster_retry_budget_fill_ratio{cluster}
 //   damper_process_retry_budget_balance, damper_process_retry_budget_fill_ratio
 

@@ -1,6 +1,8 @@
 #include "damper/proxy/data/upstream.h"
 
 #include <algorithm>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include "damper/base/check.h"
@@ -53,7 +55,8 @@ Upstream::Upstream(http::Loop& loop, const Setting& setting)
       parts_(std::make_shared<Parts>(loop, config_, setting.tls)),
       replicas_(0, config_.replicas),
       forced_(setting.forced),
-      health_(setting.health) {
+      health_(setting.health),
+      zone_(setting.zone) {
   settle_hosts(setting.addresses);
 }
 
@@ -61,8 +64,8 @@ Upstream::~Upstream() = default;
 
 http::ReplicaLease Upstream::pick_next(balance::ReplicaSet& tried,
                                        const balance::ReplicaSet& in_use, Instant now,
-                                       double draw) {
-  const balance::Replicas::Lease lease = replicas_.pick_next(tried, in_use, now, draw);
+                                       double draw, std::optional<std::uint64_t> key) {
+  const balance::Replicas::Lease lease = replicas_.pick_next(tried, in_use, now, draw, key);
   if (!lease) return {};
   return {replicas_, lease, hosts_[lease.replica()]->pool};
 }
@@ -74,6 +77,7 @@ void Upstream::reload(const Setting& setting) {
   loops_ = setting.loops;
   forced_ = setting.forced;
   health_ = setting.health;
+  zone_ = setting.zone;
   replicas_.reload(config_.replicas, loop().now());
   if (same && parts_->tls.has_value() == setting.tls.has_value()) {
     parts_->tls = setting.tls;  // Files may have changed: connections from now on.
@@ -130,7 +134,7 @@ void Upstream::settle_hosts(const Addresses& addresses) {
   }
   left_out_ = 0;
   for (const http::Endpoint& endpoint : wanted) {
-    const std::optional<std::size_t> number = replicas_.try_add();
+    const std::optional<std::size_t> number = replicas_.try_add(replica_name(endpoint));
     if (!number) {
       ++left_out_;
       continue;
@@ -147,12 +151,33 @@ void Upstream::settle_hosts(const Addresses& addresses) {
       replicas_.force(*number, held.setting(loop().now()), loop().now());
     }
   }
+  settle_zones();
   Addresses again;
   if (left_out_ > 0) {
     again = addresses;
     look_later();
   }
   addresses_ = std::move(again);
+}
+
+// Endpoints without a zone are of one zone, which is not the proxy's.
+void Upstream::settle_zones() {
+  balance::ReplicaSet own;
+  std::set<std::string_view> zones;
+  for (std::size_t i = 0; !zone_.empty() && i < hosts_.size(); ++i) {
+    if (hosts_[i] == nullptr || !replicas_.is_in(i)) continue;
+    const std::string& zone = zone_of(hosts_[i]->pool.endpoint());
+    zones.insert(zone);
+    own.set(i, zone == zone_);
+  }
+  replicas_.set_zones(own, own.any() ? zones.size() : 0);
+}
+
+const std::string& Upstream::zone_of(const http::Endpoint& endpoint) const {
+  static const std::string kNone;
+  if (config_.zones.empty()) return kNone;
+  const auto found = config_.zones.find(endpoint.text());
+  return found == config_.zones.end() ? kNone : found->second;
 }
 
 std::unique_ptr<Upstream::Host> Upstream::make_host(const http::Endpoint& endpoint) const {
@@ -202,6 +227,9 @@ Upstream::Usable Upstream::usable(Instant now) const {
 
 void Upstream::describe(ClusterState& state, Instant now) const {
   state.left_out = std::max(state.left_out, left_out_);
+  state.has_zones = !zone_.empty() && !config_.zones.empty();
+  state.own_zone_picks = replicas_.zone_picks().own;
+  state.other_zone_picks = replicas_.zone_picks().other;
   for (std::size_t i = 0; i < hosts_.size(); ++i) {
     if (hosts_[i] == nullptr || !replicas_.is_in(i)) continue;
     const http::Pool& pool = hosts_[i]->pool;
@@ -218,7 +246,8 @@ void Upstream::describe(ClusterState& state, Instant now) const {
                         .idle = pool.idle(),
                         .waiting = pool.waiting(),
                         .health = verdict ? std::string(kHealthStateNames[verdict->state]) : "",
-                        .health_reason = verdict ? verdict->reason : ""});
+                        .health_reason = verdict ? verdict->reason : "",
+                        .zone = zone_of(pool.endpoint())});
   }
 }
 

@@ -31,7 +31,8 @@ namespace damper::proxy {
 // Model: a DNS name expands to one replica per address; use() sets the addresses. A removed replica
 // gets no new attempts, its idle connections close, and its requests in flight continue. A reload
 // keeps the pools, breakers and latencies of the replicas that stay; if the connections' settings
-// have changed (pool, dialer, TLS, protocol) they get new pools and keep breaker and latency. The
+// have changed (pool, dialer, TLS, protocol) they get new pools and keep breaker and latency. An
+// address has the zone of its endpoint, and the order of a key depends on replica_name(). The
 // pools' bounds are those of all loops together: each loop has its share, rounded up. They are not
 // one count: a loop that found it used up would wait for connections that are idle on another loop,
 // which cannot lend them.
@@ -53,15 +54,16 @@ class Upstream final : private http::Loop::Timer {
     std::uint32_t loops = 1;
     std::shared_ptr<const ForcedReplicas> forced{};  // nullptr: none
     std::shared_ptr<const ClusterHealth> health{};   // nullptr: none
+    std::string zone{};                              // of this proxy; empty: none
   };
   Upstream(http::Loop& loop, const Setting& setting);
   ~Upstream() override;
 
   // For one more attempt of a call: see Replicas::pick_next(). Empty: no address is known, or an
-  // operator holds all replicas open.
+  // operator holds all replicas open. `key` is for LbPolicy::consistent_hash.
   [[nodiscard]] http::ReplicaLease pick_next(balance::ReplicaSet& tried,
                                              const balance::ReplicaSet& in_use, Instant now,
-                                             double draw);
+                                             double draw, std::optional<std::uint64_t> key);
 
   // REQUIRES: the cluster's name is the same.
   void reload(const Setting& setting);
@@ -93,6 +95,8 @@ class Upstream final : private http::Loop::Timer {
 
   void on_timer(Instant now) override;
   void settle_hosts(const Addresses& addresses);
+  void settle_zones();
+  [[nodiscard]] const std::string& zone_of(const http::Endpoint& endpoint) const;
   [[nodiscard]] std::unique_ptr<Host> make_host(const http::Endpoint& endpoint) const;
   void retire_host(std::unique_ptr<Host> host);
   void look_later();
@@ -108,6 +112,7 @@ class Upstream final : private http::Loop::Timer {
   std::size_t left_out_ = 0;
   std::shared_ptr<const ForcedReplicas> forced_;
   std::shared_ptr<const ClusterHealth> health_;
+  std::string zone_;
 };
 
 }  // namespace damper::proxy

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -20,7 +23,11 @@ const std::optional<http::TlsSettings> kPlain;
 class UpstreamTest : public testing::Test {
  protected:
   [[nodiscard]] Upstream::Setting setting(std::uint32_t loops = 1) const {
-    return {.config = config_, .tls = kPlain, .addresses = addresses_, .loops = loops};
+    return {.config = config_,
+            .tls = kPlain,
+            .addresses = addresses_,
+            .loops = loops,
+            .zone = zone_};
   }
   [[nodiscard]] std::vector<std::string> replicas(const Upstream& upstream) {
     ClusterState state;
@@ -32,10 +39,12 @@ class UpstreamTest : public testing::Test {
 
   http::Loop loop_;
   ClusterConfig config_ = cluster_of("c", {"http://10.0.0.1:80", "http://10.0.0.2:80"});
-  http::ReplicaLease pick(Upstream& upstream, double draw, balance::ReplicaSet tried = {}) {
-    return upstream.pick_next(tried, {}, loop_.now(), draw);
+  http::ReplicaLease pick(Upstream& upstream, double draw, balance::ReplicaSet tried = {},
+                          std::optional<std::uint64_t> key = std::nullopt) {
+    return upstream.pick_next(tried, {}, loop_.now(), draw, key);
   }
   Addresses addresses_;
+  std::string zone_;
 };
 using Names = std::vector<std::string>;
 
@@ -138,6 +147,68 @@ TEST_F(UpstreamTest, AddressesThatWereLeftOutComeInWhenNumbersAreFree) {
   ClusterState state;
   upstream.describe(state, loop_.now());
   EXPECT_EQ(state.left_out, 0U);
+}
+
+TEST_F(UpstreamTest, AKeyHasItsReplicaWhateverTheOrderOfTheFileAndAnEjectedOneIsSkipped) {
+  config_ = cluster_of("c", {"http://10.0.0.1", "http://10.0.0.2", "http://10.0.0.3"});
+  config_.replicas.lb_policy = balance::LbPolicy::consistent_hash;
+  Upstream upstream(loop_, setting());
+  std::reverse(config_.endpoints.begin(), config_.endpoints.end());
+  Upstream reversed(loop_, setting());
+  const auto host_of = [&](Upstream& of, std::uint64_t key, balance::ReplicaSet tried = {}) {
+    http::ReplicaLease lease = pick(of, 0.5, tried, key);
+    const std::string host = lease.pool().endpoint().host;
+    lease.settle(Outcome::success, loop_.now());
+    return host;
+  };
+  std::set<std::string> hosts;
+  for (std::uint64_t key = 0; key < 50; ++key) {
+    hosts.insert(host_of(upstream, key));
+    EXPECT_EQ(host_of(upstream, key), host_of(reversed, key));
+  }
+  EXPECT_EQ(hosts.size(), 3U);
+  const std::string first = host_of(upstream, 7);
+  for (int i = 0; i < 5; ++i) {
+    http::ReplicaLease lease = pick(upstream, 0.5, {}, 7);
+    lease.settle(Outcome::unavailable, loop_.now());
+  }
+  EXPECT_NE(host_of(upstream, 7), first);
+}
+
+TEST_F(UpstreamTest, AttemptsStayInTheZoneOfTheProxyAndAReloadMovesThem) {
+  config_ = cluster_of("c", {"http://api.test", "http://10.0.0.9"});
+  config_.zones = {{"http://api.test", "a"}, {"http://10.0.0.9", "b"}};
+  addresses_["api.test"] = {"10.0.0.1", "10.0.0.2"};
+  zone_ = "a";
+  Upstream upstream(loop_, setting());
+  const auto own_picks = [&](int count) {
+    int own = 0;
+    for (int i = 0; i < count; ++i) {
+      http::ReplicaLease lease = pick(upstream, i / static_cast<double>(count));
+      own += lease.pool().endpoint().host == "api.test" ? 1 : 0;
+      lease.settle(Outcome::success, loop_.now());
+    }
+    return own;
+  };
+  EXPECT_EQ(own_picks(40), 40);
+  ClusterState state;
+  upstream.describe(state, loop_.now());
+  EXPECT_TRUE(state.has_zones);
+  EXPECT_EQ(state.own_zone_picks, 40U);
+  EXPECT_EQ(state.other_zone_picks, 0U);
+  std::map<std::string, int> zones;
+  for (const ReplicaState& replica : state.replicas) ++zones[replica.zone];
+  EXPECT_EQ(zones, (std::map<std::string, int>{{"a", 2}, {"b", 1}}));
+  zone_ = "b";
+  upstream.reload(setting());
+  EXPECT_LT(own_picks(40), 20);  // 1 of 3 replicas: 93 % of the requests stay in "b".
+  zone_ = "c";  // Has no replica: there is no preference.
+  upstream.reload(setting());
+  EXPECT_GT(own_picks(40), 10);
+  addresses_["api.test"].clear();
+  zone_ = "a";
+  upstream.reload(setting());
+  EXPECT_EQ(own_picks(10), 0);  // The only replica.
 }
 
 TEST(ShareOf, IsRoundedUp) {

@@ -220,7 +220,8 @@ class Worker {
                                       .addresses = *addresses,
                                       .loops = generation.loops,
                                       .forced = generation.clusters[i]->forced(),
-                                      .health = generation.clusters[i]->health()};
+                                      .health = generation.clusters[i]->health(),
+                                      .zone = generation.config->zone};
       const auto known = before.extract(config.name);
       if (known.empty()) {
         upstreams_[config.name] = std::make_shared<Upstream>(loop_, setting);
