@@ -27,8 +27,11 @@ enum class ProcessEvent : std::uint8_t {
   replica_healthy,       // They pass again, after `length`; `detail`: which one.
   health_checks_ignored,  // Too few replicas of a cluster pass their checks; `detail`: how many.
   health_checks_used,     // There are enough again.
+  name_changed,           // A DNS name of clusters has other addresses; `detail`: which ones.
+  name_failed,            // It was not resolved, and keeps its addresses; `detail`: why.
+  name_restored,          // It was resolved again, `length` after the last time.
 };
-inline constexpr EnumNames<ProcessEvent::health_checks_used> kProcessEventNames = {
+inline constexpr EnumNames<ProcessEvent::name_restored> kProcessEventNames = {
     "policy_refused",
     "listener_failed",
     "control_lost",
@@ -46,7 +49,10 @@ inline constexpr EnumNames<ProcessEvent::health_checks_used> kProcessEventNames 
     "replica_unhealthy",
     "replica_healthy",
     "health_checks_ignored",
-    "health_checks_used"};
+    "health_checks_used",
+    "name_changed",
+    "name_failed",
+    "name_restored"};
 [[nodiscard]] constexpr std::string_view name(ProcessEvent kind) noexcept {
   return kProcessEventNames[kind];
 }

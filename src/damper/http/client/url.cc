@@ -76,6 +76,9 @@ bool looks_hexadecimal(std::string_view host) noexcept {
          std::all_of(last.begin() + 2, last.end(), is_hex);
 }
 
+constexpr std::string_view kPlainService = "http+srv://";
+constexpr std::string_view kTlsService = "https+srv://";
+
 constexpr std::string_view kTargetMarks = "-._~!$&'()*+,;=:@/?";
 
 std::optional<std::string_view> cut_scheme(std::string_view& text, bool& tls) {
@@ -194,6 +197,42 @@ Expected<Endpoint> parse_upstream(std::string_view text) {
   auto address = UnixAddress::parse(text);
   if (!address) return unexpected(std::move(address).take_error());
   return Endpoint{.tls = false, .host = "localhost", .port = 80, .address = address->text()};
+}
+
+std::string ServiceName::host() const {
+  std::string_view rest = name;
+  while (rest.starts_with('_')) {
+    const std::size_t dot = rest.find('.');
+    rest.remove_prefix(dot == std::string_view::npos ? rest.size() : dot + 1);
+  }
+  return std::string(rest);
+}
+
+std::string ServiceName::text() const {
+  return std::string(tls ? kTlsService : kPlainService) + name;
+}
+
+bool ServiceName::is_service(std::string_view text) {
+  const std::string start = lowered(text.substr(0, kTlsService.size()));
+  return start.starts_with(kPlainService) || start.starts_with(kTlsService);
+}
+
+Expected<ServiceName> parse_service_name(std::string_view text) {
+  if (!ServiceName::is_service(text)) {
+    return unexpected(std::string("it begins with neither http+srv:// nor https+srv://"));
+  }
+  ServiceName service;
+  service.tls = lowered(text.substr(0, kTlsService.size())) == kTlsService;
+  text.remove_prefix(service.tls ? kTlsService.size() : kPlainService.size());
+  if (text.ends_with('/')) text.remove_suffix(1);
+  if (!is_name(text) || looks_hexadecimal(text)) {
+    return unexpected(std::string("after +srv:// stands the name of SRV records, without a port"));
+  }
+  service.name = lowered(text);
+  if (service.host().empty()) {
+    return unexpected(std::string("a name of SRV records has a domain, without _, at its end"));
+  }
+  return service;
 }
 
 }  // namespace damper::http

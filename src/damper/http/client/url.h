@@ -57,6 +57,23 @@ inline constexpr std::size_t kMostUrlBytes = std::size_t{8} * 1024;
 // The same, or a Unix socket: "unix:/run/app.sock", which has http and the Host "localhost".
 [[nodiscard]] Expected<Endpoint> parse_upstream(std::string_view text);
 
+// A ServiceName names the SRV records that say where a service listens (RFC 2782):
+// "http+srv://_http._tcp.shop.example", with https+srv for TLS.
+struct ServiceName {
+  bool tls = false;
+  std::string name;  // in lower case
+
+  // What TLS and Host have: the name without the labels with '_' that it begins with. It is what
+  // the configuration says; the records, which anybody on the way may have written, choose no name.
+  [[nodiscard]] std::string host() const;
+  [[nodiscard]] std::string text() const;
+  [[nodiscard]] static bool is_service(std::string_view text);
+
+  friend bool operator==(const ServiceName&, const ServiceName&) = default;
+};
+// Or in a sentence what is wrong: it has no port, path or address, and a label without '_'.
+[[nodiscard]] Expected<ServiceName> parse_service_name(std::string_view text);
+
 // Whether it can be sent as it is: a path from "/" on and perhaps a query.
 [[nodiscard]] bool valid_target(std::string_view target) noexcept;
 // Whether a host is an address, so that no name has to be resolved.

@@ -92,6 +92,15 @@ void visit_fields(PartOf<ClusterState> auto& cluster, auto& visit) {
   visit("health_checks_ignored", Maybe{cluster.has_checks, cluster.checks_ignored});
 }
 
+void visit_fields(PartOf<NameState> auto& name, auto& visit) {
+  visit("name", name.name);
+  visit("addresses", name.addresses);
+  visit("count", name.count);
+  visit("age_seconds", name.age);
+  visit("failures", name.failures);
+  visit("reason", name.reason);
+}
+
 void visit_fields(PartOf<RouteState> auto& route, auto& visit) {
   visit("name", route.name);
   visit("cluster", route.cluster);
@@ -149,6 +158,7 @@ void visit_fields(PartOf<ProxyState> auto& state, auto& visit) {
   visit("listeners", state.listeners);
   visit("clusters", state.clusters);
   visit("routes", state.routes);
+  visit("names", state.names);
   visit("switches", state.scopes);
   visit("forced_breakers", state.forced);
 }

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "damper/base/bounds.h"
 #include "damper/base/text/words.h"
 #include "damper/http/net/unix_address.h"
 #include "damper/http/server/listen_address.h"
@@ -158,12 +159,12 @@ class Checker {
     const SourceLocation place = cluster_schema().place_of(reading, "endpoints");
     if (cluster.endpoints.empty()) return error(reading.place, who + " has no endpoints");
     std::set<std::string_view> seen;
-    const bool tls = cluster.endpoints.front().starts_with("https:");
+    const bool tls = cluster.endpoints.front().starts_with("https");
     for (const std::string& endpoint : cluster.endpoints) {
       if (!seen.insert(endpoint).second) {
         return error(place, who + " has the endpoint " + text::in_quotes(endpoint) + " twice");
       }
-      if (endpoint.starts_with("https:") != tls) {
+      if (endpoint.starts_with("https") != tls) {
         return error(place, who + " has endpoints of http and of https: they must be of one");
       }
     }
@@ -172,6 +173,13 @@ class Checker {
       return error(cluster_schema().place_of(reading, "zones"),
                    who + " has the endpoint " + text::in_quotes(endpoint) + " in zone " + zone +
                        ", but not among its endpoints");
+    }
+    if (cluster.dns.min_refresh > cluster.dns.max_refresh) {
+      return error(cluster_schema().place_of(reading, "dns_min_refresh_rate"),
+                   who + " has a dns_min_refresh_rate of " +
+                       bound_text(cluster.dns.min_refresh) +
+                       "; it must be at most dns_max_refresh_rate, which is " +
+                       bound_text(cluster.dns.max_refresh));
     }
     const http::TlsIdentity& identity = cluster.tls.identity;
     if (identity.certificate_file.empty() != identity.key_file.empty()) {
@@ -388,8 +396,23 @@ std::vector<config::Note> notes_of(const ProxyConfig& config, const ProxyPlaces&
                " has a timeout over its interval: a replica that hangs is probed without a pause "
                "of its own, and found after unhealthy_threshold timeouts");
     }
+    const auto is_set = [&](std::string_view key) {
+      const std::size_t position = cluster_schema().position(key);
+      return position < reading.keys.size() && reading.keys[position].has_value();
+    };
+    for (const std::string_view key : {"dns_min_refresh_rate", "dns_max_refresh_rate"}) {
+      if (!is_set(key) || cluster.dns.respect_ttl) continue;
+      note(cluster_schema().place_of(reading, key),
+           std::string(key) + " of cluster " + cluster.name +
+               " is not used: respect_dns_ttl is false");
+    }
+    if (is_set("dns_refresh_rate") && cluster.dns.respect_ttl) {
+      note(cluster_schema().place_of(reading, "dns_refresh_rate"),
+           "dns_refresh_rate of cluster " + cluster.name +
+               " is not used: respect_dns_ttl is true");
+    }
     const bool has_tls = !cluster.tls.ca_file.empty() || !cluster.tls.identity.empty();
-    if (has_tls && !cluster.endpoints.front().starts_with("https:")) {
+    if (has_tls && !cluster.endpoints.front().starts_with("https")) {
       note(cluster_schema().place_of(
                reading, cluster.tls.ca_file.empty() ? "tls.certificate_file" : "tls.ca_file"),
            "tls of cluster " + cluster.name + " is not used: its endpoints are of http");

@@ -50,11 +50,22 @@ struct ListenerConfig {
   http::ConnectionLimits limits = kStreaming;
 };
 
+// How the names of endpoints are resolved again.
+struct DnsConfig {
+  Duration refresh = std::chrono::seconds(5);      // the interval, without respect_ttl
+  bool respect_ttl = false;                        // the interval is the records' TTL
+  Duration min_refresh = std::chrono::seconds(5);  // bounds of that
+  Duration max_refresh = std::chrono::minutes(5);
+
+  friend bool operator==(const DnsConfig&, const DnsConfig&) = default;
+};
+
 // Where requests go: the replicas of one service.
 struct ClusterConfig {
   std::string name;
-  std::vector<std::string> endpoints;  // "http://10.0.0.1:9000", or a name: each address a replica
-  Duration dns_refresh = std::chrono::seconds(5);     // how often names are resolved again
+  // "http://10.0.0.1:9000"; a name: each address a replica; the ServiceName of SRV records.
+  std::vector<std::string> endpoints;
+  DnsConfig dns{};
   http::Protocol protocol = http::Protocol::unknown;  // plain TCP: unknown is h1; TLS: by ALPN
   // Selection of a replica, and outliers: by errors and by latency.
   balance::ReplicaOptions replicas{};
@@ -161,6 +172,7 @@ struct ProxyConfig {
   AccessLayout access_layout{};
   std::optional<http::TraceExporterOptions> tracing{};  // nothing: no tracing
   std::size_t max_kept_bytes = 0;  // of bodies, all loops together; 0: see KeptBytes
+  std::vector<std::string> dns_resolvers{};  // DnsServers; empty: those of the system
   Duration drain_time = std::chrono::seconds(30);
   std::uint32_t threads = 0;  // loops; 0: one a core
   std::string zone{};         // of this proxy; empty: clusters' zones have no effect

@@ -102,7 +102,7 @@ TEST(ProxyConfig, AWholeFileSaysEverything) {
   EXPECT_EQ(search.endpoints, std::vector<std::string>{"https://search.internal"});
   EXPECT_EQ(search.protocol, http::Protocol::h2);
   EXPECT_EQ(search.pool.plain, http::Protocol::h2);
-  EXPECT_EQ(search.dns_refresh, 10s);
+  EXPECT_EQ(search.dns.refresh, 10s);
   EXPECT_EQ(search.tls.ca_file, "internal.crt");
 
   ASSERT_EQ(config.routes.size(), 2U);

@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "damper/base/enum_names.h"
+#include "damper/http/dns/dns_server.h"
+#include "damper/http/dns/resolv_conf.h"
 #include "damper/http/server/listen_address.h"
 #include "damper/policy/file/schema.h"
 #include "damper/proxy/config/balance_schema.h"
@@ -192,6 +194,12 @@ Schema<ProxyConfig> make_proxy() {
       "request_buffering and response_buffer, and for clients that do not read. Without room a "
       "body is not kept for a retry, and a request that has to keep it is shed. auto: a quarter of "
       "the memory of the machine or of the cgroup.");
+  s.key<DAMPER_FIELD(dns_resolvers)>(
+      "dns_resolvers",
+      form::parsed_list(read_dns_server, http::kDnsServerForms, 0, http::ResolvConf::kMostServers),
+      "DNS servers for all names of clusters, instead of the system's resolver. Default: the "
+      "system's resolver, and the servers of /etc/resolv.conf for SRV records and "
+      "respect_dns_ttl.");
   s.key<DAMPER_FIELD(drain_time)>("drain_time", form::duration(0s, 1h),
                                   "Time for requests in flight to finish when the proxy stops.");
   s.key<DAMPER_FIELD(threads)>("threads", form::integer(1, 256).with_off(0, "auto"),
@@ -267,12 +275,21 @@ Schema<ClusterConfig> make_cluster() {
   s.key<DAMPER_FIELD(endpoints)>("endpoints",
                                  form::parsed_list(read_endpoint, kEndpointForms, 1, kMostTexts),
                                  "Upstream URLs, all http or all https. A DNS name expands to one "
-                                 "replica per address.")
+                                 "replica per address; with http+srv or https+srv, to one per "
+                                 "address and port of its SRV records.")
       .required = true;
   s.key<DAMPER_FIELD(protocol)>("protocol", form::choice(kProtocolNames),
                                 "Protocol of the upstream. auto: HTTP/1.1, or by ALPN over TLS.");
-  s.key<DAMPER_FIELD(dns_refresh)>("dns_refresh_rate", form::duration(100ms, 1h),
+  s.key<DAMPER_FIELD(dns.refresh)>("dns_refresh_rate", form::duration(100ms, 1h),
                                    "Interval at which DNS names are resolved again.");
+  s.key<DAMPER_FIELD(dns.respect_ttl)>(
+      "respect_dns_ttl", form::kBoolean,
+      "DNS names are resolved again when the TTL of their records is over, instead of every "
+      "dns_refresh_rate.");
+  s.key<DAMPER_FIELD(dns.min_refresh)>("dns_min_refresh_rate", form::duration(100ms, 1h),
+                                       "With respect_dns_ttl: a shorter TTL counts as this.");
+  s.key<DAMPER_FIELD(dns.max_refresh)>("dns_max_refresh_rate", form::duration(100ms, 24h),
+                                       "With respect_dns_ttl: a longer TTL counts as this.");
   add_balance(s);
   s.key<DAMPER_FIELD(dialer.connect_timeout)>(
       "connect_timeout", form::duration(http::DialerOptions::kConnectTimeout),

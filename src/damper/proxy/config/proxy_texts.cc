@@ -5,6 +5,7 @@
 #include "damper/http/client/url.h"
 #include "damper/http/codec/chars.h"
 #include "damper/http/codec/h1_head.h"
+#include "damper/http/dns/dns_server.h"
 #include "damper/observe/trace/otlp.h"
 #include "damper/proxy/config/proxy_schema.h"
 
@@ -78,9 +79,20 @@ Expected<std::string> read_header_value(std::string_view text) {
 }
 
 Expected<std::string> read_endpoint(std::string_view text) {
+  if (http::ServiceName::is_service(text)) {
+    const auto service = http::parse_service_name(text);
+    if (!service) return refused(service.error());
+    return service->text();
+  }
   const auto endpoint = http::parse_upstream(text);
   if (!endpoint) return refused(endpoint.error());
   return endpoint->text();
+}
+
+Expected<std::string> read_dns_server(std::string_view text) {
+  const auto server = http::parse_dns_server(text);
+  if (!server) return refused(server.error());
+  return server->text();
 }
 
 Expected<std::string> read_authority(std::string_view text) {

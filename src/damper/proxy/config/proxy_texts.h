@@ -36,10 +36,14 @@ inline constexpr std::string_view kHeaderValueForms =
 inline constexpr std::string_view kUpgradeForms = "a protocol such as websocket, or *";
 [[nodiscard]] Expected<std::string> read_upgrade(std::string_view text);
 
-// "http://10.0.0.1:9000", in its shortest form; or a Unix socket.
+// "http://10.0.0.1:9000", in its shortest form; or a Unix socket, or the name of SRV records.
 inline constexpr std::string_view kEndpointForms =
-    "a URL such as http://10.0.0.1:9000, or unix:/run/app.sock";
+    "a URL such as http://10.0.0.1:9000, or unix:/run/app.sock, or "
+    "http+srv://_http._tcp.shop.example";
 [[nodiscard]] Expected<std::string> read_endpoint(std::string_view text);
+
+// "10.0.0.53:53"; without a port: 53.
+[[nodiscard]] Expected<std::string> read_dns_server(std::string_view text);
 
 // The value of Host or :authority: a name or an address, optionally with a port.
 inline constexpr std::string_view kAuthorityForms = "a host such as shop.example or 10.0.0.1:8080";

@@ -58,7 +58,7 @@ Proxy::Proxy(const ProxyConfig& config, const ProxyOptions& options)
       refused_(registry_.counter(kReloadsMetric, kReloadsHelp, {{"result", "refused"}})),
       certificates_(registry_, options.events),
       checker_(events_, [this](const std::string& cluster) { on_health_changed(cluster); }),
-      names_(options.resolver, [this] { on_names_changed(); }) {}
+      names_(options.resolver, events_, [this] { on_names_changed(); }) {}
 
 Proxy::~Proxy() {
   collection_ = {};
@@ -89,7 +89,7 @@ std::optional<std::string> Proxy::begin(const ProxyConfig& config,
   auto first = ProxyGeneration::prepare(config, context(nullptr), inherited, run::now());
   if (!first) return first.error();
   if (auto error = (*first)->listen()) return error;
-  names_.watch(names_in(config), kNameTimeout);
+  names_.watch(names_in(config), kNameTimeout, config.dns_resolvers);
   std::vector<std::unique_ptr<Worker>> workers;
   try {
     for (std::uint32_t i = 0; i < loops_; ++i) {
@@ -199,11 +199,11 @@ std::optional<std::string> Proxy::reload(const ProxyConfig& config) {
   auto next = ProxyGeneration::prepare(config, context(current), {}, now);
   if (!next) return refuse(next.error());
   // Resolve new names first: their routes work from the first request on.
-  UpstreamNames::Names both = names_in(config);
+  NameRules both = names_in(config);
   both.merge(names_in(*current->config));
-  names_.watch(both, kNameTimeout);
+  names_.watch(both, kNameTimeout, config.dns_resolvers);
   if (auto error = (*next)->listen()) {
-    names_.watch(names_in(*current->config), Duration{0});
+    names_.watch(names_in(*current->config), Duration{0}, current->config->dns_resolvers);
     return refuse(*std::move(error));
   }
   (*next)->commit(context(current), now);
@@ -217,7 +217,7 @@ std::optional<std::string> Proxy::reload(const ProxyConfig& config) {
   if (current->tracing != nullptr && current->tracing != (*next)->tracing) {
     current->tracing->drain(kTraceDrain);
   }
-  names_.watch(names_in(config), Duration{0});
+  names_.watch(names_in(config), Duration{0}, config.dns_resolvers);
   applied_.add();
   return std::nullopt;
 }
@@ -293,6 +293,7 @@ void Proxy::write_metrics(observe::Exposition& out) const {
   }
   lock.unlock();
   proxy::write_metrics(*current, state, loops, now, out);
+  names_.write_metrics(now, out);
   write_expiry(*current, unix_seconds(), out);
   if (current->tracing != nullptr) http::write_trace_metrics(current->tracing->counts(), out);
 }
@@ -302,6 +303,7 @@ ProxyState Proxy::state() {
   const Instant now = run::now();
   Generation current;
   ProxyState state = view(current, now);
+  state.names = names_.describe(now);
   std::unique_lock lock(mutex_);
   for (const auto& worker : workers_) {
     const auto answer = std::make_shared<std::promise<ProxyState>>();

@@ -20,8 +20,8 @@
 #include "damper/proxy/data/proxy_generation.h"
 #include "damper/proxy/data/proxy_state.h"
 #include "damper/proxy/data/proxy_view.h"
-#include "damper/proxy/data/upstream_names.h"
 #include "damper/proxy/health/health_checker.h"
+#include "damper/proxy/names/upstream_names.h"
 
 namespace damper::http {
 class Resolver;
@@ -35,8 +35,8 @@ struct ProxyOptions {
   // Used for the listener of that name and port, or the listener with the same bound address. A
   // proxy that has started closes these descriptors, unused ones too; a failed start leaves them.
   std::vector<InheritedSocket> inherited{};
-  // Resolves cluster endpoints; used by one thread of the proxy, and outlives the proxy. nullptr:
-  // the system's resolver.
+  // Resolves cluster endpoints without respect_dns_ttl; used by one thread of the proxy, and
+  // outlives the proxy. nullptr: the system's resolver.
   http::Resolver* resolver = nullptr;
   engine::EventSink* events = nullptr;  // outlives the proxy
 };

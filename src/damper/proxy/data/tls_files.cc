@@ -12,10 +12,7 @@ namespace {
 
 bool uses_tls(const ClusterConfig& cluster) {
   return std::any_of(cluster.endpoints.begin(), cluster.endpoints.end(),
-                     [](const std::string& text) {
-                       const auto endpoint = http::parse_endpoint(text);
-                       return endpoint && endpoint->tls;
-                     });
+                     [](const std::string& text) { return text.starts_with("https"); });
 }
 
 std::int64_t nanoseconds(const timespec& time) {

@@ -22,9 +22,9 @@
 #include "damper/proxy/data/proxy_state.h"
 #include "damper/proxy/data/proxy_view.h"
 #include "damper/proxy/data/route_admission.h"
-#include "damper/proxy/data/upstream_names.h"
 #include "damper/proxy/log/access_log.h"
 #include "damper/proxy/log/access_metrics.h"
+#include "damper/proxy/names/upstream_names.h"
 #include "damper/proxy/request/proxied_request.h"
 
 namespace damper::proxy {

@@ -85,7 +85,7 @@ TEST(Proxy, EachAddressOfANameIsAReplicaAndItFollowsTheName) {
   FakeResolver resolver;
   resolver.set("api.test", {"127.0.0.1"});
   ProxyConfig config = config_for({"http://api.test:" + std::to_string(one.port())});
-  config.clusters[0].dns_refresh = milliseconds(5);
+  config.clusters[0].dns.refresh = milliseconds(5);
   const auto proxy = start(config, {.resolver = &resolver});
   http::RawClient client(proxy->port("web"));
   EXPECT_TRUE(says(ask(client), "one"));
