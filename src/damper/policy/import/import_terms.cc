@@ -45,13 +45,13 @@ class RetryConditions {
     }
     const auto token = RetryOn::kNames.find(word);
     if (token && word != "default") return add_token(*token, word, place);  // A word of ours.
-    notes_.note(place,
+    notes_.left_out(place,
                 "retry_on's " + text::in_quotes(word) + " has no equivalent and is left out");
   }
 
   void add_status(int status, config::SourceLocation place) {
     if (status < 400 || status > 599) {
-      notes_.note(place, "status " + std::to_string(status) +
+      notes_.left_out(place, "status " + std::to_string(status) +
                              " has no equivalent: only 400 to 599 can be listed");
       return;
     }

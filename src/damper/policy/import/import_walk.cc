@@ -67,6 +67,11 @@ void ImportNotes::note_once(std::string_view topic, config::SourceLocation place
   if (topics_.emplace(topic).second) note(place, std::move(sentence));
 }
 
+void ImportNotes::left_out(config::SourceLocation place, std::string sentence) {
+  left_out_ = true;
+  note(place, std::move(sentence));
+}
+
 void ImportNotes::fail(config::SourceLocation place, std::string sentence) {
   config::Error error{file_, place, std::move(sentence)};
   if (!error_ || order(error) < order(*error_)) error_ = std::move(error);
@@ -124,8 +129,8 @@ void Fields::skip(std::initializer_list<std::string_view> fields) {
 }
 
 void Fields::leave(std::string_view field, std::string_view why) {
-  if (const auto pair = find(field); pair && take(field) != nullptr) {
-    notes_.note(tree_.key(*pair).place, text::on_one_line(tree_.key(*pair).text) +
+  if (const auto pair = find(field); pair && !done_[*pair] && take(field) != nullptr) {
+    notes_.left_out(tree_.key(*pair).place, text::on_one_line(tree_.key(*pair).text) +
                                             " has no equivalent: " + std::string(why));
   }
 }
@@ -134,7 +139,7 @@ void Fields::leave_rest() {
   for (std::size_t i = 0; i < done_.size(); ++i) {
     if (done_[i] || tree_.value(i).kind == config::Tree::Kind::null) continue;
     done_[i] = true;
-    notes_.note(tree_.key(i).place, text::on_one_line(tree_.key(i).text) + " of " +
+    notes_.left_out(tree_.key(i).place, text::on_one_line(tree_.key(i).text) + " of " +
                                         std::string(name_) + " has no equivalent and is left out");
   }
 }

@@ -27,8 +27,11 @@ class ImportNotes {
   void note(config::SourceLocation place, std::string sentence);
   // Notes a topic of the whole file the first time only.
   void note_once(std::string_view topic, config::SourceLocation place, std::string sentence);
+  // Notes something of the file that the result does not have.
+  void left_out(config::SourceLocation place, std::string sentence);
   void fail(config::SourceLocation place, std::string sentence);
 
+  [[nodiscard]] bool has_left_out() const { return left_out_; }
   [[nodiscard]] const std::optional<config::Error>& error() const { return error_; }
   [[nodiscard]] std::vector<config::Note> take();
 
@@ -37,6 +40,7 @@ class ImportNotes {
   std::vector<config::Note> notes_;
   std::set<std::string, std::less<>> topics_;
   std::optional<config::Error> error_;
+  bool left_out_ = false;
 };
 
 // A value and where it stands; line 0 when the file does not say it.
@@ -70,7 +74,7 @@ class Fields {
 
   // Fields that identify something and do not concern its calls.
   void skip(std::initializer_list<std::string_view> fields);
-  // A field that has no equivalent, and why: "FIELD has no equivalent: WHY".
+  // A field that has no equivalent, and why: "FIELD has no equivalent: WHY"; nothing if it was taken.
   void leave(std::string_view field, std::string_view why);
   void leave_rest();
 
