@@ -42,6 +42,8 @@ struct OutgoingContext {
 // Thread safety: none. Cost: no allocation for values of up to 15 characters.
 class OutgoingFields {
  public:
+  static constexpr std::size_t kMost = 7;
+
   struct Field {
     std::string_view name;
     std::string_view value;
@@ -53,7 +55,7 @@ class OutgoingFields {
  private:
   void add(std::string_view name, std::string_view value) { fields_[size_++] = {name, value}; }
 
-  std::array<Field, 7> fields_{};
+  std::array<Field, kMost> fields_{};
   std::size_t size_ = 0;
   std::string deadline_;
   std::string grpc_timeout_;

@@ -66,6 +66,14 @@ constexpr std::uint32_t kLengths = find_lengths();
 
 // Where a field's name ends, from `at`.
 [[nodiscard]] inline std::size_t skip_name(std::string_view bytes, std::size_t at) noexcept {
+#if defined(__SSE2__)
+  while (bytes.size() - at >= 16) {
+    if (const unsigned others = chars::others16(bytes.data() + at)) {
+      return skip(kToken, bytes, at + static_cast<std::size_t>(std::countr_zero(others)));
+    }
+    at += 16;
+  }
+#endif
   if constexpr (std::endian::native == std::endian::little) {
     while (bytes.size() - at >= 8) {
       const std::size_t letters = count_letters(bytes.data() + at);
@@ -263,6 +271,10 @@ bool H1Head::take_length(std::string_view value) noexcept {
 }
 
 bool H1Head::take_connection(std::string_view value) noexcept {
+  if (is_name(value, "keep-alive")) {  // What most servers send.
+    said_keep_alive_ = true;
+    return true;
+  }
   bool fits = true;
   for_each_word(value, [&](std::string_view word) {
     if (same_name(word, "close")) {

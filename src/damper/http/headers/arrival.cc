@@ -19,10 +19,13 @@ struct Values {
   std::string_view envoy_timeout;
 };
 
-Values collect(std::span<const Field> fields) {
-  Values values;
-  const auto take = [](const Field& field, std::string_view name, std::string_view& into) {
-    if (into.empty() && same_name(field.name, name)) into = field.value;
+// Whether there is any of them.
+bool collect(std::span<const Field> fields, Values& values) {
+  bool found = false;
+  const auto take = [&](const Field& field, std::string_view name, std::string_view& into) {
+    if (!into.empty() || !same_name(field.name, name)) return;
+    into = field.value;
+    found = true;
   };
   for (const Field& field : fields) {
     if (field.name.size() < schedule::kGrpcTimeoutHeader.size()) continue;  // The shortest of them.
@@ -35,7 +38,7 @@ Values collect(std::span<const Field> fields) {
     take(field, schedule::kGrpcTimeoutHeader, values.grpc_timeout);
     take(field, schedule::kEnvoyTimeoutHeader, values.envoy_timeout);
   }
-  return values;
+  return found;
 }
 
 Duration remaining(const Values& values, UnixTime wall, const ArrivalOptions& options) {
@@ -70,7 +73,14 @@ std::optional<std::string> find_error(const ArrivalOptions& options) {
 
 run::RequestContext read_arrival(std::span<const Field> fields, const ArrivalTime& time,
                                  const ArrivalOptions& options) {
-  Values values = collect(fields);
+  run::RequestContext inherited;
+  Values values;
+  if (!collect(fields, values)) {  // As most are.
+    const Duration deadline = std::min(options.default_deadline, options.longest_deadline);
+    inherited.deadline = schedule::Deadline(add(time.arrived, deadline));
+    inherited.criticality = options.default_criticality;
+    return inherited;
+  }
   if (!options.trusted) {
     values = {.layer = {},
               .criticality = values.criticality,
@@ -79,7 +89,6 @@ run::RequestContext read_arrival(std::span<const Field> fields, const ArrivalTim
               .envoy_timeout = {}};
   }
   const decide::Layer layer = decide::read_layer(values.layer);
-  run::RequestContext inherited;
   inherited.deadline = schedule::Deadline(add(time.arrived, remaining(values, time.wall, options)));
   inherited.owned_above = {.retries = layer.owned_above, .unsent = layer.owned_above};
   if (decide::valid_owner(values.layer.retry_owner)) {

@@ -4,7 +4,9 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string_view>
+#include <type_traits>
 
 namespace damper::http {
 
@@ -37,6 +39,11 @@ using HashKey = std::array<std::uint64_t, 2>;
   };
   const auto word = [&](std::size_t at, std::size_t bytes) {  // Little-endian.
     std::uint64_t value = 0;
+    if (bytes == 8 && std::endian::native == std::endian::little &&
+        !std::is_constant_evaluated()) {
+      std::memcpy(&value, text.data() + at, 8);
+      return value;
+    }
     for (std::size_t i = 0; i < bytes; ++i) {
       value |= std::uint64_t{static_cast<unsigned char>(text[at + i])} << (8 * i);
     }

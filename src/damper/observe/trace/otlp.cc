@@ -33,6 +33,10 @@ struct Varint {
 };
 
 void add_varint(std::string& out, std::uint64_t number) {
+  if (number < 0x80) {
+    out += static_cast<char>(number);
+    return;
+  }
   const Varint varint(number);
   out.append(varint.bytes.data(), varint.size);
 }
@@ -76,7 +80,16 @@ void add_text(std::string& out, unsigned field, std::string_view text,
   text = text.substr(0, most);
   add_varint(out, tag(field, kBytes));
   add_varint(out, text.size());
-  for (const char c : text) out += c >= ' ' && c <= '~' ? c : '?';
+  const std::size_t begin = out.size();
+  out += text;
+  for (std::size_t i = begin; i < out.size(); ++i) {
+    if (out[i] < ' ' || out[i] > '~') out[i] = '?';
+  }
+}
+
+// What add_text() adds for a field below 16.
+std::size_t length_of_text(std::string_view text) noexcept {
+  return 1 + Varint(text.size()).size + text.size();
 }
 
 // A message inside of another; its length is put before it.
@@ -89,20 +102,22 @@ void add_message(std::string& out, unsigned field, Write write) {
   out.insert(begin, size.bytes.data(), size.size);
 }
 
+// With the lengths computed before, since add_message() moves what it has written.
 void add_attribute(std::string& out, unsigned field, const SpanAttribute& attribute) {
-  add_message(out, field, [&] {
-    add_text(out, 1, attribute.name);
-    add_message(out, 2, [&] {
-      switch (attribute.kind) {
-        case SpanAttribute::Kind::text: return add_text(out, 1, attribute.text);
-        case SpanAttribute::Kind::boolean:
-        case SpanAttribute::Kind::number: break;
-      }
-      const bool flag = attribute.kind == SpanAttribute::Kind::boolean;
-      add_varint(out, tag(flag ? 2 : 3, kVarint));  // Also if it is 0: it is one of several kinds.
-      add_varint(out, static_cast<std::uint64_t>(attribute.number));
-    });
-  });
+  const bool is_text = attribute.kind == SpanAttribute::Kind::text;
+  const std::string_view name = attribute.name.substr(0, kLongestSpanText);
+  const std::string_view text = attribute.text.substr(0, kLongestSpanText);
+  const auto number = static_cast<std::uint64_t>(attribute.number);
+  const std::size_t value = is_text ? length_of_text(text) : 1 + Varint(number).size;
+  add_varint(out, tag(field, kBytes));
+  add_varint(out, length_of_text(name) + 1 + Varint(value).size + value);
+  add_text(out, 1, name);
+  add_varint(out, tag(2, kBytes));
+  add_varint(out, value);
+  if (is_text) return add_text(out, 1, text);
+  const bool flag = attribute.kind == SpanAttribute::Kind::boolean;
+  add_varint(out, tag(flag ? 2 : 3, kVarint));  // Also if it is 0: it is one of several kinds.
+  add_varint(out, number);
 }
 
 std::uint64_t nanoseconds(std::int64_t since_1970) {

@@ -25,6 +25,8 @@ constexpr std::array<std::string_view, 3> kTrustedPrefixes = {"x-forwarded-", "x
 constexpr std::array<std::string_view, 5> kTrustedNames = {
     "forwarded", "x-real-ip", kRequestIdHeader, schedule::kRequestDeadlineHeader,
     decide::kGrpcPreviousAttemptsHeader};
+// x-forwarded-client-cert, -for, -proto and -host, traceparent, tracestate, x-request-id.
+constexpr std::size_t kMostOwnFields = run::OutgoingFields::kMost + 7;
 constexpr bool kValidated = true;  // written here, or validated: see Field::validated
 
 // Without regard to case, '_' as '-'.
@@ -111,9 +113,11 @@ http::Head ForwardFields::make(const http::Head& request, const RouteConfig& rou
   is_chain_validated_ = true;
   forwarded_for_.clear();
   certificates_.clear();
-  fields_.clear();
+  // Room for all, once: a check for each of them costs more than to write it.
+  fields_.resize(request.fields.size() + kMostOwnFields);
+  next_ = fields_.data();
   for (const http::Field& field : request.fields) {
-    if (is_passed(field, context)) fields_.push_back(field);
+    if (is_passed(field, context)) *next_++ = field;
   }
   const run::OutgoingContext outgoing{.remaining = context.remaining,
                                       .grpc_timeout = has_grpc_timeout_ || is_grpc(request.fields),
@@ -122,41 +126,44 @@ http::Head ForwardFields::make(const http::Head& request, const RouteConfig& rou
                                       .owner_attempt = context.owner_attempt,
                                       .attempt = context.attempt};
   for (const run::OutgoingFields::Field& field : outgoing_.write(outgoing)) {
-    fields_.push_back({field.name, field.value, kValidated});
+    *next_++ = {field.name, field.value, kValidated};
   }
   append_part(forwarded_for_, context.client.address);
   append_part(certificates_, context.client.certificate);
-  if (!certificates_.empty()) fields_.push_back({kClientCertificate, certificates_});
+  if (!certificates_.empty()) *next_++ = {kClientCertificate, certificates_};
   if (!forwarded_for_.empty()) {
-    fields_.push_back({kForwardedForHeader, forwarded_for_, is_chain_validated_});
+    *next_++ = {kForwardedForHeader, forwarded_for_, is_chain_validated_};
   }
   if (!has_proto_)
-    fields_.push_back({kForwardedProto, context.client.secure ? "https" : "http", kValidated});
+    *next_++ = {kForwardedProto, context.client.secure ? "https" : "http", kValidated};
 
   if (!context.traceparent.empty()) {
-    fields_.push_back({observe::kTraceparentHeader, context.traceparent, kValidated});
+    *next_++ = {observe::kTraceparentHeader, context.traceparent, kValidated};
     if (!context.tracestate.empty()) {
-      fields_.push_back({observe::kTracestateHeader, context.tracestate});
+      *next_++ = {observe::kTracestateHeader, context.tracestate};
     }
   }
   if (!has_request_id_ && !context.request_id.empty()) {
-    fields_.push_back({kRequestIdHeader, context.request_id, kValidated});
+    *next_++ = {kRequestIdHeader, context.request_id, kValidated};
   }
   if (!route.host_rewrite.empty() && !has_host_ && !request.authority.empty()) {
-    fields_.push_back({kForwardedHost, request.authority});
+    *next_++ = {kForwardedHost, request.authority};
   }
 
+  std::span<const http::Field> made(fields_.data(), next_);
   if (!route.request_fields.empty()) {
+    fields_.resize(made.size());
     editor_.edit(route.request_fields,
                  {.client_address = context.client_address,
                   .request_id = context.request_id,
                   .host = request.authority,
                   .route = route.name},
                  fields_);
+    made = fields_;
   }
   http::Head head = request;
   head.scheme = context.scheme;
-  head.fields = fields_;
+  head.fields = made;
   if (!route.host_rewrite.empty()) head.authority = route.host_rewrite;
   if (head.authority.empty()) head.authority = context.authority;
   if (!route.prefix_rewrite.empty() && head.target.starts_with('/')) {

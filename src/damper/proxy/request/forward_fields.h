@@ -63,6 +63,7 @@ class ForwardFields {
   [[nodiscard]] bool is_passed(const http::Field& field, const ForwardContext& context);
 
   std::vector<http::Field> fields_;
+  http::Field* next_ = nullptr;  // of fields_, to be written
   std::string forwarded_for_;
   std::string certificates_;
   std::string target_;

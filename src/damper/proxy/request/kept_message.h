@@ -48,10 +48,13 @@ class KeptHead {
     head_.authority = copy(head.authority);
     head_.target = copy(head.target);
     head_.upgrade = copy(head.upgrade);
-    fields_.clear();
+    fields_.resize(head.fields.size());
+    http::Field* kept = fields_.data();
     for (const http::Field& field : head.fields) {
-      const std::string_view name = copy(field.name);
-      fields_.push_back({name, copy(field.value), field.validated});
+      kept->name = copy(field.name);
+      kept->value = copy(field.value);
+      kept->validated = field.validated;
+      ++kept;
     }
     head_.fields = fields_;
     head_.status = head.status;

@@ -23,25 +23,17 @@ inline void make_request_id(std::string& into) {
   constexpr std::uint64_t kVariant = std::uint64_t{1} << 63;
   const std::uint64_t high = (run::random_bits() & ~std::uint64_t{0xf000}) | kVersion;
   const std::uint64_t low = (run::random_bits() & ~(std::uint64_t{3} << 62)) | kVariant;
-  std::array<char, 32> digits;
-  (void)text::put_hex(low, text::put_hex(high, digits.data()));
-  into.resize(36);
-  char* to = into.data();
-  const char* from = digits.data();
-  const auto put = [&](std::size_t count) {
-    std::memcpy(to, from, count);
-    to += count;
-    from += count;
-  };
-  put(8);
-  *to++ = '-';
-  put(4);
-  *to++ = '-';
-  put(4);
-  *to++ = '-';
-  put(4);
-  *to++ = '-';
-  put(12);
+  if (into.size() != 36) into.resize(36);
+  char* const to = into.data();
+  std::array<char, 16> middle;  // Two groups of four of each half.
+  (void)text::put_hex(static_cast<std::uint32_t>(high), middle.data());
+  (void)text::put_hex(static_cast<std::uint32_t>(low >> 32), middle.data() + 8);
+  (void)text::put_hex(static_cast<std::uint32_t>(high >> 32), to);
+  for (std::size_t group = 0; group < 4; ++group) {
+    to[8 + 5 * group] = '-';
+    std::memcpy(to + 9 + 5 * group, middle.data() + 4 * group, 4);
+  }
+  (void)text::put_hex(static_cast<std::uint32_t>(low), to + 28);
 }
 
 }  // namespace damper::proxy
