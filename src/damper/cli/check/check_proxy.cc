@@ -45,7 +45,8 @@ void check_listener(const ListenerConfig& listener, TreeLens& lens) {
                                  : " may set deadline, criticality, retry owner and origin"),
              key + ": [10.0.0.0/8]   # the networks of your own proxies");
   }
-  if (listener.max_connections_per_client == 0 && peers_of(listener.proxy_protocol).is_empty()) {
+  if (listener.max_connections_per_client == 0 &&
+      proxy::peers_of(listener.proxy_protocol).is_empty()) {
     lens.add(Rule::no_client_limit, keys("max_connections_per_client"), "",
              "one client may have all " + std::to_string(listener.max_connections) +
                  " connections of " + place_of(listener),
