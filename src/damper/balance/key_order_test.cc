@@ -66,7 +66,7 @@ TEST(KeyOrder, TheOrderIsTheSameOnEveryMachine) {
 TEST(KeyOrder, AReplicaMayHaveItsShareTimesTheFactor) {
   EXPECT_EQ(load_bound(0, 4, Percent(150)), 1);
   EXPECT_EQ(load_bound(1, 4, Percent(150)), 1);
-  EXPECT_EQ(load_bound(7, 4, Percent(150)), 3);   // 8 / 4 * 1.5
+  EXPECT_EQ(load_bound(7, 4, Percent(150)), 3);    // 8 / 4 * 1.5
   EXPECT_EQ(load_bound(39, 4, Percent(125)), 13);  // 12.5
   EXPECT_EQ(load_bound(39, 1, Percent(100)), 40);
   EXPECT_EQ(load_bound(100'000'000, kMostReplicas, Percent(1000)), 3'906'251);

@@ -132,8 +132,8 @@ ReplicaSet Replicas::beyond_zone(const ReplicaSet& candidates, Instant now, doub
   for (std::size_t i = 0; i < size(); ++i) {
     calm.set(i, is_closed(replicas_[i], now) && replicas_[i].breaker->calm(now));
   }
-  const double share = zone_share((calm & own_zone_).count(), calm.count(), zones_,
-                                  options_.zone_overprovisioning);
+  const double share =
+      zone_share((calm & own_zone_).count(), calm.count(), zones_, options_.zone_overprovisioning);
   const bool stays = (key ? key_draw(*key) : zone_draw(draw)) < share &&
                      !is_overloaded(best_two(here, now, draw).first,
                                     best_two(away, now, another_draw(draw)).first, now);

@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
+#include <iterator>
 #include <string_view>
 #include <system_error>
+#include <tuple>
 #include <utility>
 
+#include "damper/cli/check/check_proxy.h"
 #include "damper/cli/check/check_webhooks.h"
 #include "damper/cli/files.h"
 #include "damper/config/yaml_tree.h"
@@ -98,7 +101,8 @@ void add_facts(const proxy::RouteConfig& config, policy::Route& route) {
   }
 }
 
-Expected<CheckSubject, Error> of_proxy(std::string name, std::string_view text) {
+Expected<CheckSubject, Error> of_proxy(std::string name, std::string_view text,
+                                       const config::Tree& tree) {
   auto loaded = proxy::load_proxy_file(text, name);
   if (!loaded) return unexpected(loaded.error());
   policy::PolicyFile& policies = loaded->policies;
@@ -106,8 +110,13 @@ Expected<CheckSubject, Error> of_proxy(std::string name, std::string_view text) 
     add_facts(loaded->config.routes[i], policies.routes[i]);
   }
   policies.notes = loaded->config.notes;
+  std::vector<Finding> findings = lint(policies);
+  std::ranges::move(lint_proxy(loaded->config, tree), std::back_inserter(findings));
+  std::ranges::stable_sort(findings, {}, [](const Finding& one) {
+    return std::tuple(one.place.line, one.place.column);
+  });
   return CheckSubject{.name = std::move(name),
-                      .findings = lint(policies),
+                      .findings = std::move(findings),
                       .limits = policy::known_limits(policies.routes),
                       .effective = print_proxy(loaded->config)};
 }
@@ -141,7 +150,7 @@ Expected<CheckSubject, Error> load_subject(const std::string& given,
     if (!scenarios) return unexpected(scenarios.error());
     return of_scenarios(std::move(name), *scenarios);
   }
-  if (tree && proxy::is_proxy_file(*tree)) return of_proxy(std::move(name), *text);
+  if (tree && proxy::is_proxy_file(*tree)) return of_proxy(std::move(name), *text, *tree);
   if (tree && is_webhooks_file(*tree)) return of_webhooks(std::move(name), *tree);
   auto file = policy::load(*text, name);
   if (!file) return unexpected(file.error());

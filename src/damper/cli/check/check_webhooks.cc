@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "damper/base/duration_text.h"
+#include "damper/cli/check/tree_lens.h"
 #include "damper/config/schema.h"
 
 namespace damper::cli {
@@ -17,50 +18,32 @@ using policy::Rule;
 using webhooks::RetrySchedule;
 using webhooks::ServeOptions;
 
-// Findings of one file, with the places of its keys.
-class WebhooksLens {
- public:
-  explicit WebhooksLens(const Tree& tree) : tree_(tree) {}
+// "delivery.retries" as the keys of the tree.
+TreeLens::Keys keys_of(std::string_view path) {
+  TreeLens::Keys keys;
+  while (!path.empty()) {
+    keys.push_back(path.substr(0, path.find('.')));
+    path.remove_prefix(std::min(path.size(), keys.back().size() + 1));
+  }
+  return keys;
+}
 
-  // "delivery.retries"; nullptr: it is not set.
-  [[nodiscard]] const Tree* find(std::string_view path) const {
-    const Tree* node = &tree_;
-    while (node != nullptr && !path.empty()) {
-      const std::string_view word = path.substr(0, path.find('.'));
-      path.remove_prefix(std::min(path.size(), word.size() + 1));
-      node = node->find(word);
-    }
-    return node;
-  }
-  void add(Rule rule, std::string_view path, std::string why, std::string fix) {
-    const Tree* const node = find(path);
-    findings_.push_back(
-        {rule, node != nullptr ? node->place : tree_.place, "", std::move(why), std::move(fix)});
-  }
-  [[nodiscard]] std::vector<Finding> take() {
-    std::stable_sort(findings_.begin(), findings_.end(), [](const Finding& a, const Finding& b) {
-      return std::pair(a.place.line, a.place.column) < std::pair(b.place.line, b.place.column);
-    });
-    return std::move(findings_);
-  }
-
- private:
-  const Tree& tree_;
-  std::vector<Finding> findings_;
-};
+void add(TreeLens& lens, Rule rule, std::string_view path, std::string why, std::string fix) {
+  lens.add(rule, keys_of(path), "", std::move(why), std::move(fix));
+}
 
 // A key that is set and has no effect.
-void find_unused(const ServeOptions& options, WebhooksLens& lens) {
+void find_unused(const ServeOptions& options, TreeLens& lens) {
   constexpr std::array<std::string_view, 2> kListed = {"delivery.retries", "delivery.jitter"};
   constexpr std::array<std::string_view, 3> kExponential = {
       "delivery.backoff_base", "delivery.backoff_cap", "delivery.max_attempts"};
   const std::string schedule(webhooks::kRetryScheduleNames[options.schedule]);
   const auto check = [&](std::string_view path) {
-    if (lens.find(path) == nullptr) return;
-    lens.add(Rule::not_as_written, path,
-             std::string(path) + " has no effect: delivery.schedule is " + schedule,
-             options.schedule == RetrySchedule::listed ? "delivery: { schedule: full }"
-                                                       : "delivery: { schedule: listed }");
+    if (lens.find(keys_of(path)) == nullptr) return;
+    add(lens, Rule::not_as_written, path,
+        std::string(path) + " has no effect: delivery.schedule is " + schedule,
+        options.schedule == RetrySchedule::listed ? "delivery: { schedule: full }"
+                                                  : "delivery: { schedule: listed }");
   };
   if (options.schedule == RetrySchedule::listed) {
     std::ranges::for_each(kExponential, check);
@@ -69,15 +52,14 @@ void find_unused(const ServeOptions& options, WebhooksLens& lens) {
   }
   const double host = options.dispatcher.host_probes.rate_per_second;
   if (host > options.dispatcher.all_probes.rate_per_second) {
-    lens.add(
-        Rule::not_as_written, "circuit_breaker.host_probes_per_second",
+    add(lens, Rule::not_as_written, "circuit_breaker.host_probes_per_second",
         "the probes of one host may be more than those of all hosts together, which bound them",
         "circuit_breaker: { probes_per_second: 100 }   # of all, at least that of one host");
   }
 }
 
 // The retries that max_age leaves, and their delays, by their means.
-void find_age(const ServeOptions& options, WebhooksLens& lens) {
+void find_age(const ServeOptions& options, TreeLens& lens) {
   const auto policy = webhooks::dispatcher_options(options).policy;
   const std::size_t retries = policy.backoff ? static_cast<std::size_t>(policy.max_attempts) - 1
                                              : policy.retries.steps().size();
@@ -91,12 +73,12 @@ void find_age(const ServeOptions& options, WebhooksLens& lens) {
     ++made;
   }
   if (made == retries) return;
-  lens.add(Rule::attempts_exceed_deadline,
-           policy.backoff ? "delivery.max_attempts" : "delivery.retries",
-           "a delivery is dead after delivery.max_age of " + format_duration(policy.max_age) +
-               ", and only about " + std::to_string(made) + " of its " + std::to_string(retries) +
-               " retries are due before",
-           "delivery: { max_age: 30d }, or a shorter schedule");
+  add(lens, Rule::attempts_exceed_deadline,
+      policy.backoff ? "delivery.max_attempts" : "delivery.retries",
+      "a delivery is dead after delivery.max_age of " + format_duration(policy.max_age) +
+          ", and only about " + std::to_string(made) + " of its " + std::to_string(retries) +
+          " retries are due before",
+      "delivery: { max_age: 30d }, or a shorter schedule");
 }
 
 }  // namespace
@@ -120,20 +102,20 @@ Expected<ServeOptions, config::Error> load_webhooks_file(const Tree& tree,
 }
 
 std::vector<Finding> lint_webhooks(const ServeOptions& options, const Tree& tree) {
-  WebhooksLens lens(tree);
+  TreeLens lens(tree);
   const auto policy = webhooks::dispatcher_options(options).policy;
   if (!policy.backoff && policy.retries.spread() == Percent(0)) {
-    lens.add(Rule::no_jitter, "delivery.jitter",
-             "all deliveries that failed at one moment come back at one moment",
-             "delivery: { jitter: 50% }");
+    add(lens, Rule::no_jitter, "delivery.jitter",
+        "all deliveries that failed at one moment come back at one moment",
+        "delivery: { jitter: 50% }");
   }
   find_age(options, lens);
   if (options.drain_time < policy.timeout) {
-    lens.add(Rule::attempts_exceed_deadline, "drain_time",
-             "an attempt may take delivery.timeout, " + format_duration(policy.timeout) +
-                 ", and a drain ends after " + format_duration(options.drain_time) +
-                 ": what is in flight then is delivered twice",
-             "drain_time: " + format_duration(policy.timeout + std::chrono::seconds(5)));
+    add(lens, Rule::attempts_exceed_deadline, "drain_time",
+        "an attempt may take delivery.timeout, " + format_duration(policy.timeout) +
+            ", and a drain ends after " + format_duration(options.drain_time) +
+            ": what is in flight then is delivered twice",
+        "drain_time: " + format_duration(policy.timeout + std::chrono::seconds(5)));
   }
   find_unused(options, lens);
   return lens.take();

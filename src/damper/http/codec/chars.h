@@ -8,9 +8,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
 
 #include "damper/http/codec/head.h"
 
@@ -52,27 +49,6 @@ inline constexpr std::array<std::uint8_t, 256> kTable = make_table();
   const std::uint64_t del = (bytes ^ (kOnes * 0x7f)) - kOnes;
   return (low | del) & ~bytes & (kOnes * 0x80);
 }
-
-#if defined(__SSE2__)
-// The same for sixteen, and exact: a bit for each byte that is a control and no tab.
-[[nodiscard]] inline unsigned controls16(const char* bytes) noexcept {
-  const __m128i text = _mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes));
-  const __m128i low = _mm_cmpeq_epi8(_mm_min_epu8(text, _mm_set1_epi8(0x1f)), text);
-  const __m128i del = _mm_cmpeq_epi8(text, _mm_set1_epi8(0x7f));
-  const __m128i tab = _mm_cmpeq_epi8(text, _mm_set1_epi8('\t'));
-  return static_cast<unsigned>(_mm_movemask_epi8(_mm_andnot_si128(tab, _mm_or_si128(low, del))));
-}
-
-// A bit for each of sixteen bytes that is neither a letter nor a hyphen.
-[[nodiscard]] inline unsigned others16(const char* bytes) noexcept {
-  const __m128i text = _mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes));
-  const __m128i lower = _mm_or_si128(text, _mm_set1_epi8(0x20));
-  const __m128i from_a = _mm_sub_epi8(lower, _mm_set1_epi8('a'));
-  const __m128i letter = _mm_cmpeq_epi8(_mm_min_epu8(from_a, _mm_set1_epi8('z' - 'a')), from_a);
-  const __m128i hyphen = _mm_cmpeq_epi8(text, _mm_set1_epi8('-'));
-  return static_cast<unsigned>(_mm_movemask_epi8(_mm_or_si128(letter, hyphen))) ^ 0xffffU;
-}
-#endif
 
 }  // namespace chars
 
@@ -129,13 +105,6 @@ inline constexpr std::array<std::uint8_t, 256> kTable = make_table();
 // Where the first control character is at or after `from`, the tab left out; size() without one.
 [[nodiscard]] inline std::size_t find_control(std::string_view bytes, std::size_t from) noexcept {
   std::size_t i = from;
-#if defined(__SSE2__)
-  for (; i + 16 <= bytes.size(); i += 16) {
-    if (const unsigned found = chars::controls16(bytes.data() + i)) {
-      return i + static_cast<std::size_t>(std::countr_zero(found));
-    }
-  }
-#endif
   while (i < bytes.size()) {
     if constexpr (std::endian::native == std::endian::little) {
       while (i + 8 <= bytes.size()) {

@@ -66,14 +66,6 @@ constexpr std::uint32_t kLengths = find_lengths();
 
 // Where a field's name ends, from `at`.
 [[nodiscard]] inline std::size_t skip_name(std::string_view bytes, std::size_t at) noexcept {
-#if defined(__SSE2__)
-  while (bytes.size() - at >= 16) {
-    if (const unsigned others = chars::others16(bytes.data() + at)) {
-      return skip(kToken, bytes, at + static_cast<std::size_t>(std::countr_zero(others)));
-    }
-    at += 16;
-  }
-#endif
   if constexpr (std::endian::native == std::endian::little) {
     while (bytes.size() - at >= 8) {
       const std::size_t letters = count_letters(bytes.data() + at);

@@ -39,8 +39,7 @@ using HashKey = std::array<std::uint64_t, 2>;
   };
   const auto word = [&](std::size_t at, std::size_t bytes) {  // Little-endian.
     std::uint64_t value = 0;
-    if (bytes == 8 && std::endian::native == std::endian::little &&
-        !std::is_constant_evaluated()) {
+    if (bytes == 8 && std::endian::native == std::endian::little && !std::is_constant_evaluated()) {
       std::memcpy(&value, text.data() + at, 8);
       return value;
     }

@@ -61,6 +61,14 @@ constexpr std::array<RuleText, kRuleNames.size()> kTexts = {{
      "Calls are refused although the dependency is healthy: the limit is the outage."},
     {Severity::warning, "An attempt may wait longer for its token than its call lasts.",
      "The policy does not do what it says: the deadline ends the wait earlier."},
+    {Severity::warning, "A proxy believes the fields of every client that reaches it.",
+     "A stranger sets the deadlines, the criticality and the client address of its requests, and "
+     "so "
+     "steers retries, shedding and the limits by client."},
+    {Severity::warning, "A path written in another way passes by the route's limit.",
+     "Another route takes //path or /%70ath, and many services take both for the same."},
+    {Severity::note, "One client may have all connections of a listener that others can reach.",
+     "A client that opens max_connections keeps everybody else out."},
     {Severity::note, "The stable capacity is below the capacity.",
      "Above it the system is metastable: it can run for months, and stay overloaded after a "
      "trigger."},

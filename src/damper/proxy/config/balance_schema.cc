@@ -23,8 +23,7 @@ namespace form = config::form;
 
 constexpr std::string_view kZonesForms =
     "a map from names of zones to endpoints, such as {a: [http://10.0.0.1:9000]}";
-constexpr config::Form kEndpoints =
-    form::parsed_list(read_endpoint, kEndpointForms, 1, kMostTexts);
+constexpr config::Form kEndpoints = form::parsed_list(read_endpoint, kEndpointForms, 1, kMostTexts);
 
 // "ENDPOINT ZONE" for each endpoint: neither has a space.
 Expected<Value, Error> read_zones(const Tree& tree) {

@@ -176,8 +176,7 @@ class Checker {
     }
     if (cluster.dns.min_refresh > cluster.dns.max_refresh) {
       return error(cluster_schema().place_of(reading, "dns_min_refresh_rate"),
-                   who + " has a dns_min_refresh_rate of " +
-                       bound_text(cluster.dns.min_refresh) +
+                   who + " has a dns_min_refresh_rate of " + bound_text(cluster.dns.min_refresh) +
                        "; it must be at most dns_max_refresh_rate, which is " +
                        bound_text(cluster.dns.max_refresh));
     }
@@ -402,14 +401,13 @@ std::vector<config::Note> notes_of(const ProxyConfig& config, const ProxyPlaces&
     };
     for (const std::string_view key : {"dns_min_refresh_rate", "dns_max_refresh_rate"}) {
       if (!is_set(key) || cluster.dns.respect_ttl) continue;
-      note(cluster_schema().place_of(reading, key),
-           std::string(key) + " of cluster " + cluster.name +
-               " is not used: respect_dns_ttl is false");
+      note(cluster_schema().place_of(reading, key), std::string(key) + " of cluster " +
+                                                        cluster.name +
+                                                        " is not used: respect_dns_ttl is false");
     }
     if (is_set("dns_refresh_rate") && cluster.dns.respect_ttl) {
       note(cluster_schema().place_of(reading, "dns_refresh_rate"),
-           "dns_refresh_rate of cluster " + cluster.name +
-               " is not used: respect_dns_ttl is true");
+           "dns_refresh_rate of cluster " + cluster.name + " is not used: respect_dns_ttl is true");
     }
     const bool has_tls = !cluster.tls.ca_file.empty() || !cluster.tls.identity.empty();
     if (has_tls && !cluster.endpoints.front().starts_with("https")) {

@@ -70,7 +70,7 @@ struct ClusterConfig {
   // Selection of a replica, and outliers: by errors and by latency.
   balance::ReplicaOptions replicas{};
   std::map<std::string, std::string> zones{};  // of endpoints, as they are written in `endpoints`
-  std::optional<HealthCheckOptions> health_check{};   // active checks
+  std::optional<HealthCheckOptions> health_check{};  // active checks
   // Of each replica, all loops together. `plain` follows from the protocol, as does tls.offer_h2.
   http::PoolOptions pool{.limits = kStreaming};
   http::DialerOptions dialer{};  // connect_timeout
@@ -103,7 +103,7 @@ struct ClientRateConfig {
 struct RouteConfig {
   std::string name;
   RouteMatch match{};
-  std::string cluster;  // empty with weighted_clusters
+  std::string cluster;          // empty with weighted_clusters
   policy::Settings settings{};  // everything of the engine, and retry_on
   // Declares every request idempotent, whatever its method: gRPC calls are POSTs.
   bool assume_idempotent = false;
@@ -132,7 +132,7 @@ struct RouteConfig {
   FieldEdits request_fields{};     // of each attempt
   FieldEdits response_fields{};    // of each response, the proxy's own included
   std::vector<ClusterWeight> weighted_clusters{};  // instead of `cluster`
-  std::optional<HashPolicy> hash_policy{};          // the key of a request
+  std::optional<HashPolicy> hash_policy{};         // the key of a request
   // At most one; such a route has no cluster.
   std::optional<DirectResponse> direct_response{};
   std::optional<Redirect> redirect{};
@@ -171,7 +171,7 @@ struct ProxyConfig {
   std::string access_log_file{};  // empty: standard output
   AccessLayout access_layout{};
   std::optional<http::TraceExporterOptions> tracing{};  // nothing: no tracing
-  std::size_t max_kept_bytes = 0;  // of bodies, all loops together; 0: see KeptBytes
+  std::size_t max_kept_bytes = 0;            // of bodies, all loops together; 0: see KeptBytes
   std::vector<std::string> dns_resolvers{};  // DnsServers; empty: those of the system
   Duration drain_time = std::chrono::seconds(30);
   std::uint32_t threads = 0;  // loops; 0: one a core

@@ -50,8 +50,8 @@ struct ProxyGeneration {
   std::vector<Listener> listeners;                       // as config->listeners
   std::vector<std::shared_ptr<SharedCluster>> clusters;  // as config->clusters
   std::vector<std::optional<http::TlsSettings>>
-      client_tls;                                       // as config->clusters; nothing: no https
-  std::vector<FileStamps> client_stamps;                // of tls_files(), as config->clusters
+      client_tls;                         // as config->clusters; nothing: no https
+  std::vector<FileStamps> client_stamps;  // of tls_files(), as config->clusters
   // Those of config->routes in order; a route with weighted_clusters has one for each of them.
   std::vector<std::shared_ptr<SharedRoute>> routes;
   std::vector<const RouteConfig*> route_configs;        // as routes; in *config
@@ -59,8 +59,8 @@ struct ProxyGeneration {
   std::shared_ptr<http::TraceExporter> tracing;         // nullptr: no tracing
   // As routes; nullptr: none. The clusters of a route have the same.
   std::vector<std::shared_ptr<http::ClientRates>> client_rates;
-  std::shared_ptr<const int> log;                                // the access log's descriptor
-  std::shared_ptr<KeptBytes> kept;                               // of the proxy
+  std::shared_ptr<const int> log;   // the access log's descriptor
+  std::shared_ptr<KeptBytes> kept;  // of the proxy
 
   // The proxy's part of a generation; outlives it.
   struct Context {

@@ -72,10 +72,10 @@ struct ClusterState {
 };
 // A name of clusters' endpoints, and what it stands for.
 struct NameState {
-  std::string name;         // as service_key() has it, or a host
-  std::string addresses{};  // in use: the first ones, with commas; or empty
-  std::size_t count = 0;    // of all of them
-  Duration age{0};          // of the last good answer; without one, since the name is used
+  std::string name;            // as service_key() has it, or a host
+  std::string addresses{};     // in use: the first ones, with commas; or empty
+  std::size_t count = 0;       // of all of them
+  Duration age{0};             // of the last good answer; without one, since the name is used
   std::uint32_t failures = 0;  // lookups without a good answer since then, and why the last one
   std::string reason{};
 };

@@ -63,8 +63,8 @@ Upstream::Upstream(http::Loop& loop, const Setting& setting)
 Upstream::~Upstream() = default;
 
 http::ReplicaLease Upstream::pick_next(balance::ReplicaSet& tried,
-                                       const balance::ReplicaSet& in_use, Instant now,
-                                       double draw, std::optional<std::uint64_t> key) {
+                                       const balance::ReplicaSet& in_use, Instant now, double draw,
+                                       std::optional<std::uint64_t> key) {
   const balance::Replicas::Lease lease = replicas_.pick_next(tried, in_use, now, draw, key);
   if (!lease) return {};
   return {replicas_, lease, hosts_[lease.replica()]->pool};

@@ -23,11 +23,8 @@ const std::optional<http::TlsSettings> kPlain;
 class UpstreamTest : public testing::Test {
  protected:
   [[nodiscard]] Upstream::Setting setting(std::uint32_t loops = 1) const {
-    return {.config = config_,
-            .tls = kPlain,
-            .addresses = addresses_,
-            .loops = loops,
-            .zone = zone_};
+    return {
+        .config = config_, .tls = kPlain, .addresses = addresses_, .loops = loops, .zone = zone_};
   }
   [[nodiscard]] std::vector<std::string> replicas(const Upstream& upstream) {
     ClusterState state;
@@ -202,7 +199,7 @@ TEST_F(UpstreamTest, AttemptsStayInTheZoneOfTheProxyAndAReloadMovesThem) {
   zone_ = "b";
   upstream.reload(setting());
   EXPECT_LT(own_picks(40), 20);  // 1 of 3 replicas: 93 % of the requests stay in "b".
-  zone_ = "c";  // Has no replica: there is no preference.
+  zone_ = "c";                   // Has no replica: there is no preference.
   upstream.reload(setting());
   EXPECT_GT(own_picks(40), 10);
   addresses_["api.test"].clear();

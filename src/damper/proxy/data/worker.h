@@ -269,12 +269,12 @@ class Worker {
                                      Gates& before) {
     const RouteConfig& config = *generation.route_configs[at];
     const std::shared_ptr<SharedRoute>& shared = generation.routes[at];
-    LoopRoute route{.config = &config,
-                    .shared = shared,
-                    .upstream = config.forwards() ? upstreams_.at(shared->cluster().name())
-                                                  : nullptr,
-                    .admission = nullptr,
-                    .client_rates = generation.client_rates[at]};
+    LoopRoute route{
+        .config = &config,
+        .shared = shared,
+        .upstream = config.forwards() ? upstreams_.at(shared->cluster().name()) : nullptr,
+        .admission = nullptr,
+        .client_rates = generation.client_rates[at]};
     if (config.health_page) {
       for (const std::string& cluster : config.health_page->clusters) {
         route.watched.push_back(upstreams_.at(cluster));

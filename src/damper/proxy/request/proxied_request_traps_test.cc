@@ -128,7 +128,7 @@ TEST(ProxiedRequest, TrapH4_AHedgeGoesToTheBusierReplicaRatherThanToTheOneThatIs
       for (int n = 0; n < 5; ++n) {
         balance::ReplicaSet other;
         other.set(1 - i);
-        busy.push_back(stage.upstream->pick_next(other, {}, stage.loop.now(), 0));
+        busy.push_back(stage.upstream->pick_next(other, {}, stage.loop.now(), 0, std::nullopt));
         EXPECT_EQ(busy.back().replica(), i);
       }
       visit.respond(503);

@@ -31,8 +31,9 @@ std::optional<HashPolicyError> find_error(const HashPolicy& policy) {
   if (sources != 1) {
     const std::string_view last =
         policy.client_address ? "hash_policy.client_address" : "hash_policy.cookie";
-    return HashPolicyError{sources == 0 ? "hash_policy.header" : last,
-                           "hash_policy must have exactly one of header, cookie and client_address"};
+    return HashPolicyError{
+        sources == 0 ? "hash_policy.header" : last,
+        "hash_policy must have exactly one of header, cookie and client_address"};
   }
   if (policy.ttl != HashPolicy::kNotMade && !has_cookie) {
     return HashPolicyError{"hash_policy.ttl", "hash_policy has a ttl but no cookie"};

@@ -75,8 +75,9 @@ TEST(HashPolicy, APolicyHasOneSource) {
   EXPECT_EQ(error({.header = "x", .client_address = true}), "hash_policy.client_address: " + one);
   EXPECT_EQ(error({.header = "x", .ttl = Duration{0}}),
             "hash_policy.ttl: hash_policy has a ttl but no cookie");
-  EXPECT_EQ(error({.cookie = "x", .path = "/a"}),
-            "hash_policy.path: hash_policy has a path but no cookie with a ttl, which would be made");
+  EXPECT_EQ(
+      error({.cookie = "x", .path = "/a"}),
+      "hash_policy.path: hash_policy has a path but no cookie with a ttl, which would be made");
 }
 
 }  // namespace

@@ -89,10 +89,8 @@ Expected<std::string> read_cookie_path(std::string_view text) {
 }
 
 Expected<Value, Error> read_weights(const Tree& tree) {
-  const Error refused{
-      {}, tree.place, "weighted_clusters must be " + std::string(kWeightsForms)};
-  if (tree.kind != Tree::Kind::sequence || tree.items.empty() ||
-      tree.items.size() > kMostWeights) {
+  const Error refused{{}, tree.place, "weighted_clusters must be " + std::string(kWeightsForms)};
+  if (tree.kind != Tree::Kind::sequence || tree.items.empty() || tree.items.size() > kMostWeights) {
     return unexpected(refused);
   }
   std::vector<ClusterWeight> weights;
@@ -118,9 +116,9 @@ void add_split(Schema<RouteConfig>& s) {
        .write = write_weights},
       "Instead of cluster: each request goes to one of these, in proportion to the weights (0 to "
       "1000000). Breaker, budget, throttle and limits are those of each cluster.");
-  s.key<DAMPER_FIELD(hash_policy->header)>(
-      "hash_policy.header", form::parsed(read_header_name, kHeaderNameForms),
-      "The key is the value of this field.");
+  s.key<DAMPER_FIELD(hash_policy->header)>("hash_policy.header",
+                                           form::parsed(read_header_name, kHeaderNameForms),
+                                           "The key is the value of this field.");
   s.key<DAMPER_FIELD(hash_policy->cookie)>("hash_policy.cookie",
                                            form::parsed(read_cookie_name, kCookieNameForms),
                                            "The key is the value of this cookie.");

@@ -19,16 +19,16 @@ std::string error_of(const std::string& rest) {
 std::string error_with(const std::string& keys) { return error_of("route: {" + keys + "}\n"); }
 
 TEST(SplitSchema, WeightsAndKeyAreRead) {
-  const auto config = load_proxy(
-      std::string(kTop) +
-          "defaults: {cluster: a}\n"
-          "routes:\n"
-          "  shop:\n"
-          "    match: {prefix: /shop}\n"
-          "    weighted_clusters: [{cluster: a, weight: 90}, {name: b, weight: 10}]\n"
-          "    hash_policy: {cookie: id, ttl: 1h, path: /shop}\n"
-          "  rest: {}\n",
-      "p.yaml");
+  const auto config =
+      load_proxy(std::string(kTop) +
+                     "defaults: {cluster: a}\n"
+                     "routes:\n"
+                     "  shop:\n"
+                     "    match: {prefix: /shop}\n"
+                     "    weighted_clusters: [{cluster: a, weight: 90}, {name: b, weight: 10}]\n"
+                     "    hash_policy: {cookie: id, ttl: 1h, path: /shop}\n"
+                     "  rest: {}\n",
+                 "p.yaml");
   ASSERT_TRUE(config) << to_string(config.error());
   const RouteConfig& shop = config->routes[0];
   EXPECT_EQ(shop.cluster, "");  // A route's own weighted_clusters replace the cluster of defaults.

@@ -110,7 +110,9 @@ TEST(WeightedSplit, OnlyTheShareThatHasToMoveMoves) {
   EXPECT_NEAR(moved / double{kKeys}, 20.0 / 110 - 0.1, 0.008);
   const auto added = of_keys({{"a", 80}, {"b", 10}, {"c", 10}, {"d", 100}});
   for (std::size_t i = 0; i < before.size(); ++i) {
-    if (before[i] != added[i]) EXPECT_EQ(added[i], "d");
+    if (before[i] != added[i]) {
+      EXPECT_EQ(added[i], "d");
+    }
   }
   EXPECT_NEAR(share(added, "d"), 0.5, 0.01);
 }
