@@ -132,12 +132,13 @@ class DnsClient::Exchange final : private Loop::Registration, private Transport:
     querying_ = true;
     id_ = random_id();
     timer_.arm(add(client_.loop_.now(), options_.timeout));
-    dial_ = client_.dialer_.dial(
-        server().address.text(), server().port, nullptr, [this](Dialer::Result result) {
-          if (result.transport == nullptr) return on_answer({.result = DnsResult::unreachable});
-          transport_ = std::move(result.transport);
-          send_over_tcp();
-        });
+    dial_ = client_.dialer_.dial(server().address.text(), server().port, nullptr,
+                                 [this](Dialer::Result result) {
+                                   if (result.transport == nullptr)
+                                     return on_answer({.result = DnsResult::unreachable});
+                                   transport_ = std::move(result.transport);
+                                   send_over_tcp();
+                                 });
   }
   void send_over_tcp() {
     const std::string query = write_query(question_, id_);
@@ -164,8 +165,7 @@ class DnsClient::Exchange final : private Loop::Registration, private Transport:
       const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(received_[i]); };
       const std::size_t size = std::size_t{byte(0)} << 8 | byte(1);
       if (received_.size() < size + 2) continue;
-      const auto answer =
-          parse_answer(std::string_view(received_).substr(2, size), id_, question_);
+      const auto answer = parse_answer(std::string_view(received_).substr(2, size), id_, question_);
       // Nothing else can arrive on this connection, and it has no need to truncate.
       if (!answer || answer->result == DnsResult::truncated) {
         return on_answer({.result = DnsResult::malformed});

@@ -12,9 +12,10 @@ namespace {
 constexpr std::size_t kHeader = 12;
 constexpr std::size_t kMostName = 253;
 constexpr std::size_t kMostLabel = 63;
-constexpr std::uint16_t kInternet = 1;  // class IN
-constexpr std::uint16_t kAlias = 5;     // type CNAME
-constexpr std::uint16_t kAuthority = 6;  // type SOA
+constexpr std::size_t kMostPointers = 128;  // of a name: no name has more labels
+constexpr std::uint16_t kInternet = 1;      // class IN
+constexpr std::uint16_t kAlias = 5;         // type CNAME
+constexpr std::uint16_t kAuthority = 6;     // type SOA
 // Of the flags.
 constexpr unsigned kIsAnswer = 0x8000;
 constexpr unsigned kOperation = 0x7800;
@@ -62,18 +63,19 @@ class Reader {
     return high << 16 | number16();
   }
   // A name, which a pointer may continue. Each pointer leads to before the part that it ends, so
-  // that the parts get ever earlier and the reading ends.
+  // that there is no loop; their number is bounded, so that no name costs more than its length.
   [[nodiscard]] std::string name() {
     std::string text;
-    std::size_t part = at_;     // where the part that is read begins
-    std::size_t after = 0;      // the name, in the message; 0: no pointer so far
+    std::size_t pointers = 0;
+    std::size_t part = at_;  // where the part that is read begins
+    std::size_t after = 0;   // the name, in the message; 0: no pointer so far
     for (;;) {
       const unsigned length = number8();
       if (failed_) return {};
       if (length == 0) break;
       if (length >= 0xc0) {
         const std::size_t to = (length & 0x3fU) << 8 | number8();
-        if (failed_ || to >= part) return fail();
+        if (failed_ || to >= part || ++pointers > kMostPointers) return fail();
         if (after == 0) after = at_;
         part = at_ = to;
         continue;
@@ -236,9 +238,9 @@ Duration read_negative_ttl(Reader& reader, unsigned count) {
       reader.skip_to(record.end);
       continue;
     }
-    (void)reader.name();      // the server
-    (void)reader.name();      // the person
-    (void)reader.bytes(16);   // serial, refresh, retry, expire
+    (void)reader.name();     // the server
+    (void)reader.name();     // the person
+    (void)reader.bytes(16);  // serial, refresh, retry, expire
     const std::uint32_t minimum = reader.number32();
     if (reader.failed() || minimum > 0x7fffffffU) break;
     return std::min<Duration>(record.ttl, std::chrono::seconds(minimum));

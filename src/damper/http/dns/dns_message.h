@@ -42,8 +42,7 @@ inline constexpr EnumNames<DnsResult::unreachable> kDnsResultNames = {
     "malformed", "truncated", "timed_out", "unreachable"};
 // Whether the server has said what there is: only then an answer replaces what was known.
 [[nodiscard]] constexpr bool is_definite(DnsResult result) noexcept {
-  return result == DnsResult::found || result == DnsResult::no_data ||
-         result == DnsResult::no_name;
+  return result == DnsResult::found || result == DnsResult::no_data || result == DnsResult::no_name;
 }
 
 // Where a service listens (RFC 2782).

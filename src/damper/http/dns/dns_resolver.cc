@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "damper/base/check.h"
@@ -13,13 +15,21 @@ namespace {
 
 constexpr std::array kFamilies = {DnsType::a, DnsType::aaaa};
 
-// The records that name a place, each once, those of the least priority first.
-std::vector<SrvRecord> usable(std::vector<SrvRecord> records) {
+// The records that name a place, each once, those of the least priority first: as many as have
+// `most` targets.
+std::vector<SrvRecord> usable(std::vector<SrvRecord> records, std::size_t most) {
   std::erase_if(records, [](const SrvRecord& one) {
     return one.port == 0 || !is_dns_name(one.target);  // The root as target: there is no service.
   });
   std::sort(records.begin(), records.end());
   records.erase(std::unique(records.begin(), records.end()), records.end());
+  std::set<std::string_view> targets;
+  records.erase(std::find_if(records.begin(), records.end(),
+                             [&](const SrvRecord& one) {
+                               targets.insert(one.target);
+                               return targets.size() > most;
+                             }),
+                records.end());
   return records;
 }
 
@@ -30,8 +40,8 @@ std::vector<SrvRecord> take_group(std::vector<SrvRecord>& records) {
   });
   std::vector<SrvRecord> group(records.begin(), end);
   records.erase(records.begin(), end);
-  const bool has_weight = std::any_of(group.begin(), group.end(),
-                                      [](const SrvRecord& one) { return one.weight > 0; });
+  const bool has_weight =
+      std::any_of(group.begin(), group.end(), [](const SrvRecord& one) { return one.weight > 0; });
   if (has_weight) std::erase_if(group, [](const SrvRecord& one) { return one.weight == 0; });
   return group;
 }
@@ -65,11 +75,10 @@ class DnsResolver::AddressLookup final : public std::enable_shared_from_this<Add
   void query() {
     waiting_ = kFamilies.size();
     for (std::size_t i = 0; i < kFamilies.size(); ++i) {
-      resolver_.client_.query(question(i),
-                              [self = shared_from_this(), i](const DnsAnswer& answer) {
-                                self->answers_[i] = answer;
-                                if (--self->waiting_ == 0) self->on_answers();
-                              });
+      resolver_.client_.query(question(i), [self = shared_from_this(), i](const DnsAnswer& answer) {
+        self->answers_[i] = answer;
+        if (--self->waiting_ == 0) self->on_answers();
+      });
     }
   }
   [[nodiscard]] DnsQuestion question(std::size_t family) const {
@@ -129,10 +138,9 @@ class DnsResolver::ServiceLookup final : public std::enable_shared_from_this<Ser
       : resolver_(resolver), candidates_(std::move(candidates)), done_(std::move(done)) {}
 
   void query() {
-    resolver_.client_.query({.name = candidates_[candidate_], .type = DnsType::srv},
-                            [self = shared_from_this()](const DnsAnswer& answer) {
-                              self->on_records(answer);
-                            });
+    resolver_.client_.query(
+        {.name = candidates_[candidate_], .type = DnsType::srv},
+        [self = shared_from_this()](const DnsAnswer& answer) { self->on_records(answer); });
   }
 
  private:
@@ -140,24 +148,20 @@ class DnsResolver::ServiceLookup final : public std::enable_shared_from_this<Ser
     if (answer.result == DnsResult::no_data || answer.result == DnsResult::no_name) {
       has_name_ = has_name_ || answer.result == DnsResult::no_data;
       if (++candidate_ < candidates_.size()) return query();
-      return finish({.result = has_name_ ? DnsResult::no_data : DnsResult::no_name,
-                     .ttl = answer.ttl});
+      return finish(
+          {.result = has_name_ ? DnsResult::no_data : DnsResult::no_name, .ttl = answer.ttl});
     }
     if (answer.result != DnsResult::found) return finish({.result = answer.result});
     lookup_.ttl = answer.ttl;
-    records_ = usable(answer.services);
+    records_ = usable(answer.services, kMostTargets);
     look_up_group();
   }
 
   void look_up_group() {
-    if (records_.empty()) {
-      return finish({.result = is_complete_ ? DnsResult::no_data : failure_, .ttl = lookup_.ttl});
-    }
+    if (records_.empty()) return finish({.result = DnsResult::no_data, .ttl = lookup_.ttl});
     group_ = take_group(records_);
     targets_.clear();
-    for (const SrvRecord& record : group_) {
-      if (targets_.size() < kMostTargets) targets_[record.target];
-    }
+    for (const SrvRecord& record : group_) targets_[record.target];
     waiting_ = targets_.size();
     std::vector<std::string> names;  // Lookups may end at once, and change targets_.
     for (const auto& [name, addresses] : targets_) names.push_back(name);
@@ -174,10 +178,8 @@ class DnsResolver::ServiceLookup final : public std::enable_shared_from_this<Ser
   void on_target(const std::string& name, const AddressLookup::Found& found) {
     targets_[name] = found.addresses;
     lookup_.ttl = std::min(lookup_.ttl, found.ttl);
-    if (!found.is_complete) {
-      is_complete_ = false;
-      if (!is_definite(found.result)) failure_ = found.result;
-    }
+    is_complete_ = is_complete_ && found.is_complete;
+    if (!is_definite(found.result)) failure_ = found.result;
     if (--waiting_ > 0) return;
     std::set<std::string> places;
     for (const SrvRecord& record : group_) {
@@ -185,7 +187,10 @@ class DnsResolver::ServiceLookup final : public std::enable_shared_from_this<Ser
         places.insert(DnsServer{.address = address, .port = record.port}.text());
       }
     }
-    if (places.empty()) return look_up_group();
+    if (places.empty()) {
+      if (failure_) return finish({.result = *failure_});
+      return look_up_group();
+    }
     lookup_.result = DnsResult::found;
     lookup_.places.assign(places.begin(), places.end());
     if (!is_complete_) lookup_.ttl = Duration{0};
@@ -204,7 +209,7 @@ class DnsResolver::ServiceLookup final : public std::enable_shared_from_this<Ser
   std::map<std::string, std::vector<IpAddress>> targets_;  // of the group
   std::size_t waiting_ = 0;
   bool is_complete_ = true;
-  DnsResult failure_ = DnsResult::server_failed;
+  std::optional<DnsResult> failure_;  // of a target
   DnsLookup lookup_;
 };
 

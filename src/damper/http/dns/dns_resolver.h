@@ -33,15 +33,16 @@ struct DnsLookup {
 // Model: as the C library, it uses the hosts file first, for addresses, and then the servers and
 // the search list of resolv.conf; both files are read again when they change. IPv4 and IPv6
 // addresses are queried at the same time. A server that fails ends the lookup: a name further down
-// the search list may be that of another service. Of a service, the records of the least priority
+// the search list may be that of another service, and a target of the next priority is for failures
+// of the service, not of DNS. Of a service, the records of the least priority
 // are used of which one has an address; records of weight 0 are left out beside others. Other
 // weights mean nothing here: the user's balancer distributes requests by load.
 // If a part of a lookup fails (the IPv6 addresses, one target of a service), its last answer takes
 // its place, for up to kMostRemembered questions.
 // Invariants:
 //   (1) A lookup whose result is not `found` has no places.
-//   (2) It makes at most 2 questions for a candidate name; of a service, 1 and 2 for each of
-//       kMostTargets targets of each priority.
+//   (2) It makes at most 2 questions for a candidate name; of a service, 1, and 2 for each of
+//       the first kMostTargets targets.
 // Thread safety: none; all on the loop's thread.
 class DnsResolver {
  public:

@@ -16,8 +16,7 @@ HostsFile HostsFile::parse(std::string_view text) {
       const std::string name = lowered(words[i]);
       if (file.names_.size() >= kMostNames && !file.names_.contains(name)) continue;
       std::vector<IpAddress>& addresses = file.names_[name];
-      const bool known =
-          std::find(addresses.begin(), addresses.end(), *address) != addresses.end();
+      const bool known = std::find(addresses.begin(), addresses.end(), *address) != addresses.end();
       if (!known && addresses.size() < kMostAddresses) addresses.push_back(*address);
     }
   });

@@ -102,6 +102,7 @@ struct ProxyState {
   std::vector<ListenerState> listeners;
   std::vector<ClusterState> clusters;
   std::vector<RouteState> routes;
+  std::vector<NameState> names;
   std::vector<ScopeState> scopes;
   std::vector<ForcedBreaker> forced;
 };

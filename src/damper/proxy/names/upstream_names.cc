@@ -123,8 +123,7 @@ class UpstreamNames::Lookups {
     names_.publish(watched.name, found.places,
                    is_definite ? NameResult::not_found : NameResult::failed,
                    http::kDnsResultNames[found.result]);
-    watched.arm(
-        add(loop.now(), next_lookup(watched.rule, found, watched.failures, run::draw())));
+    watched.arm(add(loop.now(), next_lookup(watched.rule, found, watched.failures, run::draw())));
   }
 
   UpstreamNames& names_;
@@ -209,10 +208,10 @@ void UpstreamNames::publish(const std::string& name, std::vector<std::string> ad
   answered_.notify_all();
   if (addresses.empty()) {
     if (last.failures > 0) return;
-    return emit(ProcessEvent::name_failed,
-                name + ": " + std::string(reason) + "; " +
-                    (before.empty() ? "it has no addresses"
-                                    : "its " + counted(before.size()) + " stay in use"));
+    return emit(
+        ProcessEvent::name_failed,
+        name + ": " + std::string(reason) + "; " +
+            (before.empty() ? "it has no addresses" : "it keeps its " + counted(before.size())));
   }
   if (last.failures > 0) {
     emit(ProcessEvent::name_restored, name + " has " + counted(addresses.size()),

@@ -55,8 +55,7 @@ class UpstreamNames {
  public:
   // Of the names that are not looked up by a DnsResolver. nullptr: the system's. It is used on the
   // names' own thread alone, and outlives this, as does `events`, which may be nullptr.
-  UpstreamNames(http::Resolver* resolver, engine::EventSink* events,
-                std::function<void()> changed);
+  UpstreamNames(http::Resolver* resolver, engine::EventSink* events, std::function<void()> changed);
   UpstreamNames(const UpstreamNames&) = delete;
   UpstreamNames& operator=(const UpstreamNames&) = delete;
   ~UpstreamNames();
@@ -78,8 +77,8 @@ class UpstreamNames {
  private:
   class Lookups;
   struct Status {
-    bool answered = false;    // a lookup has ended
-    Instant since{};          // of the last good answer, or when it was first watched
+    bool answered = false;       // a lookup has ended
+    Instant since{};             // of the last good answer, or when it was first watched
     std::uint32_t failures = 0;  // lookups without a good answer, in a row
     std::string reason{};        // of the last one
   };
