@@ -88,7 +88,6 @@ class DnsResolver::AddressLookup final : public std::enable_shared_from_this<Add
   void on_answers() {
     Found found{.ttl = kForever};
     DnsResult failure = DnsResult::found;
-    bool has_name = false;
     for (std::size_t i = 0; i < kFamilies.size(); ++i) {
       const DnsAnswer& answer = answers_[i];
       std::vector<IpAddress> addresses = answer.addresses;
@@ -99,7 +98,7 @@ class DnsResolver::AddressLookup final : public std::enable_shared_from_this<Add
         addresses = resolver_.remembered(question(i));
       }
       if (answer.result == DnsResult::found) found.result = DnsResult::found;
-      if (answer.result == DnsResult::no_data) has_name = true;
+      if (answer.result == DnsResult::no_data) has_name_ = true;
       found.addresses.insert(found.addresses.end(), addresses.begin(), addresses.end());
     }
     found.is_complete = failure == DnsResult::found;
@@ -115,7 +114,7 @@ class DnsResolver::AddressLookup final : public std::enable_shared_from_this<Add
         found.result = failure;
       } else if (++candidate_ < candidates_.size()) {
         return query();
-      } else if (has_name) {
+      } else if (has_name_) {
         found.result = DnsResult::no_data;
       }
     }
@@ -127,6 +126,7 @@ class DnsResolver::AddressLookup final : public std::enable_shared_from_this<Add
   const Done done_;
   std::size_t candidate_ = 0;
   std::size_t waiting_ = 0;
+  bool has_name_ = false;  // a candidate exists, without addresses
   std::array<DnsAnswer, kFamilies.size()> answers_;
 };
 
