@@ -45,8 +45,8 @@ TEST(CheckProxy, TrustInEverybodyIsFoundWhereOthersCanConnect) {
   const std::string open = std::string("address: 0.0.0.0:8080, ") + kBounded;
   EXPECT_EQ(rules_of(open), "");
   EXPECT_EQ(rules_of(open + ", trust: [10.0.0.0/8]"), "");
-  EXPECT_EQ(rules_of(open + ", trust: all"), "strangers-trusted@2:78; ");
-  EXPECT_EQ(rules_of(open + ", proxy_protocol: all"), "strangers-trusted@2:87; ");
+  EXPECT_EQ(rules_of(open + ", trust: all"), "strangers-trusted@2:73; ");
+  EXPECT_EQ(rules_of(open + ", proxy_protocol: all"), "strangers-trusted@2:82; ");
 }
 
 TEST(CheckProxy, AListenerWithoutABoundByClientIsNoted) {

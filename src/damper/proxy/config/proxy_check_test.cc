@@ -116,8 +116,8 @@ TEST(ProxyCheck, WhatIsWrongBetweenThingsIsOneSentenceWithItsPlace) {
        "3:1: unknown key \"listener\" in the file; did you mean "
        "listeners? (accepted: listeners, clusters, route, routes, dependencies, "
        "defaults, access_log, access_log_file, access_log_format, access_log_fields, "
-       "max_kept_bytes, drain_time, "
-       "threads, tracing, admin, retry_budget, concurrency)"},
+       "max_kept_bytes, dns_resolvers, drain_time, threads, zone, tracing, admin, retry_budget, "
+       "concurrency)"},
   };
   for (const auto& [text, error] : cases) {
     EXPECT_EQ(error_with(text).substr(0, 7 + error.size()), "p.yaml:" + std::string(error)) << text;
@@ -242,9 +242,8 @@ TEST(ProxyCheck, FlagsAreHeldToTheSameRules) {
        "--listen: must be ADDRESS:PORT, such as 127.0.0.1:8080, [::1]:8080, or :8080 for "
        "127.0.0.1, or a Unix socket such as unix:/run/damper.sock, not \"80\": it has no port"},
       {{.listen = {":80"}, .to = {"a:80"}},
-       "--to: must be a URL such as http://10.0.0.1:9000, or unix:/run/app.sock, not \"a:80\": a "
-       "URL "
-       "begins with http:// or https://"},
+       "--to: must be a URL such as http://10.0.0.1:9000, or unix:/run/app.sock, or "
+       "http+srv://_http._tcp.shop.example, not \"a:80\": a URL begins with http:// or https://"},
       {{.listen = {":80"}, .to = {"http://a"}, .admin = "x"},
        "--admin: must be ADDRESS:PORT, such as 127.0.0.1:8080, [::1]:8080, or :8080 for "
        "127.0.0.1, not \"x\": it has no port"},

@@ -116,13 +116,12 @@ TEST(ProxySchema, EachErrorIsOneSentenceWithItsPlace) {
   const std::vector<Case> cases = {
       {Thing::proxy, "[]",
        "1:1: it must be a map of keys (accepted: access_log, access_log_file, access_log_format, "
-       "access_log_fields, max_kept_bytes, drain_time, threads, tracing, admin, retry_budget, "
-       "concurrency)"},
+       "access_log_fields, max_kept_bytes, dns_resolvers, drain_time, threads, zone, tracing, "
+       "admin, retry_budget, concurrency)"},
       {Thing::proxy, "thread: 1",
        "1:1: unknown key \"thread\" in it; did you mean threads? (accepted: access_log, "
-       "access_log_file, access_log_format, access_log_fields, max_kept_bytes, drain_time, "
-       "threads, tracing, "
-       "admin, retry_budget, concurrency)"},
+       "access_log_file, access_log_format, access_log_fields, max_kept_bytes, dns_resolvers, "
+       "drain_time, threads, zone, tracing, admin, retry_budget, concurrency)"},
       {Thing::proxy, "threads: 1\nconcurrency: 2",
        "2:1: concurrency is given twice, first in line 1"},
       {Thing::proxy, "threads: 257",
@@ -183,14 +182,13 @@ TEST(ProxySchema, EachErrorIsOneSentenceWithItsPlace) {
        "or 1MiB, not \"64KB\""},
       {Thing::cluster, "endpoints: []",
        "1:12: endpoints must be a list of 1 to 256, each a URL such as http://10.0.0.1:9000, "
-       "or unix:/run/app.sock, not an "
-       "empty list"},
+       "or unix:/run/app.sock, or http+srv://_http._tcp.shop.example, not an empty list"},
       {Thing::cluster, "endpoints: {a: b}",
        "1:12: endpoints must be a list of 1 to 256, each a URL such as http://10.0.0.1:9000, "
-       "or unix:/run/app.sock, not a map"},
+       "or unix:/run/app.sock, or http+srv://_http._tcp.shop.example, not a map"},
       {Thing::cluster, "endpoints: [http://a, ftp://b]",
-       "1:23: endpoints must be a URL such as http://10.0.0.1:9000, or unix:/run/app.sock, not "
-       "\"ftp://b\": a URL begins with http:// or https://"},
+       "1:23: endpoints must be a URL such as http://10.0.0.1:9000, or unix:/run/app.sock, or "
+       "http+srv://_http._tcp.shop.example, not \"ftp://b\": a URL begins with http:// or https://"},
       {Thing::cluster, "protocol: h2",
        "1:11: protocol must be one of auto, http1, http2, not \"h2\""},
       {Thing::cluster, "circuit_breakers: {max_requests: 1}",
@@ -260,7 +258,8 @@ TEST(ProxySchema, EachErrorIsOneSentenceWithItsPlace) {
   for (int i = 0; i < 256; ++i) long_list += ", http://a" + std::to_string(i);
   EXPECT_EQ(read_as(Thing::cluster, long_list + "]"),
             "p.yaml:1:12: endpoints must be a list of 1 to 256, each a URL such as "
-            "http://10.0.0.1:9000, or unix:/run/app.sock, not a list of 257");
+            "http://10.0.0.1:9000, or unix:/run/app.sock, or http+srv://_http._tcp.shop.example, "
+            "not a list of 257");
 }
 
 TEST(ProxySchema, HeadersAreAMapOrEnvoysList) {

@@ -206,7 +206,8 @@ TEST(Proxy, AServiceIsItsReplicasAndTheyOutliveItsServer) {
   const auto proxy = start(config);
   const auto replicas = [&] {
     std::vector<std::string> names;
-    for (const ReplicaState& replica : proxy->state().clusters[0].replicas) {
+    const ProxyState state = proxy->state();
+    for (const ReplicaState& replica : state.clusters[0].replicas) {
       names.push_back(replica.endpoint);
     }
     return names;

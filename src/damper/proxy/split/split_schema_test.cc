@@ -77,11 +77,11 @@ TEST(SplitSchema, WrongWeightsAreASentenceWithThePlace) {
   EXPECT_EQ(error("[{cluster: a, weight: 1}, {cluster: b}]"), "p.yaml:3:54: " + list);
   EXPECT_EQ(error("[{cluster: a, weight: 1, wieght: 1}]"), "p.yaml:3:29: " + list);
   EXPECT_EQ(error("[{cluster: a, weight: -1}]"),
-            "p.yaml:3:51: weight must be a whole number from 0 to 1000000, not -1");
+            "p.yaml:3:50: weight must be a whole number from 0 to 1000000, not \"-1\"");
   EXPECT_EQ(error("[{cluster: a, weight: 1000001}]"),
-            "p.yaml:3:51: weight must be a whole number from 0 to 1000000, not 1000001");
+            "p.yaml:3:50: weight must be a whole number from 0 to 1000000, not \"1000001\"");
   EXPECT_EQ(error("[{cluster: 'a b', weight: 1}]"),
-            "p.yaml:3:40: cluster must be 1 to 100 letters, digits or . _ - / :, not \"a b\"");
+            "p.yaml:3:39: cluster must be 1 to 100 letters, digits or . _ - / :, not \"a b\"");
   EXPECT_EQ(error("[{cluster: a, weight: 1}, {cluster: a, weight: 1}]"),
             "p.yaml:3:28: weighted_clusters has the cluster \"a\" twice");
   EXPECT_EQ(error("[{cluster: a, weight: 0}, {cluster: b, weight: 0}]"),
@@ -109,24 +109,24 @@ TEST(SplitSchema, AWrongKeyIsASentenceWithThePlace) {
   EXPECT_EQ(error("{client_address: true}"), "ok");
   const std::string one =
       "route default: hash_policy must have exactly one of header, cookie and client_address";
-  EXPECT_EQ(error("{header: x, cookie: y}"), "p.yaml:3:57: " + one);
+  EXPECT_EQ(error("{header: x, cookie: y}"), "p.yaml:3:54: " + one);
   EXPECT_TRUE(error("on").ends_with(one)) << error("on");
   EXPECT_EQ(error("{header: x, ttl: 1h}"),
-            "p.yaml:3:54: route default: hash_policy has a ttl but no cookie");
+            "p.yaml:3:51: route default: hash_policy has a ttl but no cookie");
   EXPECT_EQ(error("{cookie: x, path: /a}"),
-            "p.yaml:3:55: route default: hash_policy has a path but no cookie with a ttl, which "
+            "p.yaml:3:52: route default: hash_policy has a path but no cookie with a ttl, which "
             "would be made");
   EXPECT_EQ(error("{header: host}"),
-            "p.yaml:3:45: header must be the name of a header field, such as x-canary, not "
+            "p.yaml:3:43: header must be the name of a header field, such as x-canary, not "
             "\"host\": hosts is for that");
   EXPECT_EQ(error("{cookie: 'a;b'}"),
-            "p.yaml:3:45: cookie must be the name of a cookie, such as damper-canary, not \"a;b\"");
+            "p.yaml:3:43: cookie must be the name of a cookie, such as damper-canary, not \"a;b\"");
   EXPECT_EQ(error("{cookie: a, ttl: 0s, path: '/a;b'}"),
-            "p.yaml:3:63: path must be a path from / on, without a query and ;, not \"/a;b\"");
-  EXPECT_EQ(error("{cookie: a, ttl: soon}").substr(0, 34), "p.yaml:3:53: ttl must be a duratio");
+            "p.yaml:3:61: path must be a path from / on, without a query and ;, not \"/a;b\"");
+  EXPECT_EQ(error("{cookie: a, ttl: soon}").substr(0, 34), "p.yaml:3:51: ttl must be a duratio");
   EXPECT_EQ(error("{client_address: maybe}"),
-            "p.yaml:3:53: client_address must be true or false, not \"maybe\"");
-  EXPECT_EQ(error("{key: x}").substr(0, 30), "p.yaml:3:37: unknown key \"key\"");
+            "p.yaml:3:51: client_address must be true or false, not \"maybe\"");
+  EXPECT_EQ(error("{key: x}").substr(0, 30), "p.yaml:3:35: unknown key \"key\"");
 }
 
 }  // namespace
