@@ -30,8 +30,8 @@ using run::Scope;
 
 static_assert(sizeof(ScopedExecutor<asio::io_context::executor_type>) <= 2 * sizeof(void*));
 
-constexpr Instant kSoon{1000s};
-constexpr Instant kLater{2000s};
+constexpr Instant kSoon{1s};  // In the past: the clock counts from the boot of the machine.
+constexpr Instant kLater{2s};
 
 run::RequestContext until(Instant deadline, bool owned = false) {
   return {.deadline = schedule::Deadline(deadline),
