@@ -325,6 +325,24 @@ bool covers_host(const std::string& wide, const std::string& narrow) {
          name.size() > wide.size() - 1;  // *.x covers *.a.x and a.x, not x.
 }
 
+// The names of the clusters to which a route sends requests.
+std::set<std::string_view> targets_of(const RouteConfig& route) {
+  std::set<std::string_view> names;
+  if (!route.cluster.empty()) names.insert(route.cluster);
+  for (const ClusterWeight& one : route.weighted_clusters) names.insert(one.cluster);
+  return names;
+}
+
+// The names of the clusters that select a replica by the request's key.
+std::set<std::string_view> clusters_by_key(const ProxyConfig& config) {
+  std::set<std::string_view> names;
+  for (const ClusterConfig& cluster : config.clusters) {
+    if (cluster.replicas.lb_policy == balance::LbPolicy::consistent_hash)
+      names.insert(cluster.name);
+  }
+  return names;
+}
+
 }  // namespace
 
 bool covers(const RouteMatch& wide, const RouteMatch& narrow) {
@@ -366,11 +384,26 @@ std::vector<config::Note> notes_of(const ProxyConfig& config, const ProxyPlaces&
   const auto note = [&](SourceLocation place, std::string sentence) {
     notes.push_back({config.file, place, std::move(sentence)});
   };
+  const std::set<std::string_view> hashed = clusters_by_key(config);
   std::set<std::string_view> used;
+  std::set<std::string_view> keyed;  // requests with a key go to them
   for (std::size_t i = 0; i < config.routes.size(); ++i) {
     const RouteConfig& route = config.routes[i];
-    used.insert(route.cluster);
-    for (const ClusterWeight& one : route.weighted_clusters) used.insert(one.cluster);
+    const std::set<std::string_view> targets = targets_of(route);
+    used.insert(targets.begin(), targets.end());
+    if (route.hash_policy) {
+      keyed.insert(targets.begin(), targets.end());
+      const bool uses_key = targets.size() > 1 ||
+                            std::any_of(targets.begin(), targets.end(), [&](std::string_view name) {
+                              return hashed.contains(name);
+                            });
+      if (!uses_key) {
+        note(places.routes[i].place,
+             "hash_policy of route " + route.name +
+                 " is not used: it has no weighted_clusters, and its cluster has no lb_policy: "
+                 "consistent_hash");
+      }
+    }
     const auto before =
         std::find_if(config.routes.begin(), config.routes.begin() + static_cast<std::ptrdiff_t>(i),
                      [&](const RouteConfig& other) { return covers(other.match, route.match); });
@@ -383,6 +416,11 @@ std::vector<config::Note> notes_of(const ProxyConfig& config, const ProxyPlaces&
     const Reading& reading = places.clusters[i];
     if (!used.contains(cluster.name)) {
       note(reading.place, "cluster " + cluster.name + " is not used: no route goes to it");
+    }
+    if (hashed.contains(cluster.name) && !keyed.contains(cluster.name)) {
+      note(cluster_schema().place_of(reading, "lb_policy"),
+           "consistent_hash of cluster " + cluster.name +
+               " is not used: no route to it has a hash_policy, so its requests have no key");
     }
     if (!cluster.zones.empty() && config.zone.empty()) {
       note(cluster_schema().place_of(reading, "zones"),

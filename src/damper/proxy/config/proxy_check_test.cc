@@ -304,6 +304,23 @@ TEST(ProxyCheck, WhatIsOnlyStrangeIsANote) {
             "dependency, not an ejection of single hosts\n");
 }
 
+TEST(ProxyCheck, AKeyThatNothingUsesIsANote) {
+  const auto notes = [](std::string_view cluster, std::string_view route) {
+    return notes_with(
+        "listeners: {l: {address: ':80'}}\n"
+        "clusters:\n"
+        "  c: {endpoints: http://a" +
+        std::string(cluster) + "}\nroutes:\n  r: {cluster: c" + std::string(route) + "}\n");
+  };
+  EXPECT_EQ(notes(", lb_policy: consistent_hash", ", hash_policy: {client_address: true}"), "");
+  EXPECT_EQ(notes("", ", hash_policy: {client_address: true}"),
+            "p.yaml:5:3: hash_policy of route r is not used: it has no weighted_clusters, and its "
+            "cluster has no lb_policy: consistent_hash\n");
+  EXPECT_EQ(notes(", lb_policy: consistent_hash", ""),
+            "p.yaml:3:39: consistent_hash of cluster c is not used: no route to it has a "
+            "hash_policy, so its requests have no key\n");
+}
+
 TEST(ProxyCheck, ARouteCoversWhatIsNarrowerInEveryWord) {
   const RouteMatch all{};
   const RouteMatch api{.prefix = "/api"};

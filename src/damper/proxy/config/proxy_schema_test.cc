@@ -188,7 +188,8 @@ TEST(ProxySchema, EachErrorIsOneSentenceWithItsPlace) {
        "or unix:/run/app.sock, or http+srv://_http._tcp.shop.example, not a map"},
       {Thing::cluster, "endpoints: [http://a, ftp://b]",
        "1:23: endpoints must be a URL such as http://10.0.0.1:9000, or unix:/run/app.sock, or "
-       "http+srv://_http._tcp.shop.example, not \"ftp://b\": a URL begins with http:// or https://"},
+       "http+srv://_http._tcp.shop.example, not \"ftp://b\": a URL begins with http:// or "
+       "https://"},
       {Thing::cluster, "protocol: h2",
        "1:11: protocol must be one of auto, http1, http2, not \"h2\""},
       {Thing::cluster, "circuit_breakers: {max_requests: 1}",

@@ -311,8 +311,7 @@ ProxiedRequest::Call::Call(ProxiedRequest& request, engine::Dependency& dependen
 
 http::ReplicaLease ProxiedRequest::Call::pick(balance::ReplicaSet& tried,
                                               const balance::ReplicaSet& in_use, Instant now) {
-  return request_.route_->upstream->pick_next(tried, in_use, now, run::draw(),
-                                              request_.hash_key_);
+  return request_.route_->upstream->pick_next(tried, in_use, now, run::draw(), request_.hash_key_);
 }
 
 decide::Report ProxiedRequest::Call::on_no_replica() {

@@ -134,8 +134,8 @@ void add_split(Schema<RouteConfig>& s) {
       "The key is the client's address, before trusted proxies.");
   s.optional_section<DAMPER_FIELD(hash_policy)>(
       "hash_policy",
-      "Requests with the same key go to the same of the weighted_clusters. A request without a key "
-      "goes to any.");
+      "Requests with the same key go to the same of the weighted_clusters, and to the same replica "
+      "of a cluster with lb_policy: consistent_hash. A request without a key goes to any.");
 }
 
 }  // namespace damper::proxy
