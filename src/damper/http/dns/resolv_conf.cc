@@ -60,7 +60,8 @@ ResolvConf ResolvConf::parse(std::string_view text) {
 std::vector<std::string> ResolvConf::candidates(const std::string& name) const {
   std::vector<std::string> names;
   for (const std::string& suffix : search) {
-    std::string joined = name + '.' + suffix;
+    std::string joined = name;
+    joined.append(1, '.').append(suffix);
     if (is_dns_name(joined)) names.push_back(std::move(joined));
   }
   const auto dots = static_cast<std::size_t>(std::count(name.begin(), name.end(), '.'));

@@ -28,20 +28,26 @@ std::string kept(std::string_view text) {
   return std::string(text.substr(0, observe::kLongestSpanText));
 }
 
+CallerTrace caller_of(const Request& request, bool trusted) {
+  CallerTrace caller;
+  caller.read(request.fields.view(), trusted);
+  return caller;
+}
+
 // The exchange that the handler sees, around the server's own.
 class TracedExchange final : public WrappedExchange {
  public:
-  TracedExchange(SettingsPtr settings, ExchangePtr outer)
+  TracedExchange(SettingsPtr settings, const ExchangePtr& outer)
       : WrappedExchange(outer, outer->inherited()),
         settings_(std::move(settings)),
         method_(known_method(request_.method)),
         path_(kept(path_of(request_.target))),
         authority_(kept(request_.authority)),
-        user_agent_(kept(request_.fields.find("user-agent").value_or(""))) {
-    caller_.read(request_.fields.view(), settings_->options.trusted);
-    inherited_.trace = settings_->tracer.begin(caller_.parent);
+        user_agent_(kept(request_.fields.find("user-agent").value_or(""))),
+        caller_(caller_of(request_, settings_->options.trusted)),
+        context_(settings_->tracer.begin(caller_.parent)) {
+    inherited_.trace = context_;
     inherited_.tracestate = caller_.tracestate;
-    context_ = inherited_.trace;
   }
   TracedExchange(const TracedExchange&) = delete;
   TracedExchange& operator=(const TracedExchange&) = delete;
@@ -109,8 +115,8 @@ class TracedExchange final : public WrappedExchange {
   const std::string path_;
   const std::string authority_;
   const std::string user_agent_;
-  CallerTrace caller_;
-  observe::SpanContext context_{};
+  const CallerTrace caller_;
+  const observe::SpanContext context_;
   bool ended_ = false;
 };
 
