@@ -60,10 +60,10 @@ namespace damper::balance {
 // (zone_share.h) with replicas that are neither ejected nor on their ramp. An attempt also goes to
 // another zone if the replica here is overloaded: clearly slower than the one there (see "slow"),
 // and its attempts, each counted as many times as it is slower, are more than four times as many.
-// While nothing is known of the one there, four times as many attempts are enough. Panic knows no
-// zones. Among the replicas of the zone that gets the attempt all of the above holds.
-// Replicas come and go: each has a number from when it is added to when it has been removed and its
-// last lease is settled; another one may have it then.
+// While nothing is known of the one there, four times as many attempts are enough. One more attempt
+// of a call goes to any zone, and panic knows no zones. Among the replicas of the zone that gets
+// the attempt all of the above holds. Replicas come and go: each has a number from when it is added
+// to when it has been removed and its last lease is settled; another one may have it then.
 // Invariants:
 //   (1) A replica of `excluded` is picked only when no other one may be asked (trap H4).
 //   (2) A replica whose breaker is not closed is picked as a probe alone, but in panic. None is
@@ -76,8 +76,9 @@ namespace damper::balance {
 //   (6) An unhealthy replica is picked only in panic, if verdicts are ignored, if it is the only
 //       one, or if it is held closed by hand. No verdict changes a breaker, a latency or a count.
 //   (7) By its key no attempt goes to a replica that has load_bound() attempts in flight.
-//   (8) A zone keeps no replica out: while one here is back by probes or on its ramp it gets what
-//       its breaker admits, and without any here that may be asked the attempts go elsewhere.
+//   (8) A zone keeps no replica out: a half-open one, here or elsewhere, and one here on its ramp
+//       get what their breakers admit, and without any here that may be asked the attempts go
+//       elsewhere.
 // Thread safety: none; one loop, one set. Now and draw are arguments.
 // Cost: no allocation but to add a replica; a pick looks once at each replica's breaker.
 class Replicas {
@@ -157,6 +158,11 @@ class Replicas {
   }
   [[nodiscard]] admit::BreakerState state(std::size_t replica, Instant now) const noexcept {
     return replicas_[replica].breaker->state(now);
+  }
+  // Whether it is ejected, or unhealthy by verdicts that are not ignored.
+  [[nodiscard]] bool is_out(std::size_t replica, Instant now) const noexcept {
+    return state(replica, now) == admit::BreakerState::open ||
+           is_unhealthy(replicas_[replica], now);
   }
   // Whether the last pick found that breakers are of no use.
   [[nodiscard]] bool panics() const noexcept { return panics_; }

@@ -98,9 +98,11 @@ Replicas::Lease Replicas::pick_but(const ReplicaSet& tried, const ReplicaSet& as
   }
   const std::array sets = {able & ~tried & ~asking, able & tried & ~asking, able & asking};
   if (options_.lb_policy != LbPolicy::consistent_hash) key.reset();
+  // One more attempt of a call goes to any zone: that the first one failed may be its zone's fault.
+  const bool prefers_zone = tried.none() && asking.none();
   double set_draw = draw;
   for (const ReplicaSet& set : sets) {
-    const ReplicaSet left_out = beyond_zone(set, now, set_draw, key);
+    const ReplicaSet left_out = prefers_zone ? beyond_zone(set, now, set_draw, key) : ReplicaSet();
     if (Lease lease = pick_among(set & ~left_out, able & ~left_out, now, set_draw, key)) {
       return lease;
     }
@@ -119,9 +121,9 @@ Replicas::Lease Replicas::pick_but(const ReplicaSet& tried, const ReplicaSet& as
   return {};
 }
 
-// Those of the candidates that do not get the attempt because of their zone. Of the own zone they
-// are only replicas with all their capacity: the others get what their breakers admit, or a zone
-// that was out would never be back.
+// Those of the candidates that do not get the attempt because of their zone. A replica that returns
+// is not left out, wherever it is: it gets what its breaker admits. Else a zone that was out would
+// never be back, and the own zone would have the load of both.
 ReplicaSet Replicas::beyond_zone(const ReplicaSet& candidates, Instant now, double draw,
                                  std::optional<std::uint64_t> key) const noexcept {
   if (zones_ < 2 || panics_) return {};
@@ -129,15 +131,17 @@ ReplicaSet Replicas::beyond_zone(const ReplicaSet& candidates, Instant now, doub
   const ReplicaSet away = candidates & ~own_zone_;
   if (here.none() || away.none()) return {};
   ReplicaSet calm;
+  ReplicaSet closed;
   for (std::size_t i = 0; i < size(); ++i) {
-    calm.set(i, is_closed(replicas_[i], now) && replicas_[i].breaker->calm(now));
+    closed.set(i, is_closed(replicas_[i], now));
+    calm.set(i, closed[i] && replicas_[i].breaker->calm(now));
   }
   const double share =
       zone_share((calm & own_zone_).count(), calm.count(), zones_, options_.zone_overprovisioning);
   const bool stays = (key ? key_draw(*key) : zone_draw(draw)) < share &&
                      !is_overloaded(best_two(here, now, draw).first,
                                     best_two(away, now, another_draw(draw)).first, now);
-  return stays ? away : here & calm;
+  return stays ? away & closed : here & calm;
 }
 
 // Whether the replica of the own zone is slower than the other one and has more to do, each by far.

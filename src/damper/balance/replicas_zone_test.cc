@@ -89,6 +89,33 @@ TEST(ReplicaZones, AZoneThatIsDownSpillsAndReturns) {
   }
 }
 
+// (8): while the other zone was out, the own one had all requests, and kept them.
+TEST(ReplicaZones, AnotherZoneThatWasOutGetsItsPartAgain) {
+  Zoned service(2, 10, 2);  // 56 % stay
+  ReplicaSet away;
+  for (std::size_t i = 2; i < 10; ++i) away.set(i);
+  (void)service.stay(5000, milliseconds(1), away);
+  (void)service.stay(60'000);
+  const int stayed = service.stay(10'000);
+  EXPECT_GT(stayed, 5300);
+  EXPECT_LT(stayed, 5900);
+  for (std::size_t i = 0; i < 10; ++i) {
+    EXPECT_EQ(service.replicas.state(i, service.now), admit::BreakerState::closed) << i;
+  }
+}
+
+// (8): a zone that is not needed is there when it is, although it was out before.
+TEST(ReplicaZones, AnotherZoneThatWasUnhealthyIsThereWhenTheOwnDies) {
+  Zoned service(3, 6, 2, {.panic_threshold = Percent(10)});
+  for (std::size_t i = 3; i < 6; ++i) service.replicas.set_healthy(i, false, service.now);
+  (void)service.stay(1000);
+  for (std::size_t i = 3; i < 6; ++i) service.replicas.set_healthy(i, true, service.now);
+  (void)service.stay(60'000);
+  const ReplicaSet own(0b000111);
+  (void)service.stay(200, milliseconds(1), own);
+  EXPECT_LT(service.stay(1000, milliseconds(1), own), 30);
+}
+
 TEST(ReplicaZones, AnUnhealthyZoneSpillsAndAHalfOfItTakesItsShare) {
   Zoned service(3, 9, 3, {.panic_threshold = Percent(10)});
   service.replicas.set_healthy(0, false, service.now);
@@ -156,18 +183,21 @@ TEST(ReplicaZones, AZoneThatBecomesSlowSpills) {
   EXPECT_GT(stayed, 0);  // It is tried again.
 }
 
-TEST(ReplicaZones, OneMoreAttemptStaysInTheZoneAndThenLeavesIt) {
+// A zone that fails as a whole must not get all attempts of a call.
+TEST(ReplicaZones, OneMoreAttemptGoesToAnyZone) {
   Zoned service(2, 4, 2);
-  for (int i = 0; i < 50; ++i) {
+  int own = 0;
+  for (int i = 0; i < 1000; ++i) {
     ReplicaSet tried;
-    std::vector<bool> own;
-    for (int attempt = 0; attempt < 4; ++attempt) {
-      auto lease = service.replicas.pick_next(tried, {}, kStart, service.random.draw());
-      own.push_back(service.own_zone[lease.replica()]);
-      service.replicas.settle(lease, Outcome::cancelled, kStart, 0.5);
-    }
-    EXPECT_EQ(own, (std::vector<bool>{true, true, false, false}));
+    auto first = service.replicas.pick_next(tried, {}, kStart, service.random.draw());
+    EXPECT_TRUE(service.own_zone[first.replica()]);
+    auto retry = service.replicas.pick_next(tried, {}, kStart, service.random.draw());
+    own += service.own_zone[retry.replica()] ? 1 : 0;
+    service.replicas.settle(first, Outcome::cancelled, kStart, 0.5);
+    service.replicas.settle(retry, Outcome::cancelled, kStart, 0.5);
   }
+  EXPECT_GT(own, 260);  // One of the three others.
+  EXPECT_LT(own, 410);
 }
 
 TEST(ReplicaZones, InPanicThereAreNoZones) {

@@ -213,14 +213,10 @@ bool Upstream::is_unused() const noexcept {
 
 Upstream::Usable Upstream::usable(Instant now) const {
   Usable sum;
-  const ClusterHealth::Verdicts verdicts =
-      config_.health_check && health_ != nullptr ? health_->all() : ClusterHealth::Verdicts{};
   for (std::size_t i = 0; i < hosts_.size(); ++i) {
     if (hosts_[i] == nullptr || !replicas_.is_in(i)) continue;
     ++sum.replicas;
-    const auto found = verdicts.find(replica_name(hosts_[i]->pool.endpoint()));
-    const bool unhealthy = found != verdicts.end() && found->second.state == HealthState::unhealthy;
-    if (!unhealthy && replicas_.state(i, now) != admit::BreakerState::open) ++sum.usable;
+    if (!replicas_.is_out(i, now)) ++sum.usable;
   }
   return sum;
 }
