@@ -51,7 +51,8 @@ struct CallOptions {
 //       latencies and failure streak, unless the dependency answers nothing at all: see
 //       BasicDependency::on_cut_short(). To the call it is a timeout.
 //   (7) An attempt's time at the dependency excludes the time in which the caller was still
-//       uploading the request, and a timeout during the upload is a cancellation as in (6).
+//       uploading the request, and a timeout during the upload is a cancellation as in (6). An
+//       incomplete request is not hedged.
 //   (8) An attempt whose request is incomplete holds no slot of the limit and no probe's lease.
 //       Breaker and limit decide twice about such a request: at its start, and when it is complete.
 // Thread safety: none; one call, one driver. Calls share their dependency safely.

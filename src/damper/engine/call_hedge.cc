@@ -30,6 +30,7 @@ void BasicCall<kFootprint>::plan_hedge(Instant now) noexcept {
 template <Footprint kFootprint>
 void BasicCall<kFootprint>::hedge(Instant now, double draw) noexcept {
   hedge_at_ = kNever;
+  if (incomplete_) return wait();  // It is the caller that is late: see on_upload_complete().
   Permit permit;
   Grant grant;
   const Verdict verdict = try_hedge(now, draw, permit, grant);
@@ -74,13 +75,13 @@ Instant BasicCall<kFootprint>::last_sent() const noexcept {
 }
 
 // A success ended a race. The attempt that a hedge overtook has at least this latency; without it
-// the quantile that plans the hedges would see only quick attempts.
+// the quantile that plans the hedges would see only quick attempts. The upload's time is not its.
 template <Footprint kFootprint>
 void BasicCall<kFootprint>::on_hedge_race(const Lane& winner, Instant now) noexcept {
   if (winner.hedge) dependency_.counters_.on_hedge_won();
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
-    if (!is_active(i) || lanes_[i].sent >= winner.sent) continue;
-    dependency_.latencies_.record(between(lanes_[i].sent, now), now);
+    if (!is_active(i) || lanes_[i].sent >= winner.sent || uploaded_ == kNever) continue;
+    dependency_.latencies_.record(between(std::max(lanes_[i].sent, uploaded_), now), now);
   }
 }
 

@@ -30,6 +30,7 @@ void BasicCall<kFootprint>::on_upload_complete(Instant now, double draw) noexcep
     return finish(verdict, now);
   }
   incomplete_ = false;
+  if (may_hedge() && hedge_at_ == kNever && active_ != 0) plan_hedge(now);
   wait();
 }
 
@@ -55,6 +56,12 @@ Verdict BasicCall<kFootprint>::try_return(Instant now, double draw) noexcept {
   for (; active_ >> i != 0 && verdict == Verdict::none; ++i) {
     if (!is_active(i)) continue;
     Lane& lane = lanes_[i];
+    // The permit of a closed breaker was kept, since a failure before the end counts.
+    if (terms_.has_breaker && lane.permit.admitted &&
+        dependency_.breaker_.state(now) != admit::BreakerState::closed) {
+      dependency_.breaker_.on_cancel(lane.permit, now);
+      lane.permit = {};
+    }
     if (terms_.has_breaker && !lane.permit.admitted) {
       lane.permit = dependency_.breaker_.try_admit(now, draw);
       if (lane.permit.moved()) dependency_.on_breaker(lane.permit, now);

@@ -167,15 +167,62 @@ TEST(Call, AllAttemptsInFlightReturnOrNone) {
   Dependency dependency("d", policy);
   for (int i = 0; i < 10; ++i) ASSERT_EQ(honest(dependency, kNow - 1s), Verdict::success);
   Call call(dependency, {.request = {.idempotent = true, .safe = true}});
-  call.on_upload_awaited(kNow);
   call.start(kNow, 0.5);
   call.on_timer(call.step().wake, 0.5);
   ASSERT_TRUE(call.step().sends && call.step().attempt.hedge);
+  call.on_upload_awaited(kNow + 20ms);
   ASSERT_TRUE(dependency.limit().try_acquire() && dependency.limit().try_acquire());
   call.on_upload_complete(kNow + 1s, 0.5);
   EXPECT_EQ(call.step().verdict, Verdict::limited);
   EXPECT_EQ(call.step().cancels, 3);
   EXPECT_EQ(dependency.limit().in_flight(), 2);  // The neighbours.
+}
+
+// It is the caller that is late. Else stalled uploads spend the budget of honest hedges.
+TEST(Call, AnIncompleteRequestIsHedgedOnceItIsComplete) {
+  Policy policy;
+  policy.call.hedge = {.max_hedges = 1, .floor = 10ms, .min_samples = 1, .ratio = Percent(100)};
+  Dependency dependency("d", policy);
+  for (int i = 0; i < 10; ++i) ASSERT_EQ(honest(dependency, kNow - 1s), Verdict::success);
+  Call call(dependency, {.request = {.idempotent = true, .safe = true}});
+  call.on_upload_awaited(kNow);
+  call.start(kNow, 0.5);
+  const Instant due = call.step().wake;
+  ASSERT_LT(due, kNow + 1s);
+  call.on_timer(due, 0.5);
+  EXPECT_FALSE(call.step().sends);
+  call.on_upload_complete(kNow + 3s, 0.5);
+  EXPECT_GT(call.step().wake, kNow + 3s);
+  EXPECT_LT(call.step().wake, kNow + 4s);
+  call.on_timer(call.step().wake, 0.5);
+  ASSERT_TRUE(call.step().sends && call.step().attempt.hedge);
+  // The hedge wins: the other attempt has at least the latency since the end of the upload.
+  call.on_success(1, kNow + 3500ms);
+  EXPECT_LT(dependency.latencies().quantile(Percent(100), kNow + 4s).value_or(0ms), 600ms);
+  EXPECT_GT(dependency.latencies().quantile(Percent(100), kNow + 4s).value_or(0ms), 400ms);
+}
+
+// (8): many uploads that began before the breaker opened must not all end in a dependency that is
+// down.
+TEST(Call, AnUploadThatBeganBeforeTheBreakerOpenedIsRefusedAtItsEnd) {
+  Policy policy = with_breaker();
+  policy.breaker->open_base = policy.breaker->open_cap = 1min;
+  Dependency dependency("d", policy);
+  std::deque<Call> calls;
+  Call& upload = begin_upload(calls, dependency);
+  Call failing(dependency, {});
+  failing.start(kNow, 0.5);
+  failing.on_outcome(0, {.outcome = Outcome::transient}, kNow, 0.5);
+  ASSERT_EQ(dependency.breaker().state(kNow), BreakerState::open);
+  upload.on_upload_complete(kNow + 1s, 0.5);
+  EXPECT_EQ(upload.step().verdict, Verdict::breaker_open);
+}
+
+TEST(Call, AFailureDuringTheUploadCounts) {
+  Dependency dependency("d", with_breaker());
+  std::deque<Call> calls;
+  begin_upload(calls, dependency).on_outcome(0, {.outcome = Outcome::transient}, kNow, 0.5);
+  EXPECT_EQ(dependency.breaker().state(kNow), BreakerState::open);
 }
 
 }  // namespace
