@@ -68,6 +68,46 @@ TEST(ClientTls, AlpnChoosesTheProtocol) {
   }
 }
 
+// A user that stays as it is.
+class Holder final : public PoolUser {
+ public:
+  bool opened = false;
+
+ private:
+  void on_open(Stream& stream) override {
+    opened = true;
+    stream.send_head({.method = "POST", .scheme = "https", .authority = "db.test", .target = "/"},
+                     false);
+    set_held(true);
+  }
+  void on_head(const Head& /*head*/, bool /*end*/) override {}
+  void on_data(std::string_view /*bytes*/) override {}
+  void on_end(std::span<const Field> /*trailers*/) override {}
+  void on_over(CloseReason /*reason*/, bool /*unsent*/) override {}
+};
+
+TEST(ClientTls, AHoldEndsAlthoughTheEndpointSpeaksAnotherProtocolByNow) {
+  HereResolver resolver;
+  Loop loop;
+  TlsSettings settings = server_settings(false);
+  TestServer server(loop, {.tls = &settings}, [](auto& exchange) { exchange.respond(200); });
+  ClientOptions bounded = options(resolver);
+  bounded.pool.max_connections = 1;
+  Client client(loop, bounded);
+  const std::string url = "https://db.test:" + std::to_string(server.port()) + "/";
+  Holder holder;
+  const Watchdog watchdog(loop);
+  client.open(*parse_endpoint(url), holder);
+  while (!holder.opened) loop.poll();
+  EXPECT_EQ(client.metrics().held, 1U);
+  settings = server_settings(true);
+  EXPECT_TRUE(fetch(loop, client, url));
+  EXPECT_EQ(server.protocol, Protocol::h2);
+  holder.cancel();
+  for (int turns = 0; turns < 100 && client.metrics().held != 0; ++turns) loop.poll();
+  EXPECT_EQ(client.metrics().held, 0U);
+}
+
 TEST(ClientTls, ACertificateForAnotherNameIsRefused) {
   HereResolver resolver;
   Loop loop;

@@ -11,7 +11,8 @@ namespace damper::http {
 class Pool::Link final : public SocketConnection::Owner {
  public:
   Link(Pool& pool, std::unique_ptr<Transport> transport)
-      : pool_(pool),
+      : is_alone(pool.protocol_ != Protocol::h2),
+        pool_(pool),
         connection_(pool.loop(), std::move(transport), *this, SocketConnection::Side::client) {
     const ConnectionLimits& limits = pool.options_.limits;
     const Instant now = pool.loop().now();
@@ -30,6 +31,7 @@ class Pool::Link final : public SocketConnection::Owner {
     if (!std::exchange(draining_, true)) connection_.drain();
   }
 
+  const bool is_alone;   // HTTP/1.1: a stream has the connection to itself
   bool is_free = false;  // it is in the pool's list
   bool is_idle = false;  // it has no stream, and is counted so
   bool is_detached = false;
@@ -173,7 +175,7 @@ void Pool::on_link_over(Link& link, CloseReason reason) {
 
 // HTTP/2 streams share their connection, which stays in use.
 void Pool::detach(Link& link) {
-  if (protocol_ != Protocol::h1 || link.is_detached) return;
+  if (!link.is_alone || link.is_detached) return;
   set_held(link, false);
   link.is_detached = true;
   ++detached_;
@@ -181,8 +183,9 @@ void Pool::detach(Link& link) {
 }
 
 void Pool::set_held(Link& link, bool held) {
-  if (protocol_ != Protocol::h1 || link.is_detached || link.is_held == held) return;
-  if (held && held_ >= options_.max_held) return;
+  if (link.is_detached || link.is_held == held) return;
+  // A hold ends whatever the endpoint speaks by now.
+  if (held && (!link.is_alone || held_ >= options_.max_held)) return;
   link.is_held = held;
   if (held) {
     ++held_;
