@@ -171,7 +171,7 @@ struct ProxyConfig {
   std::string access_log_file{};  // empty: standard output
   AccessLayout access_layout{};
   std::optional<http::TraceExporterOptions> tracing{};  // nothing: no tracing
-  std::size_t max_kept_bytes = 0;            // of bodies, all loops together; 0: see KeptBytes
+  std::size_t max_kept_bytes = 0;            // of messages, all loops together; 0: see KeptBytes
   std::vector<std::string> dns_resolvers{};  // DnsServers; empty: those of the system
   Duration drain_time = std::chrono::seconds(30);
   std::uint32_t threads = 0;  // loops; 0: one a core

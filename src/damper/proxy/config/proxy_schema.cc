@@ -190,10 +190,10 @@ Schema<ProxyConfig> make_proxy() {
                                             "Fields of a JSON line.");
   s.key<DAMPER_FIELD(max_kept_bytes)>(
       "max_kept_bytes", form::bytes(kMiB, 1024 * 1024 * kMiB).with_off(0, "auto"),
-      "Bytes of bodies that are kept in memory, of all loops together: for retries, by "
+      "Bytes of heads and bodies that are kept in memory, of all loops together: for retries, by "
       "request_buffering and response_buffer, and for clients that do not read. Without room a "
-      "body is not kept for a retry, and a request that has to keep it is shed. auto: a quarter of "
-      "the memory of the machine or of the cgroup.");
+      "body is not kept for a retry, and a request that has to be kept is shed. auto: a quarter "
+      "of the memory of the machine or of the cgroup.");
   s.key<DAMPER_FIELD(dns_resolvers)>(
       "dns_resolvers",
       form::parsed_list(read_dns_server, http::kDnsServerForms, 0, http::ResolvConf::kMostServers),

@@ -10,7 +10,7 @@ namespace damper::proxy {
 void Proxy::report_refusals(Instant now) {
   const Generation current = in_force();
   if (const auto count = current->kept->find_report(now); count && events_ != nullptr) {
-    const std::string detail = "bodies in memory have max_kept_bytes, " +
+    const std::string detail = "requests in memory have reached max_kept_bytes, " +
                                std::to_string(current->kept->limit()) +
                                ": further ones are not kept for a retry, or shed";
     events_->on_event({.kind = observe::ProcessEvent::kept_bytes_exhausted,

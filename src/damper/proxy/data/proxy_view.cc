@@ -259,13 +259,12 @@ void write_metrics(const ProxyGeneration& generation, const ProxyState& state,
             state.draining ? 1 : 0);
   out.gauge("damper_proxy_requests_under_way", "Requests that are under way.", {},
             static_cast<double>(state.requests_under_way));
-  out.gauge("damper_proxy_kept_bytes", "Bytes of bodies that are kept in memory.", {},
+  out.gauge("damper_proxy_kept_bytes", "Bytes of heads and bodies that are kept in memory.", {},
             static_cast<double>(state.kept_bytes));
-  out.gauge("damper_proxy_max_kept_bytes", "Bytes of bodies that are kept at most.", {},
+  out.gauge("damper_proxy_max_kept_bytes", "Bytes of heads and bodies that are kept at most.", {},
             static_cast<double>(state.max_kept_bytes));
   out.counter("damper_proxy_kept_bytes_refused_total",
-              "How often there was no room to keep more bytes of a body.", {},
-              state.kept_bytes_refused);
+              "How often there was no room to keep more bytes.", {}, state.kept_bytes_refused);
   out.counter("damper_proxy_access_log_lines_total", "Lines of the access log.", {},
               state.access_log_lines);
   out.counter("damper_proxy_access_log_dropped_total",

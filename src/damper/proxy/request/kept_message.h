@@ -69,6 +69,10 @@ class KeptHead {
     std::vector<http::Field>().swap(fields_);
   }
   [[nodiscard]] const http::Head& head() const noexcept { return head_; }
+  // In bytes of memory.
+  [[nodiscard]] std::size_t size() const noexcept {
+    return text_.size() + fields_.size() * sizeof(http::Field);
+  }
 
  private:
   std::string text_;

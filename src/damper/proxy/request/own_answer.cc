@@ -106,11 +106,11 @@ OwnAnswer too_many_tunnels() noexcept {
           .retry_after = kTunnelRetry};
 }
 
-OwnAnswer no_room_for_body() noexcept {
+OwnAnswer no_room() noexcept {
   return {.status = 503,
           .grpc_status = kResourceExhausted,
           .verdict = Verdict::shed,
-          .text = "the bodies in memory have max_kept_bytes",
+          .text = "the requests in memory have reached max_kept_bytes",
           .retry_after = kBodyRetry};
 }
 

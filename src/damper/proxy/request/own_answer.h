@@ -44,7 +44,7 @@ struct OwnAnswer {
 [[nodiscard]] OwnAnswer connect_not_allowed() noexcept;  // 405
 [[nodiscard]] OwnAnswer upgrade_not_allowed() noexcept;  // 403
 [[nodiscard]] OwnAnswer too_many_tunnels() noexcept;     // 503: the route's max_tunnels
-[[nodiscard]] OwnAnswer no_room_for_body() noexcept;     // 503: the proxy's max_kept_bytes
+[[nodiscard]] OwnAnswer no_room() noexcept;              // 503: the proxy's max_kept_bytes
 [[nodiscard]] OwnAnswer body_timed_out() noexcept;       // 408: by request_buffering
 
 // Whether `damper-verdict` is added to a forwarded response: not to a success, nor to a response

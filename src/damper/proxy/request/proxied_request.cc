@@ -78,11 +78,13 @@ void ProxiedRequest::on_head(const http::Head& received, bool end) {
   http::Head head = received;
   const bool has_good_path = rules.paths.try_apply(head.target, factory_.path_);
   head_.keep(head);
+  const bool has_room = try_count_kept();
   identity_.read(rules.trust, client_->peer(), head.fields);
   trace_.begin(table_->tracer.get(), head.fields, identity_.trusted);
   const bool connect = head.method == "CONNECT";
   has_no_body_ = end || connect;  // What follows the head of a CONNECT belongs to the tunnel.
   grpc_ = is_grpc(head.fields);
+  if (!has_room) return answer(no_room());
   if (!has_good_path) return answer(path_not_allowed());
   const std::optional<std::size_t> at = table_->matcher.find(head);
   if (!at) return answer(no_route());
@@ -141,6 +143,7 @@ void ProxiedRequest::on_end(std::span<const http::Field> trailers) {
   if (state_ == State::answered) return;
   body_.on_end();
   if (!trailers.empty()) trailers_.keep(trailers);
+  if (!trailers.empty() && !try_count_kept()) return on_no_room();
   const Instant now = this->now();
   if (state_ == State::buffering) return admit(now);
   if (state_ != State::calling || !gated_) return pump_body();
@@ -188,7 +191,7 @@ void ProxiedRequest::on_body_taken() {
 
 bool ProxiedRequest::try_count_kept() noexcept {
   if (table_->kept == nullptr) return true;
-  std::size_t kept = body_.size();
+  std::size_t kept = head_.size() + trailers_.size() + body_.size();
   attempts_.for_each([&](const UpstreamAttempt& attempt) { kept += attempt.gathered().size(); });
   kept -= std::min(kept, kUncounted);
   if (kept > kept_ && !table_->kept->try_grow(kept - kept_)) return false;
@@ -205,7 +208,7 @@ void ProxiedRequest::on_no_room() {
     if (try_count_kept()) return;
   }
   if (state_ >= State::responding) return cut(Verdict::shed);
-  shed(no_room_for_body(), now());
+  shed(no_room(), now());
 }
 
 void ProxiedRequest::on_response_kept() {

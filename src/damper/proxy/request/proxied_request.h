@@ -68,9 +68,10 @@ class RequestFactory;
 //   (1) Every request is answered or reset, and recorded once.
 //   (2) After the first byte of a response was sent downstream no attempt is started.
 //   (3) At most request_buffer and a window are kept of a request's body; of responses at most
-//       response_buffer, or 16 KiB, and a window for each attempt. What exceeds kUncounted counts
-//       among the KeptBytes of the proxy: without room there a request is not kept for a retry, a
-//       response is not buffered, and what has to be kept is shed (503, or a reset).
+//       response_buffer, or 16 KiB, and a window for each attempt. What exceeds kUncounted, with
+//       the request's head, counts among the KeptBytes of the proxy: without room there a request
+//       is not kept for a retry, a response is not buffered, and what has to be kept is shed (503,
+//       or a reset).
 //   (4) A slot of the admission is held in the state `calling` alone, by a complete request, and
 //       its latency is the time from then to the head of the response.
 //   (5) It is reused only when neither stream can call it any more: at the end of a turn.
