@@ -232,9 +232,7 @@ void ProxiedRequest::enter(Instant now) {
     }
     if (config().request_buffering && is_uploading()) {
       state_ = State::buffering;
-      const Duration timeout = route_->shared->dependency().terms().timeout;
-      arm(inherited_.deadline.earlier(schedule::Deadline::in(timeout, arrived_)).at());
-      return;
+      return arm(effective_deadline().at());
     }
   }
   admit(now);
@@ -252,11 +250,10 @@ void ProxiedRequest::admit(Instant now) {
 
 // Asks the admission about a complete request; a refusal has been answered on return.
 http::Admission::Answer ProxiedRequest::offer(Instant now) {
-  const Duration timeout = route_->shared->dependency().terms().timeout;
-  short_deadline_ = between(arrived_, inherited_.deadline.at()) < timeout / 2;
-  const auto deadline = inherited_.deadline.earlier(schedule::Deadline::in(timeout, arrived_));
+  const Instant deadline = effective_deadline().at();
+  short_deadline_ = between(now, deadline) < route_->shared->dependency().terms().timeout / 2;
   const RouteAdmission::Answer offered =
-      route_->admission->enter(*this, inherited_.criticality, deadline.at(), now);
+      route_->admission->enter(*this, inherited_.criticality, deadline, now);
   if (offered.answer == http::Admission::Answer::refused) {
     on_refused(offered.verdict, offered.retry_after, now);
   }
@@ -277,12 +274,17 @@ std::string_view ProxiedRequest::sendable_body(std::uint64_t offset) const noexc
   return rest.substr(0, rest.size() - std::min<std::size_t>(rest.size(), 1));
 }
 
+schedule::Deadline ProxiedRequest::effective_deadline() const noexcept {
+  const Duration timeout = route_->shared->dependency().terms().timeout;
+  return inherited_.deadline.earlier(schedule::Deadline::in(timeout, arrived_));
+}
+
 // Releases the slot, if it has one. The limit gets no sample of a time that the client determined:
-// its deadline was too short (as in design 0035).
+// its deadline, or its upload, left too little of the policy's time (as in design 0035).
 void ProxiedRequest::leave_admission(bool abandoned) {
   if (route_ == nullptr || route_->admission == nullptr) return;
   const Instant now = this->now();
-  if (short_deadline_ && inherited_.deadline.passed(now)) {
+  if (short_deadline_ && effective_deadline().passed(now)) {
     route_->admission->leave_unrated(*this, now);
   } else {
     route_->admission->leave(*this, abandoned, now);

@@ -191,6 +191,8 @@ class ProxiedRequest final : public http::StreamUser,
   void on_admitted(Instant now) override { state_ == State::calling ? complete(now) : call(now); }
   void on_refused(Verdict verdict, Duration retry_after, Instant now) override;
   void enter(Instant now);
+  // The earlier of the caller's and the route's.
+  [[nodiscard]] schedule::Deadline effective_deadline() const noexcept;
   void admit(Instant now);
   [[nodiscard]] http::Admission::Answer offer(Instant now);
   void complete(Instant now);
@@ -229,7 +231,7 @@ class ProxiedRequest final : public http::StreamUser,
   Kind kind_ = Kind::plain;
   bool has_no_body_ = false;
   bool grpc_ = false;
-  bool short_deadline_ = false;  // the caller's is less than half of the policy's timeout
+  bool short_deadline_ = false;  // the client left less than half of the policy's timeout
   bool has_tunnel_slot_ = false;
   bool gated_ = false;  // the call began before the request was complete, which is not admitted yet
   decide::Outcome last_ = decide::Outcome::success;  // of the last attempt that failed

@@ -213,6 +213,83 @@ TEST(ProxiedRequestStall, AnIncompleteRequestHasNoSlotOfTheConcurrencyLimit) {
   EXPECT_EQ(first.response.body, "late");
 }
 
+// A replica may close a connection on which the rest of a request does not arrive.
+TEST(ProxiedRequestStall, TrapL5_AReplicaThatWaitedInVainIsNotBlamed) {
+  for (const bool complete : {false, true}) {
+    Stage stage;
+    Backend& backend = stage.add([](Visit& visit) { visit.cancel(); });
+    stage.route.settings.policy.call.max_attempts = 1;
+    stage.route.settings.policy.breaker = {.consecutive_failures = 1};
+    stage.begin();
+    Talker talker(stage.client());
+    begin_upload(stage, talker, 10, 9);
+    complete ? talker.say("e", true) : backend.visits.front().cancel();
+    stage.run_until([&] { return talker.answered; });
+    EXPECT_EQ(talker.response.status, 502);
+    EXPECT_EQ(stage.shared->dependency().breaker().state(stage.loop.now()),
+              complete ? admit::BreakerState::open : admit::BreakerState::closed);
+  }
+}
+
+// The same for a response that the client does not read.
+TEST(ProxiedRequestStall, TrapL5_AReplicaThatGaveUpASlowReaderIsNotBlamed) {
+  for (const bool reads : {false, true}) {
+    Stage stage;
+    Backend& backend = stage.add();
+    backend.on_request = [](Visit& visit) {
+      visit.send_head({.status = 200, .content_length = 2 * kMuch});
+      visit.say(std::string(kMuch, 'x'));
+    };
+    add_backend(stage);
+    stage.cluster.endpoints.pop_back();
+    stage.cluster.endpoints.push_back("http://127.0.0.1:1");  // A single one is not ejected.
+    stage.cluster.replicas.breaker = {.consecutive_failures = 1};
+    stage.begin();
+    Talker talker(stage.client());
+    talker.consumes = reads;
+    for (int i = 0; i < 10 && backend.requests() == 0; ++i) {
+      talker.open(stage.url, stage.make("GET", "/"));
+      stage.run_until([&] { return talker.answered; });
+    }
+    stage.run_until([&] { return reads ? talker.received == kMuch : talker.received > 0; });
+    if (!reads) stage.run_for(100ms);  // Until the windows are full.
+    backend.visits.front().cancel();
+    if (!reads) {
+      talker.consumes = true;
+      talker.consume(talker.received);
+    }
+    stage.run_until([&] { return talker.closed.has_value(); });
+    ClusterState state;
+    stage.upstream->describe(state, stage.loop.now());
+    EXPECT_EQ(state.replicas.front().ejected_on, reads ? 1U : 0U);
+  }
+}
+
+// A request that takes its slot shortly before its time is over says nothing about the service.
+TEST(ProxiedRequestStall, TrapL5_AnUploadThatEndsLateDoesNotLowerTheAdmissionsLimit) {
+  for (const bool late : {true, false}) {
+    Stage stage;
+    stage.add();  // It never answers.
+    stage.route.settings.policy.call.timeout = 300ms;
+    stage.route.settings.policy.call.max_attempts = 1;
+    stage.route.admission = http::AdmissionOptions{
+        .limit = {.kind = admit::LimitKind::aimd, .initial = 60, .window_samples = 1}};
+    stage.begin();
+    Talker talker(stage.client());
+    talker.length = 10;
+    begin_upload(stage, talker, 10, 9);
+    if (late) stage.run_for(200ms);
+    talker.say("e", true);
+    stage.run_until([&] { return talker.answered; });
+    EXPECT_EQ(talker.response.status, 504);
+    if (late) {
+      EXPECT_EQ(stage.admission->admission().limit(), 60);
+    } else {
+      EXPECT_LT(stage.admission->admission().limit(), 60);
+    }
+  }
+}
+
 // Uploads that stall are drawn as probes; they are none.
 TEST(ProxiedRequestStall, AnUploadThatStallsKeepsNoReplicaOut) {
   Stage stage;

@@ -95,7 +95,9 @@ void ProxiedRequest::flush() {
 }
 
 void ProxiedRequest::on_responder_over(UpstreamAttempt& attempt, CloseReason reason) {
-  attempt.settle(attempt.is_whole() || tunnel_ ? attempt.outcome() : Outcome::transient);
+  // A replica may end a response that its client does not read.
+  const Outcome broken_off = attempt.was_held_back() ? Outcome::cancelled : Outcome::transient;
+  attempt.settle(attempt.is_whole() || tunnel_ ? attempt.outcome() : broken_off);
   if (client_ == nullptr) {
     attempt.release();
   } else if (tunnel_) {

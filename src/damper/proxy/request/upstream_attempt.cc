@@ -39,6 +39,7 @@ using http::CloseReason;
 void UpstreamAttempt::start() {
   DAMPER_CHECK(is_free() && !is_under_way());
   state_ = State::in_flight;
+  awaits_client_ = was_held_back_ = false;
   report_ = {};
   request_.on_attempt_started(attempt(), lease().pool());
   open(lease().pool());
@@ -114,6 +115,7 @@ void UpstreamAttempt::pump() {
 
 // Whose time it is from now on: the client's, if the rest of the request is awaited.
 void UpstreamAttempt::on_upload(bool awaited) {
+  awaits_client_ = awaited;
   if (state_ != State::in_flight) return;
   const Instant now = request_.now();
   set_held(awaited);
@@ -173,7 +175,8 @@ void UpstreamAttempt::on_data(std::string_view bytes) {
       const std::size_t passed = in_order ? request_.forward(bytes) : 0;
       if (passed > 0) stream().consumed(passed);
       if (passed == bytes.size()) return;
-      set_held(true);  // The client does not read.
+      was_held_back_ = true;  // The client does not read.
+      set_held(true);
       keep(bytes.substr(passed), false);
       return request_.on_response_kept();
     }
@@ -233,7 +236,9 @@ void UpstreamAttempt::on_done(CloseReason reason) {
   switch (state_) {
     case State::in_flight:
     case State::buffering: {
-      const decide::Report report = http::failure_of(reason, is_answered()).report;
+      decide::Report report = http::failure_of(reason, is_answered()).report;
+      // It waited in vain for the rest of the request, as before a 408.
+      if (awaits_client_ && report.outcome != Outcome::unavailable) report.unknown = true;
       settle(report.unknown ? Outcome::cancelled : report.outcome);
       release();
       return request_.on_failure_without_response(*this, report);

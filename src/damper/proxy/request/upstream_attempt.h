@@ -68,6 +68,8 @@ class UpstreamAttempt final : public http::PoolRequest, public http::LeasedAttem
   [[nodiscard]] std::string_view gathered() const noexcept {
     return std::string_view(body_).substr(body_begin_);
   }
+  // Whether the replica had to wait for the client to read the response.
+  [[nodiscard]] bool was_held_back() const noexcept { return was_held_back_; }
   // Forwards gathered() and returns the number of bytes that the client's stream took.
   std::size_t drain_to(http::Stream& client);
 
@@ -95,7 +97,9 @@ class UpstreamAttempt final : public http::PoolRequest, public http::LeasedAttem
   ProxiedRequest& request_;
   std::uint64_t taken_ = 0;  // of the request's body
   State state_ = State::free;
-  bool end_taken_ = false;  // of the request
+  bool end_taken_ = false;      // of the request
+  bool awaits_client_ = false;  // it has all of the request that has arrived, and not its end
+  bool was_held_back_ = false;  // the client did not read the response in time
   decide::Report report_{};
   KeptHead head_;
   KeptHead trailers_;
