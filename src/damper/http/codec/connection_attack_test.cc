@@ -322,6 +322,44 @@ TEST_F(ResetAttack, OneThatWeAreMadeToResetIsClosedBeforeTheReadIsOver) {
   EXPECT_EQ(end_.text(), "POST / h length=5 data(x) close(malformed)");
 }
 
+TEST_F(ResetAttack, AStreamThatIsAnsweredEarlyIsResetLater) {
+  const auto resets = [](const std::string& output, std::uint32_t id, char code) {
+    return output.find(reset(id, code)) != std::string::npos;
+  };
+  start(true);
+  end_.when_request = [](TraceUser& user) {
+    user.when_head = [&user] { user.stream->send_head({.status = 200}, true); };
+  };
+  EXPECT_FALSE(resets(take(post(1, 4, "5"), 0), 1, 0));
+  EXPECT_TRUE(end_.users.empty());  // For its user it has ended.
+  EXPECT_EQ(connection_->deadline(), test_time(100));
+  connection_->on_timer(test_time(100));
+  EXPECT_TRUE(resets(take_output(*connection_, test_time(100)), 1, 0));
+  // Until then an error has its answer, and the end of the request ends it.
+  take(post(3, 4, "5"), 1000);
+  EXPECT_TRUE(resets(take(frame(1, 4, 3, literal("a", "b")), 1001), 3, 1));
+  take(post(5, 4, "5") + frame(0, 1, 5, "12345"), 2000);
+  connection_->on_timer(test_time(2100));
+  EXPECT_EQ(take_output(*connection_, test_time(2100)), "");
+  // A drain waits for none of them.
+  take(post(7, 4, "5"), 3000);
+  connection_->drain();
+  EXPECT_TRUE(resets(take_output(*connection_, test_time(3000)), 7, 0));
+  EXPECT_EQ(ended(), "draining");
+}
+
+TEST_F(ResetAttack, DataAfterTheEndOfTheirStreamAreAnError) {
+  start(true);
+  end_.when_request = echo;
+  take(get(1), 0);
+  EXPECT_TRUE(take(frame(0, 0, 1, "x"), 0).ends_with(std::string("\0\0\0\5", 4)));
+  EXPECT_EQ(ended(), "malformed");  // With a GOAWAY of STREAM_CLOSED.
+  start(true);
+  take(get(1) + reset(1), 0);
+  EXPECT_NE(take(frame(0, 0, 1, "x"), 0).find(reset(1, 5)), std::string::npos);
+  EXPECT_EQ(ended(), "open");
+}
+
 TEST_F(ResetAttack, OneReadHasNoMoreThanTheLimitEither) {
   start(true);
   std::string bytes;

@@ -33,8 +33,8 @@ struct H2Session::Callbacks {
     if (head->type != NGHTTP2_CONTINUATION) session.head_.stop();  // Whatever became of the last.
     switch (head->type) {
       case NGHTTP2_HEADERS:
-      case NGHTTP2_DATA:  // Empty ones are counted when they are over.
-        return session.check_stream_of(*head) ? 0 : NGHTTP2_ERR_CALLBACK_FAILURE;
+        return session.check_stream_of(head->stream_id, true) ? 0 : NGHTTP2_ERR_CALLBACK_FAILURE;
+      case NGHTTP2_DATA:          // Empty ones are counted when they are over.
       case NGHTTP2_CONTINUATION:  // nghttp2 bounds these.
       case NGHTTP2_GOAWAY: return 0;
       case NGHTTP2_WINDOW_UPDATE:
@@ -95,7 +95,13 @@ struct H2Session::Callbacks {
         }
         break;
       case NGHTTP2_RST_STREAM:
-        if (stream != nullptr) stream->peer_reset_ = true;
+        if (stream != nullptr) {
+          stream->peer_reset_ = true;
+        } else {
+          std::erase_if(session.lingering_,
+                        [&](const auto& one) { return one.id == frame->hd.stream_id; });
+          session.ended_streams_.on_closed(frame->hd.stream_id, true);
+        }
         break;
       case NGHTTP2_GOAWAY: session.retiring_ = true; break;
       default: break;
@@ -153,7 +159,13 @@ struct H2Session::Callbacks {
   static int on_stream_close(nghttp2_session*, std::int32_t id, std::uint32_t code,
                              void* user_data) {
     H2Session& session = self(user_data);
-    if (H2Stream* const stream = session.find_stream(id)) session.on_stream_closed(*stream, code);
+    if (H2Stream* const stream = session.find_stream(id)) {
+      session.on_stream_closed(*stream, code);
+    } else if (std::erase_if(session.lingering_, [&](const auto& one) { return one.id == id; }) >
+                   0 &&
+               code == NGHTTP2_NO_ERROR) {
+      session.ended_streams_.on_closed(id, false);
+    }
     return 0;
   }
 };
@@ -250,18 +262,25 @@ void H2Session::count_end(const H2Stream& stream, CloseReason reason) noexcept {
 
 // ---- Messages --------------------------------------------------------------------------------
 
-// Whether the connection continues after this frame of HEADERS or DATA.
-bool H2Session::check_stream_of(const nghttp2_frame_hd& head) noexcept {
+// Whether the connection continues after a frame of HEADERS (`begins`) or DATA.
+bool H2Session::check_stream_of(std::int32_t id, bool begins) noexcept {
   if (!is_server()) return true;
-  switch (ended_streams_.on_frame(head.stream_id, head.type == NGHTTP2_HEADERS)) {
+  switch (ended_streams_.on_frame(id, begins)) {
     case EndedStreams::Error::none: return true;
     case EndedStreams::Error::reset:
-      nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, head.stream_id, NGHTTP2_STREAM_CLOSED);
+      nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, id, NGHTTP2_STREAM_CLOSED);
       return count_idle_frame();
     case EndedStreams::Error::ended: failure_code_ = NGHTTP2_STREAM_CLOSED; break;
     case EndedStreams::Error::skipped: failure_code_ = NGHTTP2_PROTOCOL_ERROR; break;
   }
   failure_ = CloseReason::malformed;
+  return false;
+}
+
+bool H2Session::check_data(const DataHeads::Head& head) noexcept {
+  if (!head.has_bad_padding) return check_stream_of(head.id, false);
+  failure_ = CloseReason::malformed;
+  failure_code_ = NGHTTP2_PROTOCOL_ERROR;
   return false;
 }
 
@@ -404,8 +423,11 @@ void H2Session::on_frame_sent(const nghttp2_frame& frame) {
   if (stream == nullptr) return;
   stream->end_sent_ = true;
   // A complete response ends the exchange; a tunnel ends on both sides, unless it has no user.
-  if (!stream->peer_ended_ && (stream->tunnel_ ? stream->user_ == nullptr : is_server())) {
-    reset_stream(*stream, CloseReason::finished, NGHTTP2_NO_ERROR);
+  if (stream->peer_ended_) return;
+  if (stream->tunnel_) {
+    if (stream->user_ == nullptr) reset_stream(*stream, CloseReason::finished, NGHTTP2_NO_ERROR);
+  } else if (is_server()) {
+    linger(*stream);
   }
 }
 

@@ -45,19 +45,38 @@ void H2Session::receive(std::string_view bytes, Instant now) {
   if (over_ || bytes.empty()) return;
   DAMPER_CHECK(clock_.depth() == 0);
   const Call call(*this, now);
-  const ssize_t used = nghttp2_session_mem_recv(
-      session_, reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
+  if (is_server()) {
+    std::size_t at = 0;
+    std::size_t fed = 0;
+    while (const auto data = data_heads_.find_next(bytes, at)) {
+      // The frames before it decide whether its stream is closed.
+      if (!feed(bytes.substr(fed, data->before - fed))) return;
+      fed = data->before;
+      if (!check_data(*data)) return fail(*failure_, failure_code_);
+    }
+    bytes.remove_prefix(fed);
+  }
   // A stream that nghttp2 resets closes in gather(). Its user is to know before the owner goes on:
   // a request that was in the same read does not reach the upstream then.
-  if (used >= 0) return gather();
+  if (feed(bytes)) gather();
+}
+
+bool H2Session::feed(std::string_view bytes) {
+  if (bytes.empty()) return true;
+  const ssize_t used = nghttp2_session_mem_recv(
+      session_, reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
+  if (used >= 0) return !over_;
   switch (used) {
-    case NGHTTP2_ERR_FLOODED: return fail(CloseReason::flood, NGHTTP2_ENHANCE_YOUR_CALM);
+    case NGHTTP2_ERR_FLOODED: fail(CloseReason::flood, NGHTTP2_ENHANCE_YOUR_CALM); break;
     case NGHTTP2_ERR_TOO_MANY_CONTINUATIONS:
-      return fail(CloseReason::head_too_large, NGHTTP2_ENHANCE_YOUR_CALM);
+      fail(CloseReason::head_too_large, NGHTTP2_ENHANCE_YOUR_CALM);
+      break;
     case NGHTTP2_ERR_CALLBACK_FAILURE:
-      return fail(failure_.value_or(CloseReason::flood), failure_code_);
-    default: return fail(CloseReason::malformed, NGHTTP2_PROTOCOL_ERROR);
+      fail(failure_.value_or(CloseReason::flood), failure_code_);
+      break;
+    default: fail(CloseReason::malformed, NGHTTP2_PROTOCOL_ERROR); break;
   }
+  return false;
 }
 
 void H2Session::on_end_of_input(Instant now) {
@@ -135,9 +154,30 @@ void H2Session::fail(CloseReason reason, std::uint32_t code) {
   close_all(reason);
 }
 
+void H2Session::linger(H2Stream& stream) {
+  if (retiring_) return reset_stream(stream, CloseReason::finished, NGHTTP2_NO_ERROR);
+  const Instant until = add(clock_.now(), kLinger);
+  lingering_.push_back({stream.id_, until});
+  check_at_ = std::min(check_at_, until);
+  close_stream(stream, CloseReason::finished);
+}
+
+// Resets those whose time is over by `now`.
+void H2Session::end_lingering(Instant now) {
+  std::erase_if(lingering_, [&](const Lingering& one) {
+    if (now < one.until) {
+      check_at_ = std::min(check_at_, one.until);
+      return false;
+    }
+    nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, one.id, NGHTTP2_NO_ERROR);
+    return true;
+  });
+}
+
 // No new streams; over with the last one.
 void H2Session::retire(CloseReason reason) {
   if (std::exchange(retiring_, true)) return;
+  end_lingering(Instant::max());
   reason_ = reason;
   nghttp2_submit_goaway(session_, NGHTTP2_FLAG_NONE,
                         nghttp2_session_get_last_proc_stream_id(session_), NGHTTP2_NO_ERROR,
@@ -243,6 +283,7 @@ bool H2Session::has_room_for_interim() const noexcept {
 
 void H2Session::check_streams(Instant now) {
   check_at_ = kNever;
+  end_lingering(now);
   for (const auto& stream : streams_) {
     if (!stream->live_) continue;
     if (is_body_due(*stream) && (stream->body_.has_expired(now, limits_.body_timeout) ||

@@ -29,7 +29,8 @@ namespace damper::http {
 // has earned. More than the limit is a flood. So are more streams than ResetLimit allows that end
 // in an error of the peer, whether the peer resets them or nghttp2 does. A CONNECT that was
 // answered with 2xx is a tunnel (RFC 9113, 8.5): data both ways, END_STREAM is the end of one
-// direction.
+// direction. A stream that is answered before its request is complete has ended for its user; it is
+// reset kLinger later, so that what its peer has sent meanwhile is answered as on any open stream.
 // Invariants: those of Connection. What is kept is at most the limits' output, kOwnBytes for each
 // stream beyond that, and one head.
 // Thread safety: none.
@@ -64,15 +65,20 @@ class H2Session final : public Connection {
   static constexpr std::size_t kMostQueued = 4000;       // frames, before it reads no more
   static constexpr std::size_t kMostInterimQueued = 32;  // frames, before none of 16 KiB is added
   static constexpr int kMostInterim = 8;
+  static constexpr Duration kLinger = std::chrono::milliseconds(100);
 
   class Call;
 
   [[nodiscard]] bool is_server() const noexcept { return sink_ != nullptr; }
   void configure();
 
+  // Whether the connection continues.
+  [[nodiscard]] bool feed(std::string_view bytes);
+
   // ---- Events of nghttp2
   [[nodiscard]] bool count_idle_frame() noexcept;
-  [[nodiscard]] bool check_stream_of(const nghttp2_frame_hd& head) noexcept;
+  [[nodiscard]] bool check_stream_of(std::int32_t id, bool begins) noexcept;
+  [[nodiscard]] bool check_data(const DataHeads::Head& head) noexcept;
   void count_end(const H2Stream& stream, CloseReason reason) noexcept;
   void on_headers(H2Stream& stream, bool end);
   void on_request_head(H2Stream& stream, bool end);
@@ -91,6 +97,9 @@ class H2Session final : public Connection {
   void close_stream(H2Stream& stream, CloseReason reason);
   // The same, and sends RST_STREAM.
   void reset_stream(H2Stream& stream, CloseReason reason, std::uint32_t code);
+  // The same after a complete response, and sends RST_STREAM later if the peer does not end it.
+  void linger(H2Stream& stream);
+  void end_lingering(Instant now);
   void close_all(CloseReason reason);
   void on_waiting(H2Stream& stream);  // It has something to send.
   void begin(StallTimer& timer, Duration limit) noexcept;
@@ -117,6 +126,11 @@ class H2Session final : public Connection {
   std::vector<std::unique_ptr<H2Stream>> streams_;
   std::vector<H2Stream*> closed_;  // for settle() to tell
   std::uint32_t live_streams_ = 0;
+  struct Lingering {
+    std::int32_t id;
+    Instant until;
+  };
+  std::vector<Lingering> lingering_;  // open for nghttp2, which bounds them by max_streams
   std::optional<H2FieldReader> reader_;
 
   OutputBuffer output_{0};
@@ -137,6 +151,7 @@ class H2Session final : public Connection {
   std::uint64_t earned_updates_ = 0;  // window updates that our data give a reason for
   ResetLimit resets_;
   EndedStreams ended_streams_;  // a server's
+  DataHeads data_heads_;        // a server's
 
   StallTimer idle_;
   StallTimer head_;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -83,8 +84,65 @@ class H2Stream final : public Stream {
   MinRateTimer write_rate_;  // since unsent_ was empty
 };
 
-// EndedStreams finds the error of a HEADERS frame on a stream that is closed. (Of DATA frames on
-// closed streams nghttp2 1.52 makes no callback: they are ignored.)
+// DataHeads finds the heads of DATA frames among the bytes of a client.
+//
+// Why: nghttp2 1.52 ignores DATA of a closed stream without a callback, and its padding.
+// Model: the bytes are a preface of 24, then frames: a head of 9 with the length of the payload,
+// and the payload, which begins with the padding's length if the head has PADDED. What is malformed
+// otherwise is nghttp2's.
+// Thread safety: none. Cost: some comparisons a frame, none for its payload.
+class DataHeads {
+ public:
+  struct Head {
+    std::size_t before = 0;  // where it begins in the bytes; 0 also if it began earlier
+    std::int32_t id = 0;
+    bool has_bad_padding = false;  // It is as long as the payload, or longer.
+  };
+  // The next one in `bytes` that is complete, from `at` on, which moves behind it; else to the end.
+  [[nodiscard]] std::optional<Head> find_next(std::string_view bytes, std::size_t& at) noexcept {
+    while (at < bytes.size()) {
+      const std::size_t skipped = std::min<std::size_t>(payload_, bytes.size() - at);
+      payload_ -= skipped;
+      at += skipped;
+      const std::size_t begin = at;
+      while (at < bytes.size() && size_ < needed()) {
+        head_[size_++] = static_cast<std::uint8_t>(bytes[at++]);
+      }
+      if (size_ < needed()) return std::nullopt;
+      const bool padded = size_ > kHead;
+      payload_ = length() - (padded ? 1 : 0);
+      size_ = 0;
+      if (head_[3] != 0) continue;
+      const auto id = static_cast<std::uint32_t>((head_[5] & 0x7f) << 24 | head_[6] << 16 |
+                                                 head_[7] << 8 | head_[8]);
+      return Head{.before = begin,
+                  .id = static_cast<std::int32_t>(id),
+                  .has_bad_padding = padded && head_[kHead] >= length()};
+    }
+    return std::nullopt;
+  }
+
+ private:
+  static constexpr std::size_t kHead = 9;
+  static constexpr std::size_t kPreface = 24;
+  static constexpr std::uint8_t kPadded = 8;
+
+  [[nodiscard]] std::size_t length() const noexcept {
+    return static_cast<std::size_t>(head_[0] << 16 | head_[1] << 8 | head_[2]);
+  }
+  // Bytes of a head; REQUIRES: more than that only if it is complete so far.
+  [[nodiscard]] std::size_t needed() const noexcept {
+    const bool has_padding =
+        size_ >= kHead && head_[3] == 0 && (head_[4] & kPadded) != 0 && length() > 0;
+    return has_padding ? kHead + 1 : kHead;
+  }
+
+  std::array<std::uint8_t, kHead + 1> head_{};
+  std::size_t size_ = 0;            // of head_
+  std::size_t payload_ = kPreface;  // bytes to skip
+};
+
+// EndedStreams finds the error of a HEADERS or DATA frame on a stream that is closed.
 //
 // Why: nghttp2 ignores such frames. RFC 9113 has an error for those that can only be a fault of the
 // peer: STREAM_CLOSED if the peer itself has ended the stream (5.1), PROTOCOL_ERROR if it has

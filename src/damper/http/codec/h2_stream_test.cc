@@ -14,6 +14,39 @@ namespace {
 using H2StreamTest = H2Pair;
 using Error = EndedStreams::Error;
 
+std::string frame(char type, char flags, char id, std::string_view payload) {
+  const std::string head = {0, 0, static_cast<char>(payload.size()), type, flags, 0, 0, 0, id};
+  return head + std::string(payload);
+}
+
+std::string found_in(std::string_view bytes, std::size_t cut, bool places = false) {
+  DataHeads heads;
+  std::string found;
+  for (std::size_t begin = 0; begin < bytes.size(); begin += cut) {
+    const std::string_view piece = bytes.substr(begin, cut);
+    std::size_t at = 0;
+    while (const auto head = heads.find_next(piece, at)) {
+      if (places) found += std::to_string(head->before) + "/";
+      found += std::to_string(head->id) + (head->has_bad_padding ? "! " : " ");
+    }
+    EXPECT_EQ(at, piece.size());
+  }
+  return found;
+}
+
+TEST(DataHeads, AreFoundHoweverTheBytesAreCut) {
+  constexpr char kPadded = 8;
+  constexpr char kHeaders = 1;
+  const std::string bytes = std::string(24, '\0') + frame(0, 0, 1, "abc") +
+                            frame(kHeaders, kPadded, 3, "\7abc") + frame(0, 0, 5, "") +
+                            frame(0, kPadded, 7, "\3abc") + frame(0, kPadded, 9, "\4abc") +
+                            frame(0, kPadded, 11, "");
+  EXPECT_EQ(found_in(bytes, bytes.size(), true), "24/1 49/5 58/7 71/9! 84/11 ");
+  for (const std::size_t cut : {1U, 2U, 3U, 9U, 10U, 11U, 13U}) {
+    EXPECT_EQ(found_in(bytes, cut), "1 5 7 9! 11 ") << cut;
+  }
+}
+
 TEST(EndedStreams, AFrameAfterThePeersOwnEndIsAnError) {
   EndedStreams streams;
   EXPECT_EQ(streams.on_frame(1, true), Error::none);
