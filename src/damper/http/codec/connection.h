@@ -73,7 +73,7 @@ class ConnectionOwner {
 // A request that a server's codec has answered itself, or reset: no StreamUser was created for it.
 struct RefusedRequest {
   Peer peer{};     // valid during the call
-  int status = 0;  // 400, 408, 413, 431, 501; 0: the stream was reset
+  int status = 0;  // 400, 408, 413, 431, 501; 0: the stream was reset, or the connection closed
   CloseReason reason = CloseReason::malformed;
   Instant began{};  // its first byte
   Instant now{};
@@ -84,7 +84,7 @@ class RequestSink {
  public:
   // Called before on_head(). The user outlives the stream.
   [[nodiscard]] virtual StreamUser& on_request(Stream& stream) = 0;
-  // Instead of on_request(). Not for a frame that nghttp2 refuses before its head is complete.
+  // Instead of on_request(), and for an HTTP/2 connection that ends in an error of the client.
   virtual void on_refused(const RefusedRequest& /*refused*/) {}
 
  protected:

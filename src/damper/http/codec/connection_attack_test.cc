@@ -360,6 +360,37 @@ TEST_F(ResetAttack, DataAfterTheEndOfTheirStreamAreAnError) {
   EXPECT_EQ(ended(), "open");
 }
 
+// Whoever reads the log has to find the client.
+TEST_F(ResetAttack, WhatNghttp2RefusesIsReportedToo) {
+  const std::pair<std::string, std::string> cases[] = {
+      {frame(1, 5, 1, "\x82\x86\x41\x01h"), "0 malformed HTTP/2; "},  // No :path.
+      {frame(1, 5, 1, std::string(kGetBlock) + literal("Upper", "x")), "0 malformed HTTP/2; "},
+      {frame(1, 5, 1, std::string(kGetBlock) + literal("connection", "x")), "0 malformed HTTP/2; "},
+      {post(1, 5, "5"), "0 malformed HTTP/2; "},  // It ends without its body.
+      {frame(1, 5, 1, "\xff\xff\xff\xff\xff\xff"), "0 malformed HTTP/2; "},  // No HPACK.
+      {frame(6, 0, 1, "12345678"), "0 malformed HTTP/2; "},                  // A PING of a stream.
+      {std::string(), ""},
+      {get(1), ""}};
+  for (const auto& [bytes, wanted] : cases) {
+    start(true);
+    end_.refused.clear();
+    end_.users.clear();
+    take(bytes, 0);
+    EXPECT_EQ(end_.refused, wanted);
+  }
+  start(true);
+  end_.refused.clear();
+  std::string pings;
+  for (int i = 0; i < 2000; ++i) pings += frame(6, 0, 0, "12345678");
+  take(pings, 0);
+  EXPECT_EQ(end_.refused, "0 flood HTTP/2; ");
+  start(true);
+  end_.refused.clear();
+  take(frame(1, 1, 1, kGetBlock), 0);
+  connection_->on_timer(test_time(10'000));
+  EXPECT_EQ(end_.refused, "0 head_timeout HTTP/2; ");
+}
+
 TEST_F(ResetAttack, OneReadHasNoMoreThanTheLimitEither) {
   start(true);
   std::string bytes;

@@ -303,7 +303,6 @@ void H2Session::on_request_head(H2Stream& stream, bool end) {
   Head head;
   switch (reader_->read_request(head)) {
     case H2FieldReader::State::malformed:
-      report_refused(stream, 0, CloseReason::malformed);
       return reset_stream(stream, CloseReason::malformed, NGHTTP2_PROTOCOL_ERROR);
     case H2FieldReader::State::too_large:
       return refuse(stream, 431, CloseReason::head_too_large, end);
@@ -327,18 +326,15 @@ void H2Session::on_request_head(H2Stream& stream, bool end) {
   if (awaits_continue && stream.live_ && !stream.head_sent_) stream.submit_interim(100, {});
 }
 
-void H2Session::report_refused(H2Stream& stream, int status, CloseReason reason) {
-  sink_->on_refused({.peer = stream.peer(),
-                     .status = status,
-                     .reason = reason,
-                     .began = stream.began(),
-                     .now = clock_.now()});
+void H2Session::report_refused(int status, CloseReason reason, Instant began) {
+  sink_->on_refused(
+      {.peer = peer(), .status = status, .reason = reason, .began = began, .now = clock_.now()});
 }
 
 // Without a user: what is left of the request is thrown away, and the stream reset when the answer
 // has been written.
 void H2Session::refuse(H2Stream& stream, int status, CloseReason reason, bool end) {
-  report_refused(stream, status, reason);
+  report_refused(status, reason, stream.began());
   stream.head_came_ = true;
   stream.peer_ended_ = end;
   stream.send_head({.status = status}, true);
@@ -413,8 +409,10 @@ void H2Session::on_peer_end(H2Stream& stream, std::span<const Field> trailers) {
 void H2Session::on_frame_sent(const nghttp2_frame& frame) {
   if (frame.hd.type == NGHTTP2_DATA) earned_updates_ += 2;
   if (frame.hd.type == NGHTTP2_GOAWAY && frame.goaway.error_code != NGHTTP2_NO_ERROR) {
-    reason_ = frame.goaway.error_code == NGHTTP2_ENHANCE_YOUR_CALM ? CloseReason::flood
-                                                                   : CloseReason::malformed;
+    reason_ = failure_.value_or(frame.goaway.error_code == NGHTTP2_ENHANCE_YOUR_CALM
+                                    ? CloseReason::flood
+                                    : CloseReason::malformed);
+    if (is_server()) report_refused(0, reason_, clock_.now());
   }
   if ((frame.hd.type != NGHTTP2_DATA && frame.hd.type != NGHTTP2_HEADERS) || !has_end(frame.hd)) {
     return;
@@ -465,6 +463,11 @@ void H2Session::close_stream(H2Stream& stream, CloseReason reason) {
   if (!std::exchange(stream.live_, false)) return;
   stream.reason_ = reason;
   count_end(stream, reason);
+  // Whoever found the error: the reader of fields, or nghttp2. (What ends the connection is
+  // reported for it.)
+  if (is_server() && !stream.head_came_ && reason == CloseReason::malformed && !over_) {
+    report_refused(0, reason, stream.began());
+  }
   if (stream.id_ > 0) nghttp2_session_set_stream_user_data(session_, stream.id_, nullptr);
   if (stream.unconsumed_ > 0) nghttp2_session_consume_connection(session_, stream.unconsumed_);
   if (stream.wants_room_) --wanting_room_;

@@ -136,6 +136,12 @@ bool H2Session::wants_input() const noexcept {
          nghttp2_session_want_read(session_) != 0;
 }
 
+Peer H2Session::peer() {
+  Peer peer = owner_.peer();
+  peer.protocol = "HTTP/2";
+  return peer;
+}
+
 void H2Session::notify() {
   if (clock_.depth() > 0 || notified_) return;
   notified_ = true;
@@ -147,6 +153,7 @@ void H2Session::notify() {
 // Ends the connection with a GOAWAY.
 void H2Session::fail(CloseReason reason, std::uint32_t code) {
   if (over_) return;
+  failure_ = reason;
   nghttp2_session_terminate_session(session_, code);
   gather();
   reason_ = reason;

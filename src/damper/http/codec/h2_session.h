@@ -83,7 +83,8 @@ class H2Session final : public Connection {
   void on_headers(H2Stream& stream, bool end);
   void on_request_head(H2Stream& stream, bool end);
   void refuse(H2Stream& stream, int status, CloseReason reason, bool end);
-  void report_refused(H2Stream& stream, int status, CloseReason reason);
+  void report_refused(int status, CloseReason reason, Instant began);
+  [[nodiscard]] Peer peer();
   void on_response_head(H2Stream& stream, bool end);
   void on_peer_end(H2Stream& stream, std::span<const Field> trailers);
   void on_data(H2Stream* stream, std::int32_t id, std::string_view data);

@@ -177,11 +177,7 @@ void H2Stream::cancel() {
                         tunnel_ ? NGHTTP2_CONNECT_ERROR : NGHTTP2_CANCEL);
 }
 
-Peer H2Stream::peer() {
-  Peer peer = session_.owner_.peer();
-  peer.protocol = "HTTP/2";
-  return peer;
-}
+Peer H2Stream::peer() { return session_.peer(); }
 
 bool H2Stream::touched_wire() const noexcept {
   const std::uint64_t sent = session_.gathered_ - session_.output_.size();
