@@ -126,11 +126,26 @@ void Replicas::on_head(Lease& lease, Instant now) noexcept {
 
 // A probe has to give a verdict: a client that stalls its upload would keep the replica out.
 void Replicas::on_upload_awaited(Lease& lease, Instant now) noexcept {
-  if (!lease || lease.timed_) return;
+  if (!lease) return;
+  set_held(lease, true, now);
+  if (lease.timed_) return;
   lease.sent_ = kNever;
   if (!lease.has_permit_ || lease.permit_.probe == 0) return;
   replicas_[lease.replica()].breaker->on_cancel(lease.permit_, now);
   lease.has_permit_ = false;
+}
+
+void Replicas::set_held(Lease& lease, bool held, Instant now) noexcept {
+  if (!lease || lease.held_ == held) return;
+  Replica& replica = replicas_[lease.replica()];
+  lease.held_ = held;
+  held ? ++replica.held : --replica.held;
+  if (lease.timed_) return;
+  if (held) {
+    replica.silence.on_end(lease.round_, now);
+  } else {
+    lease.round_ = replica.silence.on_sent(now, options_.latency_half_life);
+  }
 }
 
 void Replicas::settle(Lease& lease, decide::Outcome outcome, Instant now, double draw) noexcept {
@@ -143,8 +158,9 @@ void Replicas::settle(Lease& lease, decide::Outcome outcome, Instant now, double
   const bool answered = !failed && (outcome != decide::Outcome::cancelled || lease.timed_);
   DAMPER_CHECK(replica.outstanding > 0);
   --replica.outstanding;
+  if (lease.held_) --replica.held;
   if (answered && !lease.timed_) replica.silence.on_answer();
-  if (!answered && !lease.timed_) replica.silence.on_end(lease.round_, now);
+  if (!answered && !lease.timed_ && !lease.held_) replica.silence.on_end(lease.round_, now);
   if (lease.has_permit_) {
     const bool slow_probe =
         replica.slow && lease.permit_.probe != 0 && answered && is_slow(replica, took, now);

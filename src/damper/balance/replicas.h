@@ -99,6 +99,7 @@ class Replicas {
     bool has_permit_ = false;  // the breaker gave a permit
     bool panic_ = false;       // it went without one, since all are out
     bool timed_ = false;       // on_head() came
+    bool held_ = false;        // it waits for its client
     std::uint32_t round_ = 0;  // of the replica's silence
     admit::CircuitBreaker::Permit permit_{};
     Instant sent_{};    // or the end of the upload; kNever: it continues
@@ -144,8 +145,12 @@ class Replicas {
   void on_upload_awaited(Lease& lease, Instant now) noexcept;
   // The request is complete, or the replica does not take more of it.
   void on_upload_over(Lease& lease, Instant now) noexcept {
+    set_held(lease, false, now);
     if (!lease.timed_ && lease.sent_ == kNever) lease.sent_ = now;
   }
+  // Whether the attempt waits for its client: a tunnel, an upload, or a response that is not read.
+  // It is no load of its replica then, nor is the replica silent.
+  void set_held(Lease& lease, bool held, Instant now) noexcept;
   // The attempt ended. `cancelled` is no verdict on the replica, though it shows how long it took.
   void settle(Lease& lease, decide::Outcome outcome, Instant now, double draw) noexcept;
 
@@ -183,6 +188,8 @@ class Replicas {
     Instant held_closed = Instant::min();  // by hand, until then
     bool slow = false;                     // tripped for its latency, and not closed since
     std::uint32_t outstanding = 0;
+    std::uint32_t held = 0;  // of those
+    [[nodiscard]] std::uint32_t load() const noexcept { return outstanding - held; }
     Duration latency{0};
     Instant renewed{};
     std::int32_t returns = 0;  // answers in a row to attempts in panic

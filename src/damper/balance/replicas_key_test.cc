@@ -114,6 +114,23 @@ TEST(ReplicaKeys, AReplicaThatReturnsWithAnotherNumberHasItsKeys) {
   for (const std::uint64_t key : keys) EXPECT_EQ(service.ask(key), 3U);
 }
 
+// Else a client with many of them lifts the bound that keeps one key from one replica.
+TEST(ReplicaKeys, TunnelsDoNotRaiseTheBoundOfTheLoad) {
+  Service service(5);
+  std::vector<Replicas::Lease> leases;
+  for (std::uint64_t key = 0; key < 1000; ++key) {
+    Replicas::Lease& lease = leases.emplace_back(service.replicas.pick({}, kStart, 0.5, key));
+    service.replicas.set_held(lease, true, kStart);
+  }
+  std::array<int, 5> picked{};
+  for (int i = 0; i < 100; ++i) {
+    const Replicas::Lease& lease = leases.emplace_back(service.replicas.pick({}, kStart, 0.5, 7));
+    ++picked.at(lease.replica());
+  }
+  EXPECT_EQ(picked.at(order_of(7, 5)[0]), 30);  // 1.5 times 20
+  for (auto& lease : leases) service.replicas.settle(lease, Outcome::success, kStart, 0.5);
+}
+
 // (7): the worst case, one key for everybody.
 TEST(ReplicaKeys, TheLoadOfOneKeyIsSpreadWhenItIsTooMuchForOneReplica) {
   Service service(5);

@@ -52,8 +52,8 @@ double Replicas::slowness(Duration pace, Duration other) const noexcept {
 bool Replicas::better(std::size_t a, std::size_t b, Instant now) const noexcept {
   const Replica& one = replicas_[a];
   const Replica& two = replicas_[b];
-  double cost = one.outstanding + 1.0;
-  double other_cost = two.outstanding + 1.0;
+  double cost = one.load() + 1.0;
+  double other_cost = two.load() + 1.0;
   if (!panics_) {
     const Duration here = pace(one, now);
     const Duration there = pace(two, now);
@@ -61,7 +61,9 @@ bool Replicas::better(std::size_t a, std::size_t b, Instant now) const noexcept 
     if (one.answers > 0) other_cost *= slowness(there, here);
   }
   if (cost != other_cost) return cost < other_cost;
-  return !panics_ && latency(a, now) * 2 < latency(b, now);
+  if (!panics_ && latency(a, now) * 2 < latency(b, now)) return true;
+  if (!panics_ && latency(b, now) * 2 < latency(a, now)) return false;
+  return one.held < two.held;  // Tunnels are spread as well.
 }
 
 Replicas::Lease Replicas::pick(const ReplicaSet& excluded, Instant now, double draw,
@@ -148,13 +150,13 @@ ReplicaSet Replicas::beyond_zone(const ReplicaSet& candidates, Instant now, doub
 bool Replicas::is_overloaded(std::size_t local, std::size_t other, Instant now) const noexcept {
   const Replica& here = replicas_[local];
   const Replica& there = replicas_[other];
-  double cost = here.outstanding + 1.0;
+  double cost = here.load() + 1.0;
   if (there.answers > 0) {
     const double slower = slowness(pace(here, now), pace(there, now));
     if (slower == 1) return false;  // It has more to do because it is preferred, and keeps up.
     cost *= slower;
   }
-  return cost > kZoneFactor * (there.outstanding + 1.0);
+  return cost > kZoneFactor * (there.load() + 1.0);
 }
 
 // Two different ones, if there are two, the better one first. REQUIRES: candidates.any().
@@ -199,13 +201,13 @@ Replicas::Lease Replicas::pick_among(const ReplicaSet& candidates, const Replica
 Replicas::Lease Replicas::pick_by_key(ReplicaSet candidates, const ReplicaSet& group, Instant now,
                                       double draw, std::uint64_t key) noexcept {
   std::int64_t in_flight = 0;
-  for (std::size_t i = 0; i < size(); ++i) in_flight += group[i] ? replicas_[i].outstanding : 0;
+  for (std::size_t i = 0; i < size(); ++i) in_flight += group[i] ? replicas_[i].load() : 0;
   const std::int64_t bound = load_bound(in_flight, group.count(), options_.hash_balance_factor);
   for (int refusals = 0; refusals < kMostRefusals; ++refusals) {
     std::size_t first = size();
     std::uint64_t best = 0;
     for (std::size_t i = 0; i < size(); ++i) {
-      if (!candidates[i] || replicas_[i].outstanding >= bound) continue;
+      if (!candidates[i] || replicas_[i].load() >= bound) continue;
       const std::uint64_t score = key_score(key, replicas_[i].name);
       if (first < size() && score <= best) continue;
       first = i;

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "damper/balance/replicas.h"
 
 namespace damper::balance {
@@ -55,6 +57,38 @@ TEST_F(ReplicaSlowness, OneThatDoesNotAnswerLosesItsShareBeforeItsFirstAnswer) {
   EXPECT_TRUE(goes_to(1, kStart + milliseconds(100)));  // 2 attempts count 5 times, 4 once.
   keep(1, 7, kStart + milliseconds(100));
   EXPECT_TRUE(goes_to(0, kStart + milliseconds(100)));  // 2 attempts count 5 times, 11 once.
+}
+
+// Uploads that stall make every replica silent, so that one that never answers is not found.
+TEST_F(ReplicaSlowness, AnAttemptThatWaitsForItsClientIsNoSilenceAndNoLoad) {
+  std::vector<Lease> uploads;
+  for (int i = 0; i < 50; ++i) {
+    Lease& lease = uploads.emplace_back(ask(0, kStart));
+    replicas.on_upload_awaited(lease, kStart);
+  }
+  keep(1, 1, kStart);
+  EXPECT_TRUE(goes_to(0, kStart + milliseconds(1)));    // No load ...
+  EXPECT_TRUE(goes_to(0, kStart + milliseconds(500)));  // ... nor silent, as the other one is.
+  for (Lease& lease : uploads) replicas.on_upload_over(lease, kStart + milliseconds(500));
+  EXPECT_TRUE(goes_to(1, kStart + milliseconds(500)));
+  for (Lease& lease : uploads) replicas.settle(lease, Outcome::cancelled, kStart + seconds(1), 0);
+  EXPECT_EQ(replicas.outstanding(0), 0U);
+}
+
+TEST_F(ReplicaSlowness, TunnelsAreSpreadButAreNoLoad) {
+  std::vector<Lease> tunnels;
+  const auto open_tunnel = [&](Lease lease) {
+    replicas.on_head(lease, kStart + kUsual);
+    replicas.set_held(lease, true, kStart + kUsual);
+    tunnels.push_back(lease);
+  };
+  for (int i = 0; i < 10; ++i) open_tunnel(ask(0, kStart));
+  const Instant now = kStart + seconds(1);
+  EXPECT_TRUE(goes_to(1, now));  // With the same load the one with fewer of them.
+  keep(1, 1, now);
+  EXPECT_TRUE(goes_to(0, now));
+  for (Lease& lease : tunnels) replicas.settle(lease, Outcome::success, now, 0);
+  EXPECT_EQ(replicas.outstanding(0), 0U);
 }
 
 TEST_F(ReplicaSlowness, AttemptsThatAreCancelledWithoutAnAnswerAddUp) {

@@ -83,6 +83,9 @@ class ReplicaLease {
   // See Replicas.
   void on_upload_awaited(Instant now) noexcept { replicas_->on_upload_awaited(lease_, now); }
   void on_upload_over(Instant now) noexcept { replicas_->on_upload_over(lease_, now); }
+  void set_held(bool held, Instant now) noexcept {
+    if (replicas_ != nullptr) replicas_->set_held(lease_, held, now);
+  }
   // Empties it; no effect on an empty one. The pool is not to be used afterwards.
   void settle(decide::Outcome outcome, Instant now) noexcept;
 

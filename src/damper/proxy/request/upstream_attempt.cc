@@ -124,6 +124,7 @@ void UpstreamAttempt::on_upload(bool awaited) {
 }
 
 void UpstreamAttempt::begin_tunnel() noexcept {
+  lease().set_held(true, request_.now());
   taken_ = 0;
   end_taken_ = false;
 }
@@ -180,6 +181,7 @@ void UpstreamAttempt::on_data(std::string_view bytes) {
       keep(bytes.substr(passed), false);
       return request_.on_response_kept();
     }
+      lease().set_held(true, request_.now());
     case State::buffering:
       keep(bytes, true);
       if (gathered().size() > request_.config().response_buffer || !request_.try_count_kept()) {
@@ -224,6 +226,7 @@ std::size_t UpstreamAttempt::drain_to(http::Stream& client) {
   }
   const std::size_t consumed = std::min(passed, owed_);
   owed_ -= consumed;
+    if (!request_.wants_tunnel()) lease().set_held(false, request_.now());
   if (consumed > 0 && has_stream()) stream().consumed(consumed);
   return passed;
 }
