@@ -30,7 +30,9 @@ void BasicCall<kFootprint>::start(Instant now, double draw) noexcept {
   first_draw_ = draw;
   const Instant from = std::min(now, begin_);
   begin_ = now;
-  deadline_ = deadline_.earlier(schedule::Deadline::in(terms_.timeout, from)).less(terms_.reserve);
+  const schedule::Deadline own = schedule::Deadline::in(terms_.timeout, from);
+  stranger_cuts_ = stranger_cuts_ && deadline_.at() < own.at();
+  deadline_ = deadline_.earlier(own).less(terms_.reserve);
   if (!terms_.plain || !deadline_.fits(now, terms_.needed)) [[unlikely]] {
     return start_general(now, draw);
   }
@@ -273,14 +275,16 @@ Duration BasicCall<kFootprint>::given_by_policy(Instant sent) const noexcept {
   return terms_.per_try_timeout > Duration{0} ? std::min(left, terms_.per_try_timeout) : left;
 }
 
-// Whether the caller left the attempt less than half of the time that the policy gives: then its
-// timeout is no failure of the dependency. See docs/design/0035.
+// Whether the caller cut the attempt short: then its timeout is no failure of the dependency. See
+// docs/design/0035.
 template <Footprint kFootprint>
 bool BasicCall<kFootprint>::is_cut_short(const Lane& lane) const noexcept {
   const Instant begun = std::max(lane.sent, uploaded_);
   // Without an upload, the policy's timeout of an attempt is earlier than the caller's deadline.
-  if (begun == lane.sent && lane.deadline != deadline_.at()) return false;
-  return between(begun, lane.deadline) < given_by_policy(lane.sent) / 2;
+  const bool is_calls = lane.deadline == deadline_.at();
+  if (begun == lane.sent && !is_calls) return false;
+  if (is_calls && stranger_cuts_) return true;
+  return schedule::is_cut_short(between(begun, lane.deadline), given_by_policy(lane.sent));
 }
 
 // Reports the outcome of an attempt to all parts that admitted it. Returns what it was to them.
@@ -295,8 +299,9 @@ Outcome BasicCall<kFootprint>::settle(std::size_t lane, Outcome outcome, Instant
   const Duration latency = std::max(Duration{0}, between(begun, now));
   const bool cut_short = outcome == Outcome::timeout && is_cut_short(settled);
   if (cut_short) {
-    const bool billed = !uploads && dependency_.on_cut_short(between(begun, settled.deadline),
-                                                             given_by_policy(settled.sent), now);
+    const bool billed = !uploads && !stranger_cuts_ &&
+                        dependency_.on_cut_short(between(begun, settled.deadline),
+                                                 given_by_policy(settled.sent), now);
     if (!billed) outcome = Outcome::cancelled;
   }
   // The caller's time is not recorded as a latency of the dependency, not even in an outage.

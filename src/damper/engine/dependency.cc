@@ -155,7 +155,8 @@ template <Footprint kFootprint>
 bool BasicDependency<kFootprint>::on_cut_short(Duration had, Duration given, Instant now) noexcept {
   const Duration silence = streak_.on_cut_short(now);
   if (silence == Duration{0}) learn_ample(now);
-  return silence >= given / 2 && had >= ample().value_or(given / 8);
+  const std::optional<Duration> enough = ample();
+  return silence >= given / 2 && enough && had >= *enough;
 }
 
 // Called when a silence begins: before the timeouts of an outage are among the latencies, and

@@ -227,7 +227,7 @@ class BasicDependency {
   // An attempt timed out that had only the time `had` of the `given`, since its caller has no more.
   // Whether it counts as a failure of the dependency all the same: the dependency has answered
   // nothing for half of `given`, and `had` is ample: at least the 99th percentile of the latencies
-  // before (small: four times their mean), or an eighth of `given` if none are known.
+  // before (small: four times their mean). If none are known, no time is ample.
   [[nodiscard]] bool on_cut_short(Duration had, Duration given, Instant now) noexcept;
   void learn_ample(Instant now) noexcept;
   [[nodiscard]] std::optional<Duration> ample() const noexcept;

@@ -48,4 +48,10 @@ class Deadline {
   Instant at_ = kNever;
 };
 
+// Whether a caller cut an attempt short: it left `had`, less than nearly all of the time `given` by
+// the policy. The tenth allows for what hops take of a deadline that is the policy's own.
+[[nodiscard]] constexpr bool is_cut_short(Duration had, Duration given) noexcept {
+  return had < given - given / 10;
+}
+
 }  // namespace damper::schedule

@@ -49,7 +49,7 @@ void ProxiedRequest::recycle() {
   release_kept();
   table_.reset();
   kind_ = Kind::plain;
-  has_no_body_ = grpc_ = short_deadline_ = gated_ = false;
+  has_no_body_ = grpc_ = short_deadline_ = gated_ = awaits_client_ = false;
   hash_key_.reset();
   made_cookie_.reset();
   last_ = Outcome::success;
@@ -251,7 +251,9 @@ void ProxiedRequest::admit(Instant now) {
 // Asks the admission about a complete request; a refusal has been answered on return.
 http::Admission::Answer ProxiedRequest::offer(Instant now) {
   const Instant deadline = effective_deadline().at();
-  short_deadline_ = between(now, deadline) < route_->shared->dependency().terms().timeout / 2;
+  const Duration timeout = route_->shared->dependency().terms().timeout;
+  short_deadline_ = schedule::is_cut_short(between(now, deadline), timeout) ||
+                    (!identity_.trusted && deadline < add(arrived_, timeout));
   const RouteAdmission::Answer offered =
       route_->admission->enter(*this, inherited_.criticality, deadline, now);
   if (offered.answer == http::Admission::Answer::refused) {
@@ -341,7 +343,8 @@ void ProxiedRequest::call(Instant now) {
                                       .owned_above = inherited_.owned_above.retries,
                                       .unsent_owned_above = inherited_.owned_above.unsent},
                           .deadline = inherited_.deadline,
-                          .arrived = arrived_});
+                          .arrived = arrived_,
+                          .from_stranger = !identity_.trusted});
   if (inherited_.owned_above.retries) {
     owner_ = inherited_.retry_owner;
   } else if (call_->call().owns_retries()) {

@@ -231,7 +231,8 @@ class ProxiedRequest final : public http::StreamUser,
   Kind kind_ = Kind::plain;
   bool has_no_body_ = false;
   bool grpc_ = false;
-  bool short_deadline_ = false;  // the client left less than half of the policy's timeout
+  bool short_deadline_ = false;  // of the client; see schedule::is_cut_short()
+  bool awaits_client_ = false;   // an attempt has sent all of the upload that has arrived
   bool has_tunnel_slot_ = false;
   bool gated_ = false;  // the call began before the request was complete, which is not admitted yet
   decide::Outcome last_ = decide::Outcome::success;  // of the last attempt that failed
