@@ -39,6 +39,15 @@ bool starts_with(std::string_view name, std::string_view prefix) noexcept {
   return true;
 }
 
+template <class Predicate>
+std::span<const http::Field> without(std::span<const http::Field> fields,
+                                     std::vector<http::Field>& scratch, Predicate removed) {
+  if (std::none_of(fields.begin(), fields.end(), removed)) return fields;
+  scratch.clear();
+  std::remove_copy_if(fields.begin(), fields.end(), std::back_inserter(scratch), removed);
+  return scratch;
+}
+
 // Adds a part to a list.
 void append_part(std::string& list, std::string_view part) {
   if (!list.empty() && !part.empty()) list += ", ";
@@ -57,11 +66,14 @@ bool is_trusted_field(std::string_view name) noexcept {
 
 std::span<const http::Field> without_own_fields(std::span<const http::Field> fields,
                                                 std::vector<http::Field>& scratch) {
-  const auto is_own = [](const http::Field& field) { return starts_with(field.name, kOwnPrefix); };
-  if (std::none_of(fields.begin(), fields.end(), is_own)) return fields;
-  scratch.clear();
-  std::remove_copy_if(fields.begin(), fields.end(), std::back_inserter(scratch), is_own);
-  return scratch;
+  return without(fields, scratch,
+                 [](const http::Field& field) { return starts_with(field.name, kOwnPrefix); });
+}
+
+std::span<const http::Field> without_trusted_fields(std::span<const http::Field> fields,
+                                                    std::vector<http::Field>& scratch) {
+  return without(fields, scratch,
+                 [](const http::Field& field) { return is_trusted_field(field.name); });
 }
 
 bool is_grpc(std::span<const http::Field> fields) noexcept {

@@ -88,6 +88,9 @@ class ForwardFields {
 // had to be removed.
 [[nodiscard]] std::span<const http::Field> without_own_fields(std::span<const http::Field> fields,
                                                               std::vector<http::Field>& scratch);
+// The same of is_trusted_field()s: for the trailers of a request, where they have no meaning.
+[[nodiscard]] std::span<const http::Field> without_trusted_fields(
+    std::span<const http::Field> fields, std::vector<http::Field>& scratch);
 
 // Whether the content-type is gRPC's.
 [[nodiscard]] bool is_grpc(std::span<const http::Field> fields) noexcept;

@@ -121,6 +121,13 @@ OwnAnswer body_timed_out() noexcept {
           .text = "the body did not arrive before the deadline"};
 }
 
+OwnAnswer body_stalled() noexcept {
+  return {.status = 408,
+          .grpc_status = kResourceExhausted,
+          .verdict = Verdict::shed,
+          .text = "the body stalled, and the requests in memory have reached max_kept_bytes"};
+}
+
 void send(http::Stream& stream, const OwnAnswer& answer, bool grpc, double draw,
           const AnswerEdits& edits) {
   std::array<http::Field, 8> fields;

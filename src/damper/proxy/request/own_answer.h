@@ -45,7 +45,8 @@ struct OwnAnswer {
 [[nodiscard]] OwnAnswer upgrade_not_allowed() noexcept;  // 403
 [[nodiscard]] OwnAnswer too_many_tunnels() noexcept;     // 503: the route's max_tunnels
 [[nodiscard]] OwnAnswer no_room() noexcept;              // 503: the proxy's max_kept_bytes
-[[nodiscard]] OwnAnswer body_timed_out() noexcept;       // 408: by request_buffering
+[[nodiscard]] OwnAnswer body_timed_out() noexcept;       // 408: the upload stalled
+[[nodiscard]] OwnAnswer body_stalled() noexcept;         // 408: before, for max_kept_bytes
 
 // Whether `damper-verdict` is added to a forwarded response: not to a success, nor to a response
 // that would be final without the proxy too.

@@ -46,7 +46,6 @@ void ProxiedRequest::recycle() {
   tunnel_.reset();
   call_.reset();
   route_ = nullptr;
-  release_kept();
   table_.reset();
   kind_ = Kind::plain;
   has_no_body_ = grpc_ = short_deadline_ = gated_ = awaits_client_ = false;
@@ -78,7 +77,7 @@ void ProxiedRequest::on_head(const http::Head& received, bool end) {
   http::Head head = received;
   const bool has_good_path = rules.paths.try_apply(head.target, factory_.path_);
   head_.keep(head);
-  const bool has_room = try_count_kept();
+  const bool has_room = this->has_room();
   identity_.read(rules.trust, client_->peer(), head.fields);
   trace_.begin(table_->tracer.get(), head.fields, identity_.trusted);
   const bool connect = head.method == "CONNECT";
@@ -135,15 +134,20 @@ void ProxiedRequest::on_data(std::string_view bytes) {
   if (state_ == State::answered) return client_->consumed(bytes.size());
   body_.append(bytes);
   pump_body();
-  if (!try_count_kept()) return on_no_room();
+  if (state_ == State::buffering) factory_.on_progress(*this, now());
+  if (!has_room()) return on_no_room();
   if (state_ == State::buffering && body_.size() >= config().request_buffer) admit(now());
 }
 
 void ProxiedRequest::on_end(std::span<const http::Field> trailers) {
   if (state_ == State::answered) return;
   body_.on_end();
-  if (!trailers.empty()) trailers_.keep(trailers);
-  if (!trailers.empty() && !try_count_kept()) return on_no_room();
+  buffering_hook_.unlink();  // It is complete: it does not make room for its own trailers.
+  if (!trailers.empty()) {
+    std::vector<http::Field> scratch;
+    trailers_.keep(without_trusted_fields(trailers, scratch));
+    if (!has_room()) return on_no_room();
+  }
   const Instant now = this->now();
   if (state_ == State::buffering) return admit(now);
   if (state_ != State::calling || !gated_) return pump_body();
@@ -200,6 +204,21 @@ bool ProxiedRequest::try_count_kept() noexcept {
   return true;
 }
 
+bool ProxiedRequest::has_room() {
+  while (!try_count_kept()) {
+    if (!factory_.try_shed_stalled(now())) return false;
+  }
+  return true;
+}
+
+// Else clients that stall their uploads fill the memory, and everybody else is shed.
+void ProxiedRequest::shed_stalled(Instant now) {
+  DAMPER_CHECK(state_ == State::buffering && client_ != nullptr);
+  shed(body_stalled(), now);
+  body_.begin(0);
+  (void)try_count_kept();
+}
+
 // A body that is sent as it arrives need not be kept; one that waits is shed.
 void ProxiedRequest::on_no_room() {
   if (state_ == State::calling) {
@@ -232,6 +251,7 @@ void ProxiedRequest::enter(Instant now) {
     }
     if (config().request_buffering && is_uploading()) {
       state_ = State::buffering;
+      factory_.on_progress(*this, now);
       return arm(effective_deadline().at());
     }
   }
@@ -240,6 +260,7 @@ void ProxiedRequest::enter(Instant now) {
 
 // Asks the admission about a complete request, and begins the call.
 void ProxiedRequest::admit(Instant now) {
+  buffering_hook_.unlink();
   if (route_->admission != nullptr && !is_uploading() && !inherited_.deadline.passed(now)) {
     const http::Admission::Answer answer = offer(now);
     if (answer == http::Admission::Answer::waits) state_ = State::queued;
@@ -413,16 +434,16 @@ void ProxiedRequest::on_failure_without_response(const UpstreamAttempt& attempt,
 // is being received.
 void ProxiedRequest::conclude(const http::Head* last_head) {
   if (state_ != State::calling || !call_->is_over()) return;
+  const bool late = call_->call().deadline().passed(now());
   if (fallback_ != nullptr) {
     // An incomplete response would be cut at once if the time is over: our own answer is better.
-    const bool late = call_->call().deadline().passed(now());
     if (fallback_->is_whole() || !late) {
       UpstreamAttempt& last = *std::exchange(fallback_, nullptr);
       return respond(last, last_head != nullptr ? *last_head : last.head());
     }
     release_fallback();
   }
-  OwnAnswer own = own_answer(record_.verdict, last_);
+  OwnAnswer own = late && awaits_client_ && is_uploading() ? body_timed_out() : own_answer(record_.verdict, last_);
   own.attempts = call_->call().attempts();
   answer(own);
 }
@@ -442,6 +463,7 @@ void ProxiedRequest::end(CloseReason reason) {
   const State was = std::exchange(state_, State::closed);
   const Instant now = this->now();
   Timer::cancel();
+  buffering_hook_.unlink();
   if (call_ && !call_->is_over()) call_->on_cancel(now);
   if (was < State::responding) record_.verdict = Verdict::cancelled;
   attempts_.for_each([&](UpstreamAttempt& attempt) {
@@ -481,6 +503,7 @@ void ProxiedRequest::check_end() {
       [&](const UpstreamAttempt& attempt) { under_way = under_way || attempt.is_under_way(); });
   if (under_way) return;
   state_ = State::idle;
+  release_kept();
   factory_.on_over(*this);
 }
 

@@ -117,6 +117,7 @@ class ProxiedRequest final : public http::StreamUser,
   void on_body_taken();
   // Whether an attempt waits for the client, or its replica takes no more; see engine::Call.
   void on_upload(bool awaited) {
+    awaits_client_ = awaited;
     awaited ? call_->on_upload_awaited(now()) : call_->on_upload_blocked(now());
   }
   // Whether attempts may send the end of the body: it has arrived, and the complete request was
@@ -137,6 +138,9 @@ class ProxiedRequest final : public http::StreamUser,
   [[nodiscard]] std::size_t forward(std::string_view bytes);
   // Counts what is kept now. False: there is no room for more, and the count is unchanged.
   [[nodiscard]] bool try_count_kept() noexcept;
+  // The same; if there is no room, uploads of others that have stalled make some.
+  [[nodiscard]] bool has_room();
+  void shed_stalled(Instant now);
   // A part of the response is kept for a client that does not read it: it is cut without room.
   void on_response_kept();
   void flush();
@@ -157,7 +161,7 @@ class ProxiedRequest final : public http::StreamUser,
     idle
   };
   // Bytes of each request that are not counted: small bodies are always served.
-  static constexpr std::size_t kUncounted = std::size_t{16} * 1024;
+  static constexpr std::size_t kUncounted = std::size_t{2} * 1024;
   enum class Kind : std::uint8_t { plain, upgrade, connect };
 
   class Call final : public http::AttemptDriver {
@@ -256,6 +260,9 @@ class ProxiedRequest final : public http::StreamUser,
   UpstreamAttempt* responder_ = nullptr;  // its response is forwarded
   std::optional<Tunnel> tunnel_;
   boost::intrusive::list_member_hook<> hook_;  // in the factory's list
+  boost::intrusive::list_member_hook<boost::intrusive::link_mode<boost::intrusive::auto_unlink>>
+      buffering_hook_;
+  Instant progressed_{};  // in the state `buffering`: when the last byte of the body arrived
 };
 
 // A RequestFactory creates a ProxiedRequest for each request that begins on one loop. It has what
@@ -305,10 +312,28 @@ class RequestFactory final : private http::Loop::TurnEnd {
  private:
   friend class ProxiedRequest;
   static constexpr std::size_t kMostSpare = 256;
+  static constexpr Duration kStalled = std::chrono::seconds(1);
   using Requests = boost::intrusive::list<
       ProxiedRequest, boost::intrusive::member_hook<ProxiedRequest, decltype(ProxiedRequest::hook_),
                                                     &ProxiedRequest::hook_>>;
+  using Buffering = boost::intrusive::list<
+      ProxiedRequest,
+      boost::intrusive::member_hook<ProxiedRequest, decltype(ProxiedRequest::buffering_hook_),
+                                    &ProxiedRequest::buffering_hook_>,
+      boost::intrusive::constant_time_size<false>>;
 
+  // A request that waits for its body has more of it.
+  void on_progress(ProxiedRequest& request, Instant now) {
+    request.buffering_hook_.unlink();
+    request.progressed_ = now;
+    buffering_.push_back(request);
+  }
+  // Sheds the request that has waited longest for more of its body, if that is kStalled or longer.
+  [[nodiscard]] bool try_shed_stalled(Instant now) {
+    if (buffering_.empty() || between(buffering_.front().progressed_, now) < kStalled) return false;
+    buffering_.front().shed_stalled(now);
+    return true;
+  }
   void on_over(ProxiedRequest& request) {
     ended_.push_back(&request);
     ask_turn_end();
@@ -334,6 +359,7 @@ class RequestFactory final : private http::Loop::TurnEnd {
   std::string path_;                    // of the request whose head is being read
   std::string set_cookie_;              // of the response that is being sent
   Requests requests_;                   // in use
+  Buffering buffering_;                 // of these, that wait for their body: the longest first
   std::vector<ProxiedRequest*> ended_;  // of these, those that ended in this turn
   std::vector<std::unique_ptr<ProxiedRequest>> spare_;
 };

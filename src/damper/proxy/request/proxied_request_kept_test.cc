@@ -1,3 +1,5 @@
+#include <deque>
+
 #include "damper/proxy/request/proxied_request_testing.h"
 
 // Bodies in memory: request_buffering, and the bound of all of them.
@@ -99,7 +101,7 @@ TEST(ProxiedRequestBuffering, TheAdmissionIsAskedAfterIt) {
   EXPECT_EQ(stage.admission->admission().in_flight(), 0);
 }
 
-constexpr std::size_t kUncounted = std::size_t{16} * 1024;
+constexpr std::size_t kUncounted = std::size_t{2} * 1024;
 
 TEST(ProxiedRequestKept, TheBytesOfAllBodiesAreCounted) {
   Stage stage;
@@ -174,6 +176,70 @@ TEST(ProxiedRequestKept, WithoutRoomABodyThatHasToBeKeptIsShed) {
   EXPECT_EQ(backend.requests(), 0U);
   EXPECT_EQ(stage.kept->now(), 0U);
   EXPECT_EQ(stage.fetch(stage.make("PUT", "/", body.substr(1000)))->status, 200);
+}
+
+TEST(ProxiedRequestKept, UploadsThatStallMakeRoomForOthers) {
+  Stage stage;
+  Backend& backend = add_echo(buffering(stage));
+  stage.route.request_buffer = 20 * kUncounted;
+  stage.kept = std::make_shared<KeptBytes>(10 * kUncounted);
+  stage.begin();
+  std::deque<Talker> stalled;
+  for (int i = 0; i < 4; ++i) {
+    Talker& talker = stalled.emplace_back(stage.client());
+    talker.length = 4 * kUncounted;
+    talker.open(stage.url, stage.make("PUT", "/"), false);
+    talker.say(std::string(3 * kUncounted, 'x'));
+  }
+  const std::string body(5 * kUncounted, 'x');
+  EXPECT_EQ(stage.fetch(stage.make("PUT", "/", body))->status, 503);  // They may go on yet.
+  stage.run_for(1100ms);
+  EXPECT_EQ(stage.fetch(stage.make("PUT", "/", body))->status, 200);
+  EXPECT_EQ(backend.requests(), 1U);
+  stage.run_until([&] { return stalled.front().answered; });
+  EXPECT_EQ(stalled.front().response.status, 408);
+  for (Talker& talker : stalled) {
+    if (!talker.answered) talker.cancel();
+  }
+}
+
+// Its connection and the next request are read in one turn of the loop.
+TEST(ProxiedRequestKept, AStalledUploadWhoseClientHasGoneIsNotShed) {
+  Stage stage;
+  add_echo(buffering(stage));
+  stage.route.request_buffer = 20 * kUncounted;
+  stage.kept = std::make_shared<KeptBytes>(4 * kUncounted);
+  stage.begin();
+  std::deque<Talker> stalled;
+  for (int i = 0; i < 3; ++i) {
+    Talker& talker = stalled.emplace_back(stage.client());
+    talker.length = 4 * kUncounted;
+    talker.open(stage.url, stage.make("PUT", "/"), false);
+    talker.say(std::string(2 * kUncounted, 'x'));
+  }
+  stage.run_for(1100ms);
+  const std::string body(3 * kUncounted, 'x');
+  for (Talker& talker : stalled) talker.cancel();
+  EXPECT_EQ(stage.fetch(stage.make("PUT", "/", body))->status, 200);
+  EXPECT_EQ(stage.kept->now(), 0U);
+}
+
+TEST(ProxiedRequestKept, AnUploadThatStalledIsNotShedForItsOwnTrailers) {
+  Stage stage;
+  add_echo(buffering(stage));
+  stage.route.request_buffer = 4 * kUncounted;
+  stage.kept = std::make_shared<KeptBytes>(kUncounted);
+  stage.begin();
+  Talker talker(stage.client());
+  talker.open(stage.url, stage.make("PUT", "/"), false);
+  talker.say(std::string(kUncounted + kUncounted / 2, 'x'));
+  stage.run_for(1100ms);
+  talker.trailers = {{"x-long", std::string(kUncounted, 'x')}};
+  talker.say("", true);
+  stage.run_until([&] { return talker.answered; });
+  EXPECT_EQ(talker.response.status, 503);
+  EXPECT_EQ(stage.record().verdict, Verdict::shed);
+  EXPECT_EQ(stage.kept->now(), 0U);
 }
 
 TEST(ProxiedRequestKept, WithoutRoomAResponseIsNotBuffered) {

@@ -213,6 +213,59 @@ TEST(ProxiedRequestStall, AnIncompleteRequestHasNoSlotOfTheConcurrencyLimit) {
   EXPECT_EQ(first.response.body, "late");
 }
 
+// A proxy behind this one answers 504, or 408, for an upload that stalls.
+TEST(ProxiedRequestStall, TrapL5_AProxyBehindThatWaitedInVainIsNotBlamed) {
+  for (const int status : {504, 408}) {
+    for (const bool complete : {false, true}) {
+      Stage stage;
+      Backend& backend = stage.add([&](Visit& visit) { visit.respond(status); });
+      stage.route.settings.policy.call.max_attempts = 1;
+      stage.route.settings.policy.breaker = {.consecutive_failures = 1};
+      stage.begin();
+      Talker talker(stage.client());
+      begin_upload(stage, talker, 10, 9);
+      complete ? talker.say("e", true) : backend.visits.front().respond(status);
+      stage.run_until([&] { return talker.answered; });
+      EXPECT_EQ(talker.response.status, status);
+      EXPECT_EQ(stage.shared->dependency().breaker().state(stage.loop.now()),
+                complete ? admit::BreakerState::open : admit::BreakerState::closed);
+    }
+  }
+}
+
+TEST(ProxiedRequestStall, AnUploadThatStallsUntilTheDeadlineIsA408) {
+  Stage stage;
+  add_backend(stage);
+  stage.route.settings.policy.call.timeout = 100ms;
+  stage.begin();
+  Talker talker(stage.client());
+  begin_upload(stage, talker, 10, 9);
+  stage.run_until([&] { return talker.answered; });
+  EXPECT_EQ(talker.response.status, 408);
+  EXPECT_EQ(stage.record().verdict, Verdict::deadline_passed);
+}
+
+TEST(ProxiedRequestStall, ACompleteUploadIsNeverA408) {
+  Stage stage;
+  Backend& backend = stage.add();
+  stage.cluster.pool.max_connections = 1;
+  stage.route.settings.policy.call.timeout = 300ms;
+  stage.begin();
+  Talker upload(stage.client());
+  upload.length = 2;
+  upload.open(stage.url, stage.make("PUT", "/"), false);
+  upload.say("a");
+  stage.run_until([&] { return backend.requests() == 1 && backend.visits.front().received == 1; });
+  Talker other(stage.client());  // It has the only connection, which the retry waits for.
+  other.open(stage.url, stage.make("GET", "/"));
+  stage.run_until([&] { return backend.requests() == 2; });
+  backend.visits.front().cancel();
+  upload.say("b", true);
+  stage.run_until([&] { return upload.answered; });
+  EXPECT_EQ(upload.response.status, 504);
+  stage.run_until([&] { return other.answered; });
+}
+
 // A replica may close a connection on which the rest of a request does not arrive.
 TEST(ProxiedRequestStall, TrapL5_AReplicaThatWaitedInVainIsNotBlamed) {
   for (const bool complete : {false, true}) {

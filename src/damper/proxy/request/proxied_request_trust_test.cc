@@ -33,6 +33,41 @@ TEST(ProxiedRequestTrust, AGrpcTimeoutOfAStrangerOnlyShortensItsOwnTime) {
   EXPECT_GT(std::stoi(backend.visits.back().field("x-request-deadline")), 2000);
 }
 
+TEST(ProxiedRequestTrust, TrapS1_TrailersSayNothingThatAHeadMayNotSay) {
+  Stage stage;
+  stage.trust = Trust::all();
+  Backend& backend = stage.add([](Visit& visit) { visit.respond(200); });
+  stage.begin();
+  Talker talker(stage.client());
+  talker.trailers = {{"x-sum", "17"},           {"X-Forwarded-For", "9.9.9.9"},
+                     {"x_real_ip", "9.9.9.9"},  {"damper-criticality", "critical_plus"},
+                     {"x-envoy-internal", "1"}, {"x-request-deadline", "5"}};
+  talker.say("body", true);
+  talker.open(stage.url, stage.make("PUT", "/"));
+  stage.run_until([&] { return talker.whole; });
+  EXPECT_EQ(backend.visits.back().trailers.find("x-sum"), "17");
+  EXPECT_EQ(backend.visits.back().trailers.size(), 1U);
+}
+
+// A replica that needs longer than a stranger waits has not failed, whatever the deadline is.
+TEST(ProxiedRequestTrust, TrapS1_AStrangersDeadlineIsBilledToNobody) {
+  for (const char* const timeout : {"20m", "190m"}) {
+    Stage stage;
+    stage.trust = Trust();
+    stage.route.settings.policy.call.timeout = 200ms;
+    stage.route.settings.policy.call.max_attempts = 1;
+    stage.route.settings.policy.breaker = {.consecutive_failures = 1};
+    Backend& backend = stage.add();
+    stage.begin();
+    for (int i = 0; i < 10; ++i) {
+      ASSERT_EQ(stage.get("/", {{"grpc-timeout", timeout}})->status, 504) << i;
+    }
+    EXPECT_EQ(backend.requests(), 10U);
+    EXPECT_EQ(stage.shared->dependency().breaker().state(stage.loop.now()),
+              admit::BreakerState::closed);
+  }
+}
+
 TEST(ProxiedRequestTrust, AStrangerSwitchesNoRetriesOff) {
   for (const bool trusted : {true, false}) {
     Stage stage;

@@ -115,6 +115,7 @@ void ProxiedRequest::answer(const OwnAnswer& answer) {
   if (record_.verdict == Verdict::none) record_.verdict = answer.verdict;
   record_.status = grpc_ ? 200 : answer.status;
   state_ = State::answered;
+  buffering_hook_.unlink();
   leave_admission(false);
   release_tunnel();
   const AnswerEdits edits = route_ == nullptr ? AnswerEdits{} : answer_edits();

@@ -147,8 +147,11 @@ void UpstreamAttempt::on_head(const http::Head& head, bool end) {
   const RouteConfig& route = request_.config();
   report_ = report_of_head(head, route.settings.retry_on,
                            head.status >= 400 ? run::wall_time() : UnixTime{});
-  // The replica waited in vain for the rest of the request, as the proxy's own timeout would.
-  if (head.status == 408 && request_.is_uploading()) report_.unknown = true;
+  // The replica waited in vain for the rest of the request, as the proxy's own timeout would: a 504
+  // is that of a proxy behind this one.
+  if ((head.status == 408 || head.status == 504) && request_.is_uploading()) {
+    report_.unknown = true;
+  }
   if (report_.outcome != Outcome::success) return fail(head);
   const std::size_t bound = route.response_buffer;
   if (bound == 0 || end || request_.wants_tunnel() || head.content_length.value_or(0) > bound) {
@@ -178,10 +181,10 @@ void UpstreamAttempt::on_data(std::string_view bytes) {
       if (passed == bytes.size()) return;
       was_held_back_ = true;  // The client does not read.
       set_held(true);
+      lease().set_held(true, request_.now());
       keep(bytes.substr(passed), false);
       return request_.on_response_kept();
     }
-      lease().set_held(true, request_.now());
     case State::buffering:
       keep(bytes, true);
       if (gathered().size() > request_.config().response_buffer || !request_.try_count_kept()) {
@@ -223,10 +226,10 @@ std::size_t UpstreamAttempt::drain_to(http::Stream& client) {
     body_.clear();
     body_begin_ = 0;
     set_held(false);
+    if (!request_.wants_tunnel()) lease().set_held(false, request_.now());
   }
   const std::size_t consumed = std::min(passed, owed_);
   owed_ -= consumed;
-    if (!request_.wants_tunnel()) lease().set_held(false, request_.now());
   if (consumed > 0 && has_stream()) stream().consumed(consumed);
   return passed;
 }
