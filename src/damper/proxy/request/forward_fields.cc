@@ -92,7 +92,6 @@ void rewrite_prefix(std::string_view target, std::string_view prefix, std::strin
 }
 
 bool ForwardFields::is_passed(const http::Field& field, const ForwardContext& context) {
-  if (!context.trusted && is_trusted_field(field.name)) return false;
   const auto is = [&field](std::string_view name) { return same_name(field.name, name); };
   if (std::any_of(run::kReplacedFields.begin(), run::kReplacedFields.end(), is)) return false;
   if (is(kForwardedForHeader)) {

@@ -24,7 +24,6 @@ struct ForwardContext {
   std::uint32_t owner_attempt = 0;
   std::uint32_t attempt = 1;
   http::Peer client{};
-  bool trusted = true;                // the client's own words are believed
   std::string_view request_id{};      // empty: not sent
   std::string_view client_address{};  // before trusted proxies
   // Of our own span, instead of the client's traceparent and tracestate; empty: those are passed.
@@ -48,10 +47,9 @@ struct ForwardContext {
 //   traceparent, tracestate   replaced by those of the attempt's span, if there is one
 //   x-forwarded-client-cert   a verified certificate of the client is added at its end
 //   expect   removed: the proxy has answered it
-// Of a client that is not trusted is_trusted_field()s are removed first, so that everything in them
-// is ours. Its grpc-timeout is replaced as any other.
-// The route's request_fields are applied last. The codecs remove hop-by-hop fields. host_rewrite
-// replaces the authority, prefix_rewrite the route's prefix.
+// The request of a client that is not trusted has no is_trusted_field(): everything in them is
+// ours. The route's request_fields are applied last. The codecs remove hop-by-hop fields.
+// host_rewrite replaces the authority, prefix_rewrite the route's prefix.
 // Thread safety: none; one for a loop. The head is valid until the next make().
 // Cost: no allocation once it has made one as large.
 class ForwardFields {
@@ -88,7 +86,8 @@ class ForwardFields {
 // had to be removed.
 [[nodiscard]] std::span<const http::Field> without_own_fields(std::span<const http::Field> fields,
                                                               std::vector<http::Field>& scratch);
-// The same of is_trusted_field()s: for the trailers of a request, where they have no meaning.
+// The same of is_trusted_field()s: for requests of strangers, and for trailers, where such fields
+// have no meaning.
 [[nodiscard]] std::span<const http::Field> without_trusted_fields(
     std::span<const http::Field> fields, std::vector<http::Field>& scratch);
 

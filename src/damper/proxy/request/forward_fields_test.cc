@@ -138,8 +138,9 @@ const std::array kClaims = {Field{"X-Forwarded-For", "1.1.1.1"},
 TEST(ForwardFields, OfAStrangerNothingPassesThatServicesBelieve) {
   ForwardFields forward;
   const http::Peer client{.address = "10.0.0.7", .secure = false};
-  EXPECT_EQ(text(forward.make({.method = "GET", .fields = kClaims}, {},
-                              {.remaining = 250ms, .client = client, .trusted = false})),
+  std::vector<Field> scratch;
+  EXPECT_EQ(text(forward.make({.method = "GET", .fields = without_trusted_fields(kClaims, scratch)},
+                              {}, {.remaining = 250ms, .client = client})),
             "accept=*/*\nx-request-deadline=250\ndamper-attempt=1\nx-forwarded-for=10.0.0.7\n"
             "x-forwarded-proto=http\n");
   const std::string trusted =
@@ -156,7 +157,7 @@ TEST(ForwardFields, AVerifiedCertificateIsForwarded) {
   const http::Peer client{.address = "10.0.0.7", .secure = true, .certificate = "Hash=ab"};
   ForwardFields forward;
   const http::Head request{.method = "GET", .fields = std::span(kClaims).subspan(6, 1)};
-  EXPECT_EQ(text(forward.make(request, {}, {.client = client, .trusted = false})),
+  EXPECT_EQ(text(forward.make({.method = "GET", .fields = {}}, {}, {.client = client})),
             "damper-attempt=1\nx-forwarded-client-cert=Hash=ab\nx-forwarded-for=10.0.0.7\n"
             "x-forwarded-proto=https\n");
   EXPECT_EQ(text(forward.make(request, {}, {.client = client})),

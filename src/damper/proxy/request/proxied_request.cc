@@ -76,9 +76,16 @@ void ProxiedRequest::on_head(const http::Head& received, bool end) {
   const ListenerRules& rules = *std::exchange(rules_, nullptr);
   http::Head head = received;
   const bool has_good_path = rules.paths.try_apply(head.target, factory_.path_);
+  const Instant now = this->now();
+  identity_.read(rules.trust, client_->peer(), head.fields);
+  // A request without a deadline has the route's timeout alone, which the engine applies.
+  inherited_ = http::read_arrival(
+      head.fields, {.arrived = arrived_, .wall = run::wall_time(between(arrived_, now))},
+      {.default_deadline = kLongest, .longest_deadline = kLongest, .trusted = identity_.trusted});
+  // Nothing that follows sees what a stranger may not say: neither routes, limits nor replicas.
+  if (!identity_.trusted) head.fields = without_trusted_fields(head.fields, factory_.fields_);
   head_.keep(head);
   const bool has_room = this->has_room();
-  identity_.read(rules.trust, client_->peer(), head.fields);
   trace_.begin(table_->tracer.get(), head.fields, identity_.trusted);
   const bool connect = head.method == "CONNECT";
   has_no_body_ = end || connect;  // What follows the head of a CONNECT belongs to the tunnel.
@@ -105,11 +112,6 @@ void ProxiedRequest::on_head(const http::Head& received, bool end) {
       if (!may_upgrade(head.upgrade, config().upgrades)) return answer(upgrade_not_allowed());
     }
   }
-  const Instant now = this->now();
-  // A request without a deadline has the route's timeout alone, which the engine applies.
-  inherited_ = http::read_arrival(
-      head.fields, {.arrived = arrived_, .wall = run::wall_time(between(arrived_, now))},
-      {.default_deadline = kLongest, .longest_deadline = kLongest, .trusted = identity_.trusted});
   enter(now);
 }
 
@@ -144,8 +146,7 @@ void ProxiedRequest::on_end(std::span<const http::Field> trailers) {
   body_.on_end();
   buffering_hook_.unlink();  // It is complete: it does not make room for its own trailers.
   if (!trailers.empty()) {
-    std::vector<http::Field> scratch;
-    trailers_.keep(without_trusted_fields(trailers, scratch));
+    trailers_.keep(without_trusted_fields(trailers, factory_.fields_));
     if (!has_room()) return on_no_room();
   }
   const Instant now = this->now();
@@ -189,53 +190,6 @@ void ProxiedRequest::on_body_taken() {
   if (body_.try_drop(taken) && state_ == State::calling) call_->on_unrepeatable();
   if (kept_ > 0) (void)try_count_kept();
   if (const std::size_t consumed = body_.try_consume(); consumed > 0) client_->consumed(consumed);
-}
-
-// ---- Kept bytes ------------------------------------------------------------------------------
-
-bool ProxiedRequest::try_count_kept() noexcept {
-  if (table_->kept == nullptr) return true;
-  std::size_t kept = head_.size() + trailers_.size() + body_.size();
-  attempts_.for_each([&](const UpstreamAttempt& attempt) { kept += attempt.gathered().size(); });
-  kept -= std::min(kept, kUncounted);
-  if (kept > kept_ && !table_->kept->try_grow(kept - kept_)) return false;
-  if (kept < kept_) table_->kept->shrink(kept_ - kept);
-  kept_ = kept;
-  return true;
-}
-
-bool ProxiedRequest::has_room() {
-  while (!try_count_kept()) {
-    if (!factory_.try_shed_stalled(now())) return false;
-  }
-  return true;
-}
-
-// Else clients that stall their uploads fill the memory, and everybody else is shed.
-void ProxiedRequest::shed_stalled(Instant now) {
-  DAMPER_CHECK(state_ == State::buffering && client_ != nullptr);
-  shed(body_stalled(), now);
-  body_.begin(0);
-  (void)try_count_kept();
-}
-
-// A body that is sent as it arrives need not be kept; one that waits is shed.
-void ProxiedRequest::on_no_room() {
-  if (state_ == State::calling) {
-    body_.stop_keeping();
-    on_body_taken();
-    if (try_count_kept()) return;
-  }
-  if (state_ >= State::responding) return cut(Verdict::shed);
-  shed(no_room(), now());
-}
-
-void ProxiedRequest::on_response_kept() {
-  if (!try_count_kept()) cut(Verdict::shed);
-}
-
-void ProxiedRequest::release_kept() noexcept {
-  if (kept_ > 0) table_->kept->shrink(std::exchange(kept_, 0));
 }
 
 // ---- Admission -------------------------------------------------------------------------------
@@ -391,7 +345,6 @@ http::Head ProxiedRequest::head_for(const engine::Attempt& attempt, const http::
        .owner_attempt = inherited_.owned_above.retries ? inherited_.attempt : 0,
        .attempt = attempt.number,
        .client = client_ != nullptr ? client_->peer() : http::Peer{},
-       .trusted = identity_.trusted,
        .request_id = identity_.request_id,
        .client_address = identity_.address,
        .traceparent = trace_.traceparent_of(attempt.number),
@@ -443,7 +396,8 @@ void ProxiedRequest::conclude(const http::Head* last_head) {
     }
     release_fallback();
   }
-  OwnAnswer own = late && awaits_client_ && is_uploading() ? body_timed_out() : own_answer(record_.verdict, last_);
+  OwnAnswer own = late && awaits_client_ && is_uploading() ? body_timed_out()
+                                                           : own_answer(record_.verdict, last_);
   own.attempts = call_->call().attempts();
   answer(own);
 }

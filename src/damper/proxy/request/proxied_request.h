@@ -357,6 +357,7 @@ class RequestFactory final : private http::Loop::TurnEnd {
   ForwardFields forward_;
   ResponseFields response_fields_;      // of the response that is being sent
   std::string path_;                    // of the request whose head is being read
+  std::vector<http::Field> fields_;     // of the request that is being read
   std::string set_cookie_;              // of the response that is being sent
   Requests requests_;                   // in use
   Buffering buffering_;                 // of these, that wait for their body: the longest first

@@ -203,25 +203,28 @@ TEST(ProxiedRequestKept, UploadsThatStallMakeRoomForOthers) {
   }
 }
 
-// Its connection and the next request are read in one turn of the loop.
 TEST(ProxiedRequestKept, AStalledUploadWhoseClientHasGoneIsNotShed) {
   Stage stage;
   add_echo(buffering(stage));
   stage.route.request_buffer = 20 * kUncounted;
-  stage.kept = std::make_shared<KeptBytes>(4 * kUncounted);
+  stage.kept = std::make_shared<KeptBytes>(4 * kUncounted + kUncounted / 2);
   stage.begin();
   std::deque<Talker> stalled;
-  for (int i = 0; i < 3; ++i) {
+  for (int i = 0; i < 4; ++i) {
     Talker& talker = stalled.emplace_back(stage.client());
     talker.length = 4 * kUncounted;
     talker.open(stage.url, stage.make("PUT", "/"), false);
     talker.say(std::string(2 * kUncounted, 'x'));
+    stage.run_until([&] { return stage.sink->under_way() == stalled.size(); });
   }
   stage.run_for(1100ms);
-  const std::string body(3 * kUncounted, 'x');
-  for (Talker& talker : stalled) talker.cancel();
-  EXPECT_EQ(stage.fetch(stage.make("PUT", "/", body))->status, 200);
-  EXPECT_EQ(stage.kept->now(), 0U);
+  stalled[0].cancel();  // Those that have stalled for the longest time.
+  stalled[1].cancel();
+  EXPECT_EQ(stage.fetch(stage.make("PUT", "/", std::string(4 * kUncounted, 'x')))->status, 200);
+  stage.run_until([&] { return stalled[2].answered; });
+  EXPECT_EQ(stalled[2].response.status, 408);
+  EXPECT_FALSE(stalled[3].answered);
+  stalled[3].cancel();
 }
 
 TEST(ProxiedRequestKept, AnUploadThatStalledIsNotShedForItsOwnTrailers) {

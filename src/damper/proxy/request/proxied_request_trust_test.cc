@@ -68,6 +68,28 @@ TEST(ProxiedRequestTrust, TrapS1_AStrangersDeadlineIsBilledToNobody) {
   }
 }
 
+TEST(ProxiedRequestTrust, TrapS1_WhatAStrangerMayNotSayChoosesNoRouteAndNoKey) {
+  for (const bool trusted : {true, false}) {
+    Stage stage;
+    stage.trust = trusted ? Trust::all() : Trust();
+    stage.route.match.headers = {{.name = "x-envoy-internal", .value = "true"}};
+    stage.add([](Visit& visit) { visit.respond(200); });
+    stage.begin();
+    EXPECT_EQ(stage.get("/", {{"x-envoy-internal", "true"}})->status, trusted ? 200 : 404);
+  }
+  for (const bool trusted : {true, false}) {
+    Stage stage;
+    stage.trust = trusted ? Trust::all() : Trust();
+    stage.route.client_rate_limit = {
+        .rates = {.bucket = {.rate_per_second = 0.001, .burst = 1}, .max_clients = 16},
+        .header = "x-real-ip"};
+    stage.add([](Visit& visit) { visit.respond(200); });
+    stage.begin();
+    EXPECT_EQ(stage.get("/", {{"x-real-ip", "1.1.1.1"}})->status, 200);
+    EXPECT_EQ(stage.get("/", {{"x-real-ip", "2.2.2.2"}})->status, trusted ? 200 : 429);
+  }
+}
+
 TEST(ProxiedRequestTrust, AStrangerSwitchesNoRetriesOff) {
   for (const bool trusted : {true, false}) {
     Stage stage;
