@@ -34,7 +34,8 @@ namespace run {
                       .safe = options.safe,
                       .owned_above = options.owned_above || Scope::owned_above(),
                       .unsent_owned_above = Scope::unsent_owned_above()},
-          .deadline = Scope::deadline().earlier(schedule::Deadline(options.deadline))};
+          .deadline = Scope::deadline().earlier(schedule::Deadline(options.deadline)),
+          .from_stranger = Scope::from_stranger()};
 }
 
 // Starts the call, unless its stop token is set already: then it is cancelled.

@@ -60,6 +60,11 @@ const RequestContext* Scope::context() noexcept {
   return nullptr;
 }
 
+bool Scope::from_stranger() noexcept {
+  const RequestContext* const request = context();
+  return request != nullptr && request->from_stranger;
+}
+
 Scope::Outside::Outside(const RequestContext& context) noexcept : left_(current_) {
   while (current_ != nullptr && current_->context_ == &context) current_ = current_->outer_;
 }

@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "damper/run/blocking.h"
+
 namespace damper::run {
 namespace {
 
@@ -114,6 +116,18 @@ TEST(Scope, WhatIsTakenAlongSaysAllOfIt) {
   EXPECT_EQ(along.retry_owner, "billing");
   EXPECT_EQ(along.attempt, 2u);
   EXPECT_EQ(along.criticality, admit::Criticality::sheddable);
+}
+
+TEST(Scope, ACallForAStrangersRequestIsMarkedHoweverDeep) {
+  EXPECT_FALSE(engine_options({}).from_stranger);
+  for (const bool stranger : {false, true}) {
+    const RequestContext context{.deadline = schedule::Deadline(Instant{5s}),
+                                 .from_stranger = stranger};
+    const Scope request(context);
+    const Scope attempt(schedule::Deadline(Instant{4s}), {.retries = true, .unsent = true});
+    EXPECT_EQ(engine_options({}).from_stranger, stranger);
+    EXPECT_EQ(Scope::take_along().from_stranger, stranger);
+  }
 }
 
 TEST(Scope, OutsideLeavesTheInnermostAsFarAsTheyAreMeant) {

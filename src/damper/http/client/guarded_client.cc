@@ -302,7 +302,8 @@ void GuardedClient::begin(Request&& request, const RequestOptions& options, Modi
                   .owned_above = run::Scope::owned_above(),
                   .unsent_owned_above = run::Scope::unsent_owned_above(),
                   .rereads = modify != nullptr},
-      .deadline = run::Scope::deadline().earlier(schedule::Deadline(options.deadline))};
+      .deadline = run::Scope::deadline().earlier(schedule::Deadline(options.deadline)),
+      .from_stranger = run::Scope::from_stranger()};
   (new GuardedCall(*this, std::move(request), words, options.parent, std::move(modify),
                    std::move(completion)))
       ->start();

@@ -228,7 +228,7 @@ http::Admission::Answer ProxiedRequest::offer(Instant now) {
   const Instant deadline = effective_deadline().at();
   const Duration timeout = route_->shared->dependency().terms().timeout;
   short_deadline_ = schedule::is_cut_short(between(now, deadline), timeout) ||
-                    (!identity_.trusted && deadline < add(arrived_, timeout));
+                    (inherited_.from_stranger && deadline < add(arrived_, timeout));
   const RouteAdmission::Answer offered =
       route_->admission->enter(*this, inherited_.criticality, deadline, now);
   if (offered.answer == http::Admission::Answer::refused) {
@@ -319,7 +319,7 @@ void ProxiedRequest::call(Instant now) {
                                       .unsent_owned_above = inherited_.owned_above.unsent},
                           .deadline = inherited_.deadline,
                           .arrived = arrived_,
-                          .from_stranger = !identity_.trusted});
+                          .from_stranger = inherited_.from_stranger});
   if (inherited_.owned_above.retries) {
     owner_ = inherited_.retry_owner;
   } else if (call_->call().owns_retries()) {
