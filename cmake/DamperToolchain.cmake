@@ -26,11 +26,18 @@ endif()
 # lab produces the same trace for the same seed everywhere.
 add_compile_options(-ffp-contract=off)
 
+# Sanitizers walk the stack by its frame pointers, which cost instructions in every function. A
+# profiler of a release build uses `perf record --call-graph dwarf`.
+set(DAMPER_FRAMES)
+if(DAMPER_SANITIZE)
+  set(DAMPER_FRAMES -fno-omit-frame-pointer)
+endif()
+
 # All our targets link this; it does not propagate to users of the installed library.
 add_library(damper_flags INTERFACE)
 target_compile_options(damper_flags INTERFACE
   -Wall -Wextra -Werror -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor -Wold-style-cast
-  -Wundef -fno-omit-frame-pointer -fno-semantic-interposition)
+  -Wundef ${DAMPER_FRAMES} -fno-semantic-interposition)
 
 # Instrumentation must be the same for everything linked together, so it is set for the whole build.
 set(DAMPER_INSTRUMENTED OFF)
