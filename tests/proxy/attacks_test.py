@@ -2,14 +2,14 @@
 """All attacks at once beside honest load, for ATTACK_SECONDS (3), on two loops.
 
 First the same honest load alone: the control. Under attack no honest request may be lost that the
-control does not lose, memory is flat from the time on when all attackers hold what they hold (but for
-sanitizers, whose memory is their own), and the access log names each attacker. Every attacker has an
-address of its own in 127.0.0.0/8; one of them is a trusted peer. Service, attackers and honest
-clients are processes of their own. The loads are modest, and follow each other: an attacker repeats
-its attack once in STEP honest requests, or once a second. So they leave a slow proxy, under a
-sanitizer, time for both: what counts is how many honest requests are answered, not how fast. A
-queued request waits for seconds, which a busy machine does not exceed; it is shed all the same if
-attackers hold all slots.
+control does not lose, memory is flat from the time on when all attackers hold what they hold (but
+for sanitizers, whose memory is their own), and the access log, a pipe as in a container, names each
+attacker. Every attacker has an address of its own in 127.0.0.0/8; one of them is a trusted peer.
+Service, attackers and honest clients are processes of their own. The loads are modest, and follow
+each other: an attacker repeats its attack once in STEP honest requests, or once a second. So they
+leave a slow proxy, under a sanitizer, time for both: what counts is how many honest requests are
+answered, not how fast. A queued request waits for seconds, which a busy machine does not exceed; it
+is shed all the same if attackers hold all slots.
 """
 
 import json
@@ -105,7 +105,7 @@ def serve(pipe):
 
 
 def get(path, *fields, method="GET"):
-    return "\r\n".join([f"{method} {path} HTTP/1.1", "Host: x", *fields, "", ""]).encode()
+    return "\r\n".join([f"{method} {path} HTTP/1.1", "Host: x", *fields, "", ""]).encode("latin1")
 
 
 class Attacker(threading.Thread):
@@ -239,6 +239,9 @@ ATTACKS = {
     "slow heads": holds(60, b"GET / HTTP/1.1\r\nHost: "),
     "forged fields": asks(get("/", "X-Forwarded-For: 9.9.9.9", "X-Real-IP: 9.9.9.9",
                               "X-Forwarded-Client-Cert: spoof", "Connection: close")),
+    "fields that fill a line of the log": asks(get(
+        "/" + "x" * 2000, *(f"{name}: " + "\xff" * 500 for name in (
+            "User-Agent", "Referer", "traceparent", "X-Request-Id")), "Connection: close")),
     "refused heads": asks(b"nonsense\r\n\r\n", get("/", "Content-Length: 1", CHUNKED),
                           get("/", "A: " + "a" * 70000)),
     "paths": asks(*(get(path, "Connection: close") for path in (
@@ -301,7 +304,7 @@ class Attacks(unittest.TestCase):
         self.addCleanup(process.kill)
         port = answer_of(self.service)
         self.proxy = Proxy(port, extra=ROUTES, listener=LISTENER,
-                           trust=f"[{TRUSTED}]")
+                           trust=f"[{TRUSTED}]", piped=True)
         self.addCleanup(self.proxy.stop)
 
     def memory(self):

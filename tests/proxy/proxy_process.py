@@ -25,7 +25,7 @@ class Proxy:
     """`damper proxy` with one listener, or with one more for TLS, before a backend or several."""
 
     def __init__(self, backend_port, *, h2_backend=False, tls=False, extra="", listener="",
-                 tls_listener="", trust="auto", descriptors=None):
+                 tls_listener="", trust="auto", descriptors=None, piped=False):
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="damper-proxy-"))
         self.port = free_port()
         self.tls_port = free_port() if tls else None
@@ -34,13 +34,22 @@ class Proxy:
         self.admin_port = free_port()
         config = self.directory / "damper.yaml"
         config.write_text(self.text(backend_port, h2_backend, extra, listener))
-        self.log = open(self.directory / "log", "w+", encoding="utf8")
+        self.log = open(self.directory / "log", "a+", encoding="utf8")
         command = [DAMPER, "proxy", "-c", str(config)]
         if descriptors:
             command = ["sh", "-c", f'ulimit -n {descriptors}; exec "$0" "$@"', *command]
-        self.process = subprocess.Popen(command, stdout=self.log, stderr=self.log)
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE if piped else self.log,
+                                        stderr=self.log)
+        if piped:
+            threading.Thread(target=self.copy, args=(self.process.stdout,), daemon=True).start()
         for port in filter(None, (self.port, self.tls_port)):
             self.wait_for(port)
+
+    def copy(self, pipe):
+        """From a pipe to the log."""
+        with pipe, open(self.directory / "log", "ab", buffering=0) as log:
+            while data := pipe.read1(65536):
+                log.write(data)
 
     def text(self, backend_port, h2_backend, extra, listener):
         ports = [backend_port] if isinstance(backend_port, int) else backend_port

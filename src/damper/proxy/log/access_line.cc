@@ -12,12 +12,47 @@ constexpr std::string_view kHex = "0123456789abcdef";
 
 bool is_plain(char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; }
 
-void append_json_text(std::string& out, std::string_view text) {
-  for (const char c : text.substr(0, kLongestText)) {
+// The most bytes that a field's value has in a line, escapes included, without quotes.
+constexpr std::size_t most_bytes(AccessField field) {
+  using F = AccessField;
+  switch (field) {
+    case F::path: return kLongestPath;
+    case F::authority:
+    case F::route:
+    case F::cluster:
+    case F::replica:
+    case F::user_agent:
+    case F::request_id:
+    case F::referer: return kLongestName;
+    case F::method:
+    case F::traceparent:
+    case F::client: return 64;
+    default: return 32;  // A time, a number, or a name of ours.
+  }
+}
+
+constexpr std::size_t longest_json() {
+  std::size_t size = std::string_view("}\n").size();
+  for (std::size_t i = 0; i < kAccessFieldNames.size(); ++i) {
+    const auto field = static_cast<AccessField>(i);
+    size += std::string_view(",\"\":\"\"").size() + kAccessFieldNames[field].size();
+    size += most_bytes(field);
+  }
+  return size;
+}
+static_assert(longest_json() <= kLongestLine);
+
+// Cut before the first byte whose escape has no room in `most` bytes.
+void append_json_text(std::string& out, std::string_view text, std::size_t most) {
+  for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
-    if (is_plain(c)) {
+    const bool quoted = c == '"' || c == '\\';
+    const std::size_t size = is_plain(c) ? 1 : quoted ? 2 : 6;
+    if (size > most) return;
+    most -= size;
+    if (size == 1) {
       out += c;
-    } else if (c == '"' || c == '\\') {
+    } else if (quoted) {
       out += '\\';
       out += c;
     } else {  // Bytes over 0x7f too: they need not be UTF-8.
@@ -78,7 +113,7 @@ class JsonLine {
   void text(AccessField field, std::string_view text) {
     if (text.empty() || !open(field)) return;
     out_ += '"';
-    append_json_text(out_, text);
+    append_json_text(out_, text, most_bytes(field));
     out_ += '"';
   }
   void number(AccessField field, std::uint64_t number) {
@@ -111,7 +146,12 @@ class JsonLine {
 };
 
 std::string_view referer_of(const AccessRecord& record) {
-  return http::find(record.fields, "referer").value_or("").substr(0, kLongestName);
+  return http::find(record.fields, "referer").value_or("");
+}
+
+// A stranger may send anything under this name.
+std::string_view traceparent_of(const AccessRecord& record) {
+  return observe::parse_traceparent(record.traceparent) ? record.traceparent : std::string_view();
 }
 
 void append_json(std::string& out, const AccessRecord& record, const AccessLayout& layout,
@@ -132,12 +172,12 @@ void append_json(std::string& out, const AccessRecord& record, const AccessLayou
   if (record.upstream_head > Duration{0}) line.milliseconds(F::upstream_ms, record.upstream_head);
   line.number(F::bytes_in, record.bytes_in);
   line.number(F::bytes_out, record.bytes_out);
-  line.text(F::traceparent, record.traceparent);
+  if (line.has(F::traceparent)) line.text(F::traceparent, traceparent_of(record));
   line.text(F::closed, http::name(record.ended));
   line.text(F::client, record.client);
   line.text(F::protocol, record.protocol);
-  line.text(F::user_agent, record.user_agent.substr(0, kLongestName));
-  line.text(F::request_id, record.request_id.substr(0, kLongestName));
+  line.text(F::user_agent, record.user_agent);
+  line.text(F::request_id, record.request_id);
   if (record.trace) {
     observe::TraceIdText id{};
     observe::write_trace_id(record.trace, id);
@@ -147,12 +187,16 @@ void append_json(std::string& out, const AccessRecord& record, const AccessLayou
   line.end();
 }
 
-// A text of the combined format; "-" if it is empty.
-void append_word(std::string& out, std::string_view text) {
+// A text of the combined format, cut as in JSON; "-" if it is empty.
+void append_word(std::string& out, AccessField field, std::string_view text) {
   if (text.empty()) out += '-';
-  for (const char c : text.substr(0, kLongestText)) {
+  std::size_t most = most_bytes(field);
+  for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
-    if (is_plain(c)) {
+    const std::size_t size = is_plain(c) ? 1 : 4;
+    if (size > most) return;
+    most -= size;
+    if (size == 1) {
       out += c;
     } else {
       out += "\\x";
@@ -163,10 +207,11 @@ void append_word(std::string& out, std::string_view text) {
 }
 
 void append_combined(std::string& out, const AccessRecord& record, UnixTime now) {
+  using F = AccessField;
   constexpr std::array<std::string_view, 12> kMonths = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                                         "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
   const Moment moment(now);
-  append_word(out, record.client);
+  append_word(out, F::client, record.client);
   out += " - - [";
   append_padded(out, static_cast<unsigned>(moment.date.day()), 2, '/');
   out += kMonths[static_cast<unsigned>(moment.date.month()) - 1];
@@ -177,20 +222,20 @@ void append_combined(std::string& out, const AccessRecord& record, UnixTime now)
   if (record.method.empty()) {
     out += '-';  // The codec refused the request.
   } else {
-    append_word(out, record.method);
+    append_word(out, F::method, record.method);
     out += ' ';
-    append_word(out, record.target);
+    append_word(out, F::path, record.target);
     out += ' ';
-    append_word(out, record.protocol);
+    append_word(out, F::protocol, record.protocol);
   }
   out += "\" ";
   append_number(out, static_cast<std::uint64_t>(std::max(record.status, 0)), 3);
   out += ' ';
   append_number(out, record.bytes_out);
   out += " \"";
-  append_word(out, referer_of(record));
+  append_word(out, F::referer, referer_of(record));
   out += "\" \"";
-  append_word(out, record.user_agent.substr(0, kLongestName));
+  append_word(out, F::user_agent, record.user_agent);
   out += "\"\n";
 }
 

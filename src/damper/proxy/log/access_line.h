@@ -48,9 +48,14 @@ struct AccessRecord {
 //   10.1.2.3 - - [15/Nov/2026:18:01:04 +0000] "GET /x HTTP/1.1" 503 21 "-" "curl/8.0"
 // Invariants:
 //   (1) One record is one line: texts are escaped (\\u000a in JSON, \\x0a in the other, where a
-//       quote is \\x22), and truncated to kLongestText bytes, names to kLongestName.
-inline constexpr std::size_t kLongestText = 1024;
-inline constexpr std::size_t kLongestName = 256;  // of user_agent, referer and request_id
+//       quote is \\x22).
+//   (2) A line has at most kLongestLine bytes, whatever the client sends: what a pipe takes as a
+//       whole. Each text is cut where its escaped form exceeds its share: kLongestPath for the
+//       path, kLongestName for names and for what clients send.
+//   (3) `traceparent` is written if it is valid.
+inline constexpr std::size_t kLongestLine = 4096;
+inline constexpr std::size_t kLongestPath = 1024;
+inline constexpr std::size_t kLongestName = 256;
 void append_access_line(std::string& out, const AccessRecord& record, const AccessLayout& layout,
                         UnixTime now);
 

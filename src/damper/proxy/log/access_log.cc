@@ -17,6 +17,7 @@
 namespace damper::proxy {
 namespace {
 
+static_assert(kLongestLine <= PIPE_BUF);
 constexpr Duration kFlushInterval = std::chrono::seconds(1);
 
 bool is_file(int fd) {
@@ -58,7 +59,7 @@ void AccessLogWriter::write(const AccessRecord& record) {
   if (!is_logged(mode_, record)) return;
   line_.clear();
   append_access_line(line_, record, layout_, run::wall_time());
-  if (line_.size() > kBuffer - buffer_.size() || (!is_file_ && line_.size() > PIPE_BUF)) {
+  if (line_.size() > kBuffer - buffer_.size()) {
     dropped_.fetch_add(1, std::memory_order_relaxed);
     return;
   }
@@ -98,9 +99,7 @@ bool AccessLogWriter::try_write_lines() {
   pollfd ready{.fd = fd_, .events = POLLOUT, .revents = 0};
   if (::poll(&ready, 1, 0) != 1 || (ready.revents & POLLOUT) == 0) return false;
   std::size_t size = std::min<std::size_t>(buffer_.size(), PIPE_BUF);
-  // A line that was buffered for a file may be longer.
-  if (const std::size_t end = buffer_.rfind('\n', size - 1); end != std::string::npos)
-    size = end + 1;
+  size = buffer_.rfind('\n', size - 1) + 1;  // There is one: see kLongestLine.
   const ssize_t count = ::write(fd_, buffer_.data(), size);
   if (count > 0) buffer_.erase(0, static_cast<std::size_t>(count));
   return count > 0;

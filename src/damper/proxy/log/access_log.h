@@ -41,8 +41,8 @@ class AccessSink {
 // pipe, a full disk), lines that do not fit into the buffer are dropped and counted. Writes to a
 // file are atomic, so that several loops can share one that was opened with O_APPEND. A pipe or a
 // terminal, which may be blocking, is polled before each write, one loop at a time, and gets
-// complete lines of at most PIPE_BUF bytes together. A longer line is dropped there: its parts
-// could mix with lines of another loop.
+// complete lines of at most PIPE_BUF bytes together, which other loops' lines cannot split. A line
+// is never longer (kLongestLine).
 // Invariants:
 //   (1) At most kBuffer bytes are buffered.
 //   (2) Every line is written or counted as dropped.
