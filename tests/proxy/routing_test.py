@@ -6,6 +6,7 @@ import json
 import pathlib
 import re
 import sys
+import time
 import unittest
 import urllib.request
 
@@ -34,12 +35,22 @@ class WithProxy(unittest.TestCase):
                 clusters = "clusters:\n"
                 urls = ", ".join(f'"http://127.0.0.1:{port}"' for port in ports)
                 clusters += cluster or f"  app: {{ endpoints: [{urls}] }}\n"
-                return head + clusters + routes
+                return head + clusters + routes + "access_log: all\n"
 
         self.proxy = Routed(ports)
         for backend in self.backends:
             self.addCleanup(backend.stop)
         self.addCleanup(self.proxy.stop)
+
+    def logged_bytes(self, path):
+        """bytes_out of the path's two lines of the access log, by method."""
+        end = time.monotonic() + PATIENCE
+        lines = []
+        while len(lines) < 2 and time.monotonic() < end:
+            time.sleep(0.05)
+            lines = [json.loads(line) for line in self.proxy.said().splitlines()
+                     if line.startswith('{"time"') and f'"path":"{path}"' in line]
+        return [line["bytes_out"] for line in sorted(lines, key=lambda one: one["method"])]
 
     def get(self, path, fields=None, method="GET"):
         connection = http.client.HTTPConnection("127.0.0.1", self.proxy.port, timeout=PATIENCE)
@@ -96,6 +107,7 @@ class Answers(WithProxy):
         self.assertEqual(len(self.backends[0].requests), 1)
         metric = 'damper_proxy_requests_total{route="old"'
         self.assertEqual(self.proxy.metric(metric), 3)
+        self.assertEqual(self.logged_bytes("/robots.txt"), [26, 0])  # GET and HEAD
 
     def test_a_health_page_reaches_no_backend(self):
         self.start(example("health"))

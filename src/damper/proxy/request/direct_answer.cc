@@ -41,13 +41,13 @@ std::string_view host_for(std::string_view authority, bool secure, std::string_v
   return authority;
 }
 
-int send(http::Stream& stream, int status, std::string_view body,
-         std::span<const http::Field> fields) {
+DirectAnswer send(http::Stream& stream, int status, std::string_view body,
+                  std::span<const http::Field> fields) {
   http::Head head{.status = status, .fields = fields};
   if (status != 204 && status != 304) head.content_length = body.size();
   stream.send_head(head, body.empty());
   if (!body.empty()) (void)stream.send_data(body, true);  // A new stream accepts more than this.
-  return status;
+  return {.status = status, .body_bytes = body.size()};
 }
 
 }  // namespace
@@ -80,8 +80,8 @@ std::string redirect_location(const http::Head& request, const RouteConfig& rout
   return url;
 }
 
-int send_direct(http::Stream& stream, const http::Head& request, const RouteConfig& route,
-                ResponseFields& fields, const FieldContext& context) {
+DirectAnswer send_direct(http::Stream& stream, const http::Head& request, const RouteConfig& route,
+                         ResponseFields& fields, const FieldContext& context) {
   std::array<http::Field, 1> own;
   std::size_t count = 0;
   std::string location;
@@ -118,8 +118,8 @@ HealthAnswer find_health(const LoopRoute& route, bool draining, Instant now) {
   return {.status = 200, .text = "ok\n"};
 }
 
-int send_health(http::Stream& stream, const HealthAnswer& health, const RouteConfig& route,
-                ResponseFields& fields, const FieldContext& context) {
+DirectAnswer send_health(http::Stream& stream, const HealthAnswer& health, const RouteConfig& route,
+                         ResponseFields& fields, const FieldContext& context) {
   const std::array<http::Field, 2> own = {
       {{"content-type", "text/plain"}, {"cache-control", "no-store"}}};
   return send(stream, health.status, health.text, fields.edit(own, route.response_fields, context));

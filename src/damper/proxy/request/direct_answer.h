@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -36,12 +37,16 @@ struct HealthAnswer {
 // REQUIRES: the route has one.
 [[nodiscard]] HealthAnswer find_health(const LoopRoute& route, bool draining, Instant now);
 
-// Sends the page; Returns its status.
-int send_health(http::Stream& stream, const HealthAnswer& health, const RouteConfig& route,
-                ResponseFields& fields, const FieldContext& context);
-// Sends the direct response or the redirect of a route; the status that it sent.
-// REQUIRES: the route has one.
-int send_direct(http::Stream& stream, const http::Head& request, const RouteConfig& route,
-                ResponseFields& fields, const FieldContext& context);
+// What was sent. In answer to HEAD the body is not.
+struct DirectAnswer {
+  int status = 200;
+  std::size_t body_bytes = 0;
+};
+// Sends the page.
+DirectAnswer send_health(http::Stream& stream, const HealthAnswer& health, const RouteConfig& route,
+                         ResponseFields& fields, const FieldContext& context);
+// Sends the direct response or the redirect of a route. REQUIRES: the route has one.
+DirectAnswer send_direct(http::Stream& stream, const http::Head& request, const RouteConfig& route,
+                         ResponseFields& fields, const FieldContext& context);
 
 }  // namespace damper::proxy

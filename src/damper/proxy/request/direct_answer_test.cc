@@ -87,6 +87,23 @@ TEST(DirectAnswer, NothingIsForwarded) {
   EXPECT_EQ(backend.requests(), 0U);
   EXPECT_EQ(stage.record().status, 418);
   EXPECT_EQ(stage.record().verdict, Verdict::success);
+  EXPECT_EQ(stage.record().bytes_out, 4U);
+  ASSERT_TRUE(stage.fetch(stage.make("HEAD", "/")));
+  EXPECT_EQ(stage.record().method, "HEAD");
+  EXPECT_EQ(stage.record().bytes_out, 0U);
+}
+
+TEST(DirectAnswer, TheBodyOfARefusalIsCounted) {
+  Stage stage;
+  stage.add();
+  stage.route.match.prefix = "/shop";
+  stage.begin();
+  const auto response = stage.get("/other");
+  ASSERT_TRUE(response);
+  EXPECT_EQ(response->body, "damper: no route\n");
+  EXPECT_EQ(stage.record().bytes_out, 17U);
+  ASSERT_TRUE(stage.fetch(stage.make("HEAD", "/other")));
+  EXPECT_EQ(stage.record().bytes_out, 0U);
 }
 
 TEST(HealthPage, SaysWhetherTheProxyServes) {
@@ -97,6 +114,7 @@ TEST(HealthPage, SaysWhetherTheProxyServes) {
   const auto serves = stage.get();
   EXPECT_EQ(serves->status, 200);
   EXPECT_EQ(serves->body, "ok\n");
+  EXPECT_EQ(stage.record().bytes_out, 3U);
   EXPECT_EQ(serves->fields.find("cache-control"), "no-store");
   stage.sink->set_draining();
   const auto drains = stage.get();

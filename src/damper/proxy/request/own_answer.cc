@@ -128,8 +128,8 @@ OwnAnswer body_stalled() noexcept {
           .text = "the body stalled, and the requests in memory have reached max_kept_bytes"};
 }
 
-void send(http::Stream& stream, const OwnAnswer& answer, bool grpc, double draw,
-          const AnswerEdits& edits) {
+std::size_t send(http::Stream& stream, const OwnAnswer& answer, bool grpc, double draw,
+                 const AnswerEdits& edits) {
   std::array<http::Field, 8> fields;
   std::size_t count = 0;
   std::array<char, 72> numbers{};
@@ -155,13 +155,15 @@ void send(http::Stream& stream, const OwnAnswer& answer, bool grpc, double draw,
     add("content-type", "application/grpc");
     add("grpc-status", number(answer.grpc_status));
     add("grpc-message", answer.text);
-    return stream.send_head({.status = 200, .fields = edited()}, true);
+    stream.send_head({.status = 200, .fields = edited()}, true);
+    return 0;
   }
   add("content-type", "text/plain");
   const std::string body = std::string("damper: ").append(answer.text).append("\n");
   stream.send_head({.status = answer.status, .fields = edited(), .content_length = body.size()},
                    false);
   (void)stream.send_data(body, true);  // A new stream accepts more than this.
+  return body.size();
 }
 
 }  // namespace damper::proxy

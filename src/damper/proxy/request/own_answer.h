@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -62,8 +63,9 @@ struct AnswerEdits {
   FieldContext context{};
 };
 
-// Writes the complete response. `draw` spreads Retry-After over a second.
-void send(http::Stream& stream, const OwnAnswer& answer, bool grpc, double draw,
-          const AnswerEdits& edits = {});
+// Writes the complete response, and returns the bytes of its body: none of them is sent in answer
+// to HEAD. `draw` spreads Retry-After over a second.
+std::size_t send(http::Stream& stream, const OwnAnswer& answer, bool grpc, double draw,
+                 const AnswerEdits& edits = {});
 
 }  // namespace damper::proxy

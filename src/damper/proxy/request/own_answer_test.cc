@@ -22,6 +22,7 @@ class Paper final : public http::Stream {
   }
   [[nodiscard]] std::size_t send_data(std::string_view bytes, bool end) override {
     text += bytes;
+    body_bytes += bytes.size();
     if (end) text += "end";
     return bytes.size();
   }
@@ -32,11 +33,12 @@ class Paper final : public http::Stream {
   [[nodiscard]] bool touched_wire() const noexcept override { return false; }
 
   std::string text;
+  std::size_t body_bytes = 0;
 };
 
 std::string said(const OwnAnswer& answer, bool grpc = false) {
   Paper paper;
-  send(paper, answer, grpc, 0);
+  EXPECT_EQ(send(paper, answer, grpc, 0), paper.body_bytes);
   return paper.text;
 }
 

@@ -213,6 +213,7 @@ class ProxiedRequest final : public http::StreamUser,
   void respond(UpstreamAttempt& attempt, const http::Head& response);
   void answer(const OwnAnswer& answer);
   void answer_directly();
+  void count_own_body(std::size_t bytes) noexcept;
   [[nodiscard]] FieldContext field_context() const noexcept {
     return {.client_address = identity_.address,
             .request_id = identity_.request_id,

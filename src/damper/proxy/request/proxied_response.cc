@@ -119,7 +119,7 @@ void ProxiedRequest::answer(const OwnAnswer& answer) {
   leave_admission(false);
   release_tunnel();
   const AnswerEdits edits = route_ == nullptr ? AnswerEdits{} : answer_edits();
-  proxy::send(*client_, answer, grpc_, run::draw(), edits);
+  count_own_body(proxy::send(*client_, answer, grpc_, run::draw(), edits));
 }
 
 // The response, redirect or health page of a route that forwards nothing.
@@ -128,13 +128,17 @@ void ProxiedRequest::answer_directly() {
   if (!route_->shared->try_take(now)) return answer(rate_limited(route_->shared->rate_wait(now)));
   record_.verdict = Verdict::success;
   state_ = State::answered;
-  if (config().health_page) {
-    record_.status = send_health(*client_, find_health(*route_, factory_.draining_, now), config(),
-                                 factory_.response_fields_, field_context());
-    return;
-  }
-  record_.status =
-      send_direct(*client_, head_.head(), config(), factory_.response_fields_, field_context());
+  ResponseFields& fields = factory_.response_fields_;
+  const DirectAnswer sent =
+      config().health_page ? send_health(*client_, find_health(*route_, factory_.draining_, now),
+                                         config(), fields, field_context())
+                           : send_direct(*client_, head_.head(), config(), fields, field_context());
+  record_.status = sent.status;
+  count_own_body(sent.body_bytes);
+}
+
+void ProxiedRequest::count_own_body(std::size_t bytes) noexcept {
+  if (head_.head().method != "HEAD") record_.bytes_out += bytes;
 }
 
 // Resets the client's stream, or closes its connection: the response is not complete.
