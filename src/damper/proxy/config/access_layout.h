@@ -20,6 +20,7 @@ enum class AccessField : std::uint8_t {
   cluster,
   replica,
   status,
+  grpc_status,
   verdict,
   attempts,
   duration_ms,
@@ -36,10 +37,10 @@ enum class AccessField : std::uint8_t {
   referer,
 };
 inline constexpr EnumNames<AccessField::referer> kAccessFieldNames = {
-    "time",       "method",     "path",        "authority", "route",       "cluster",
-    "replica",    "status",     "verdict",     "attempts",  "duration_ms", "upstream_ms",
-    "bytes_in",   "bytes_out",  "traceparent", "closed",    "client",      "protocol",
-    "user_agent", "request_id", "trace_id",    "referer"};
+    "time",        "method",     "path",        "authority",   "route",    "cluster",
+    "replica",     "status",     "grpc_status", "verdict",     "attempts", "duration_ms",
+    "upstream_ms", "bytes_in",   "bytes_out",   "traceparent", "closed",   "client",
+    "protocol",    "user_agent", "request_id",  "trace_id",    "referer"};
 
 // How the access log writes a request.
 struct AccessLayout {

@@ -132,9 +132,9 @@ TEST(ProxySchema, EachErrorIsOneSentenceWithItsPlace) {
        "1:20: access_log_format must be one of json, combined, not \"xml\""},
       {Thing::proxy, "access_log_fields: [time, referrer]",
        "1:20: access_log_fields has no word \"referrer\"; did you mean referer? (accepted: time, "
-       "method, path, authority, route, cluster, replica, status, verdict, attempts, duration_ms, "
-       "upstream_ms, bytes_in, bytes_out, traceparent, closed, client, protocol, user_agent, "
-       "request_id, trace_id, referer)"},
+       "method, path, authority, route, cluster, replica, status, grpc_status, verdict, attempts, "
+       "duration_ms, upstream_ms, bytes_in, bytes_out, traceparent, closed, client, protocol, "
+       "user_agent, request_id, trace_id, referer)"},
       {Thing::proxy, "tracing: {collector: 'collector:4318'}",
        "1:22: collector must be a URL such as http://127.0.0.1:4318, not \"collector:4318\": a URL "
        "begins with "

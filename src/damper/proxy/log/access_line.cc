@@ -166,6 +166,9 @@ void append_json(std::string& out, const AccessRecord& record, const AccessLayou
   line.text(F::cluster, record.cluster);
   line.text(F::replica, record.replica);
   if (record.status != 0) line.number(F::status, static_cast<std::uint64_t>(record.status));
+  if (record.grpc_status) {
+    line.number(F::grpc_status, static_cast<std::uint64_t>(*record.grpc_status));
+  }
   if (record.verdict != Verdict::none) line.text(F::verdict, name(record.verdict));
   line.number(F::attempts, record.attempts);
   line.milliseconds(F::duration_ms, record.took);

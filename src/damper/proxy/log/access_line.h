@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -27,6 +28,7 @@ struct AccessRecord {
   observe::TraceId trace{};               // of our own span; none: no tracing
   std::span<const http::Field> fields{};  // of the request
   int status = 0;                         // sent downstream; 0: none
+  std::optional<int> grpc_status{};       // sent downstream, to a gRPC client
   Verdict verdict = Verdict::none;        // of the engine or of the admission: limited, shed, ...
   http::CloseReason ended = http::CloseReason::finished;  // downstream
   std::uint32_t attempts = 0;

@@ -67,6 +67,7 @@ TEST(AccessLog, ALineHasAllThatIsKnown) {
                   .request_id = "id-1",
                   .trace = {10, 11},
                   .status = 503,
+                  .grpc_status = 14,
                   .verdict = Verdict::budget_spent,
                   .attempts = 2,
                   .bytes_in = 7,
@@ -75,7 +76,8 @@ TEST(AccessLog, ALineHasAllThatIsKnown) {
                   .upstream_head = 11ms}),
             "{\"time\":\"2026-11-05T03:04:05.067Z\",\"method\":\"GET\",\"path\":\"/x?y\","
             "\"authority\":\"shop.example\",\"route\":\"shop\",\"cluster\":\"shops\","
-            "\"replica\":\"10.0.0.1:9000\",\"status\":503,\"verdict\":\"budget_spent\","
+            "\"replica\":\"10.0.0.1:9000\",\"status\":503,\"grpc_status\":14,"
+            "\"verdict\":\"budget_spent\","
             "\"attempts\":2,\"duration_ms\":12.345,\"upstream_ms\":11.000,\"bytes_in\":7,"
             "\"bytes_out\":21,\"traceparent\":"
             "\"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\",\"closed\":\"finished\","
@@ -226,6 +228,7 @@ TEST(AccessLog, NoClientCanMakeALineThatAPipeDoesNotTake) {  // Invariants (1), 
                         .trace = {kMost, kMost},
                         .fields = {&referer, 1},
                         .status = 503,
+                        .grpc_status = 99,
                         .verdict = Verdict::deadline_too_close,
                         .ended = http::CloseReason::out_of_descriptors,
                         .attempts = std::numeric_limits<std::uint32_t>::max(),

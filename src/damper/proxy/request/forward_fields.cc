@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <iterator>
+#include <system_error>
 
 #include "damper/decide/layering.h"
 #include "damper/observe/trace/span_context.h"
@@ -79,6 +81,15 @@ std::span<const http::Field> without_trusted_fields(std::span<const http::Field>
 bool is_grpc(std::span<const http::Field> fields) noexcept {
   const auto type = http::find(fields, "content-type");
   return type && type->starts_with("application/grpc");
+}
+
+std::optional<int> find_grpc_status(std::span<const http::Field> fields) noexcept {
+  const std::string_view text = http::find(fields, "grpc-status").value_or("");
+  int status = 0;
+  const char* const end = text.data() + text.size();
+  if (text.empty() || text.size() > 2 || text[0] == '-') return std::nullopt;
+  const auto [at, error] = std::from_chars(text.data(), end, status);
+  return error == std::errc() && at == end ? std::optional(status) : std::nullopt;
 }
 
 void rewrite_prefix(std::string_view target, std::string_view prefix, std::string_view rewrite,

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -93,6 +95,9 @@ class ForwardFields {
 
 // Whether the content-type is gRPC's.
 [[nodiscard]] bool is_grpc(std::span<const http::Field> fields) noexcept;
+
+// The value of grpc-status; nothing: there is none, or it is not a number of one or two digits.
+[[nodiscard]] std::optional<int> find_grpc_status(std::span<const http::Field> fields) noexcept;
 
 // The target with `rewrite` in the place of its prefix; they meet in one '/'.
 void rewrite_prefix(std::string_view target, std::string_view prefix, std::string_view rewrite,

@@ -117,6 +117,19 @@ TEST(ForwardFields, GrpcIsKnownByItsContentType) {
   EXPECT_FALSE(is_grpc({}));
 }
 
+TEST(ForwardFields, AGrpcStatusIsANumberOfAtMostTwoDigits) {
+  const auto status = [](std::string_view text) {
+    const std::array fields = {Field{"Grpc-Status", text}};
+    return find_grpc_status(fields).value_or(-1);
+  };
+  EXPECT_EQ(status("0"), 0);
+  EXPECT_EQ(status("14"), 14);
+  for (const std::string_view none : {"", "-1", "100", "1x", "x", " 1"}) {
+    EXPECT_EQ(status(none), -1) << none;
+  }
+  EXPECT_EQ(find_grpc_status({}), std::nullopt);
+}
+
 const std::array kClaims = {Field{"X-Forwarded-For", "1.1.1.1"},
                             Field{"X-Forwarded-Proto", "https"},
                             Field{"x-forwarded-host", "bank"},

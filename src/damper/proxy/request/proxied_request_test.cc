@@ -282,6 +282,7 @@ TEST_P(ProxiedRequests, TrapP2_AStatusInTheTrailersOfAUnaryCallIsTriedAgain) {
       stage.fetch(stage.make("POST", "/", "x", {{"content-type", "application/grpc"}}));
   ASSERT_TRUE(got);
   EXPECT_EQ(got->trailers.find("grpc-status"), "0");
+  EXPECT_EQ(stage.record().grpc_status, 0);
   EXPECT_EQ(got->fields.find("damper-attempts"), "2");
   EXPECT_EQ(backend.requests(), 2u);
 }

@@ -245,6 +245,7 @@ struct Recorded {
   std::string method, target, route, replica, traceparent;
   std::string client, protocol, user_agent, request_id;
   int status = 0;
+  std::optional<int> grpc_status;
   Verdict verdict = Verdict::none;
   http::CloseReason ended = http::CloseReason::finished;
   std::uint32_t attempts = 0;
@@ -395,6 +396,7 @@ class Stage final : private AccessSink {
                        .user_agent = std::string(r.user_agent),
                        .request_id = std::string(r.request_id),
                        .status = r.status,
+                       .grpc_status = r.grpc_status,
                        .verdict = r.verdict,
                        .ended = r.ended,
                        .attempts = r.attempts,

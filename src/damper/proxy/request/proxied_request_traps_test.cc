@@ -271,6 +271,7 @@ TEST(ProxiedRequest, AGrpcClientHearsOfARefusalInItsOwnWords) {
   ASSERT_TRUE(got);
   EXPECT_EQ(got->status, 200);
   EXPECT_EQ(got->fields.find("grpc-status"), "14");
+  EXPECT_EQ(stage.record().grpc_status, 14);
   EXPECT_EQ(got->fields.find("content-type"), "application/grpc");
 }
 

@@ -43,6 +43,7 @@ void ProxiedRequest::respond(UpstreamAttempt& attempt, const http::Head& respons
        .attempts = call_->call().attempts(),
        .set_cookie = made_cookie_ ? std::string_view(factory_.set_cookie_) : std::string_view()});
   record_.status = head.status;
+  if (grpc_) record_.grpc_status = find_grpc_status(response.fields);  // Of an answer without body.
   responder_ = &attempt;
   attempt.respond();
   state_ = State::responding;
@@ -86,6 +87,9 @@ void ProxiedRequest::flush() {
   if (!responder_->gathered().empty() || !responder_->is_whole()) return;
   state_ = State::answered;
   Timer::cancel();
+  if (grpc_ && !record_.grpc_status) {
+    record_.grpc_status = find_grpc_status(responder_->trailers());
+  }
   if (responder_->trailers().empty()) {
     (void)client_->send_data({}, true);
   } else {
@@ -114,6 +118,7 @@ void ProxiedRequest::on_responder_over(UpstreamAttempt& attempt, CloseReason rea
 void ProxiedRequest::answer(const OwnAnswer& answer) {
   if (record_.verdict == Verdict::none) record_.verdict = answer.verdict;
   record_.status = grpc_ ? 200 : answer.status;
+  if (grpc_) record_.grpc_status = answer.grpc_status;
   state_ = State::answered;
   buffering_hook_.unlink();
   leave_admission(false);
