@@ -35,7 +35,7 @@ void ProxiedRequest::respond(UpstreamAttempt& attempt, const http::Head& respons
   http::Head head = response;
   if (made_cookie_) {
     const std::string_view value(made_cookie_->data(), made_cookie_->size());
-    write_set_cookie(*config().hash_policy, value, factory_.set_cookie_);
+    write_set_cookie(*config().hash_policy, value, client_->peer().secure, factory_.set_cookie_);
   }
   head.fields = factory_.response_fields_.make(
       response.fields, config().response_fields, field_context(),

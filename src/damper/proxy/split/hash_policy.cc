@@ -85,7 +85,8 @@ CookieValue cookie_value(std::uint64_t random_bits) noexcept {
   return value;
 }
 
-void write_set_cookie(const HashPolicy& policy, std::string_view value, std::string& into) {
+void write_set_cookie(const HashPolicy& policy, std::string_view value, bool secure,
+                      std::string& into) {
   into.assign(policy.cookie).append("=").append(value);
   if (policy.ttl > Duration{0}) {
     std::array<char, 20> digits{};
@@ -94,6 +95,7 @@ void write_set_cookie(const HashPolicy& policy, std::string_view value, std::str
     into.append("; Max-Age=").append(digits.data(), end);
   }
   into.append("; Path=").append(policy.path).append("; HttpOnly");
+  if (secure) into.append("; Secure");
 }
 
 }  // namespace damper::proxy

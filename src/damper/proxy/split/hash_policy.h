@@ -58,8 +58,11 @@ struct HashPolicyError {
 using CookieValue = std::array<char, 16>;
 [[nodiscard]] CookieValue cookie_value(std::uint64_t random_bits) noexcept;
 
-// The value of Set-Cookie for a made cookie: "NAME=VALUE; Max-Age=3600; Path=/; HttpOnly".
+// The value of Set-Cookie for a made cookie: "NAME=VALUE; Max-Age=3600; Path=/; HttpOnly", with
+// "; Secure" if the client's connection is TLS: without it a browser would send the cookie over
+// plain HTTP as well.
 // Cost: no allocation once `into` has held one as long.
-void write_set_cookie(const HashPolicy& policy, std::string_view value, std::string& into);
+void write_set_cookie(const HashPolicy& policy, std::string_view value, bool secure,
+                      std::string& into);
 
 }  // namespace damper::proxy

@@ -53,12 +53,15 @@ TEST(HashPolicy, AMadeCookieIsScriptlessAndHasItsAge) {
   const std::string_view text(value.data(), value.size());
   EXPECT_EQ(text, "0123456789abcdef");
   std::string into = "old";
-  write_set_cookie({.cookie = "id", .ttl = std::chrono::hours(1), .path = "/shop"}, text, into);
+  write_set_cookie({.cookie = "id", .ttl = std::chrono::hours(1), .path = "/shop"}, text, false,
+                   into);
   EXPECT_EQ(into, "id=0123456789abcdef; Max-Age=3600; Path=/shop; HttpOnly");
-  write_set_cookie({.cookie = "id", .ttl = std::chrono::milliseconds(1)}, text, into);
+  write_set_cookie({.cookie = "id", .ttl = std::chrono::milliseconds(1)}, text, false, into);
   EXPECT_EQ(into, "id=0123456789abcdef; Max-Age=1; Path=/; HttpOnly");
-  write_set_cookie({.cookie = "id", .ttl = Duration{0}}, text, into);
+  write_set_cookie({.cookie = "id", .ttl = Duration{0}}, text, false, into);
   EXPECT_EQ(into, "id=0123456789abcdef; Path=/; HttpOnly");
+  write_set_cookie({.cookie = "id", .ttl = Duration{0}}, text, true, into);
+  EXPECT_EQ(into, "id=0123456789abcdef; Path=/; HttpOnly; Secure");
 }
 
 TEST(HashPolicy, APolicyHasOneSource) {
