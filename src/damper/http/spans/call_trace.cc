@@ -9,7 +9,8 @@ namespace damper::http {
 
 void CallTrace::end(const Ended& ended, Instant now) {
   const bool failed = is_failure(ended.verdict, ended.status);
-  if (!tracer_.keeps(context_, failed, now)) return;
+  const observe::Ending ending = failed ? observe::Ending::failed : observe::Ending::good;
+  if (!tracer_.keeps(context_, ending, now)) return;
   const std::string_view method = known_method(ended.method);
   std::array<char, 128> name{};
   std::size_t size = method.copy(name.data(), method.size());

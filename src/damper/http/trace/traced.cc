@@ -75,9 +75,11 @@ class TracedExchange final : public WrappedExchange {
   void end(int status, std::string_view verdict) {
     ended_ = true;
     const Instant now = run::now();
-    const bool failed = status == 0 || status >= 500;
+    const observe::Ending ending = status == 0     ? observe::Ending::refused
+                                   : status >= 500 ? observe::Ending::failed
+                                                   : observe::Ending::good;
     observe::Tracer& tracer = settings_->tracer;
-    if (!tracer.keeps(context_, failed, now)) return;
+    if (!tracer.keeps(context_, ending, now)) return;
     observe::Span span;
     span.context = context_;
     span.parent = caller_.parent.span;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -115,18 +116,28 @@ struct TracerOptions {
   static constexpr Range<std::int32_t> kFailures{0, 100'000};
 
   Percent sampling{1};
-  // Requests that failed and are not sampled: exported up to this number a second. 0: none.
+  // Requests that failed and are not sampled: exported up to this number a second. 0: none. Beside
+  // them a tenth of it, at least one, of those that failed by their client's doing.
   std::int32_t failures_per_second = 100;
 
   friend bool operator==(const TracerOptions&, const TracerOptions&) = default;
+};
+
+// How an operation ended, for the choice of those that are exported.
+enum class Ending : std::uint8_t {
+  good,
+  refused,  // It failed by its client's doing: no route, over a limit, or cancelled.
+  failed,
 };
 
 // A Tracer gives spans their ids, decides which are exported, and passes them to its lane.
 //
 // Model: a span of a trusted caller's trace is sampled if the caller says so; a new trace by the
 // Sampler. What is not sampled may be exported all the same at its end, if it failed: within a rate
-// (the spans of other processes of that trace are missing then). The ids are of a random stream of
-// their own: they are public, and must tell nothing of the draws that jitter and choices use.
+// (the spans of other processes of that trace are missing then). What clients can cause at will has
+// a smaller rate of its own, so that they cannot use up that of the failures. The ids are of a
+// random stream of their own: they are public, and must tell nothing of the draws that jitter and
+// choices use.
 // Thread safety: none; one for each loop or thread.
 // Cost: no allocation, but for the lane's buffer.
 class Tracer {
@@ -136,8 +147,8 @@ class Tracer {
         sampler_(options.sampling),
         ids_(seed),
         exports_failures_(options.failures_per_second > 0),
-        failures_({.rate_per_second = exports_failures_ ? options.failures_per_second : 1.0,
-                   .burst = exports_failures_ ? options.failures_per_second : 1}) {}
+        failures_(bucket(options.failures_per_second)),
+        refusals_(bucket(options.failures_per_second / 10)) {}
 
   // A span below `parent`; of a new trace if that is none.
   [[nodiscard]] SpanContext begin(const SpanContext& parent) noexcept {
@@ -155,17 +166,25 @@ class Tracer {
     return id != 0 ? id : 1;
   }
   // Whether the spans of an operation that has ended are to be exported.
-  [[nodiscard]] bool keeps(const SpanContext& context, bool failed, Instant now) noexcept {
-    return context.is_sampled() || (failed && exports_failures_ && failures_.try_take(now));
+  [[nodiscard]] bool keeps(const SpanContext& context, Ending ending, Instant now) noexcept {
+    if (context.is_sampled()) return true;
+    if (ending == Ending::good || !exports_failures_) return false;
+    return (ending == Ending::failed ? failures_ : refusals_).try_take(now);
   }
   void add(const Span& span) { lane_->add(span); }
 
  private:
+  static admit::TokenBucketOptions bucket(std::int32_t per_second) noexcept {
+    const std::int32_t most = std::max<std::int32_t>(per_second, 1);
+    return {.rate_per_second = static_cast<double>(most), .burst = most};
+  }
+
   std::shared_ptr<SpanLane> lane_;
   Sampler sampler_;
   Random ids_;
   bool exports_failures_;
   admit::TokenBucket failures_;
+  admit::TokenBucket refusals_;
 };
 
 }  // namespace damper::observe

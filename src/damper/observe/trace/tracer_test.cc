@@ -62,14 +62,32 @@ TEST(Tracer, KeepsFailuresWithinARate) {
   Tracer tracer(std::make_shared<SpanLane>(10, reader),
                 {.sampling = Percent(0), .failures_per_second = 2}, 1);
   const SpanContext context = tracer.begin({});
-  EXPECT_FALSE(tracer.keeps(context, false, kStart));
-  EXPECT_TRUE(tracer.keeps(context, true, kStart));
-  EXPECT_TRUE(tracer.keeps(context, true, kStart));
-  EXPECT_FALSE(tracer.keeps(context, true, kStart));
-  EXPECT_TRUE(tracer.keeps(context, true, kStart + std::chrono::seconds(1)));
+  EXPECT_FALSE(tracer.keeps(context, Ending::good, kStart));
+  EXPECT_TRUE(tracer.keeps(context, Ending::failed, kStart));
+  EXPECT_TRUE(tracer.keeps(context, Ending::failed, kStart));
+  EXPECT_FALSE(tracer.keeps(context, Ending::failed, kStart));
+  EXPECT_TRUE(tracer.keeps(context, Ending::failed, kStart + std::chrono::seconds(1)));
   Tracer none(std::make_shared<SpanLane>(10, reader),
               {.sampling = Percent(0), .failures_per_second = 0}, 1);
-  EXPECT_FALSE(none.keeps(context, true, kStart));
+  EXPECT_FALSE(none.keeps(context, Ending::failed, kStart));
+}
+
+TEST(Tracer, RefusalsDoNotUseUpTheRateOfFailures) {
+  CountingReader reader;
+  Tracer tracer(std::make_shared<SpanLane>(10, reader),
+                {.sampling = Percent(0), .failures_per_second = 20}, 1);
+  const SpanContext context = tracer.begin({});
+  const auto count = [&](Ending ending) {
+    int kept = 0;
+    for (int i = 0; i < 200; ++i) kept += tracer.keeps(context, ending, kStart) ? 1 : 0;
+    return kept;
+  };
+  EXPECT_EQ(count(Ending::refused), 2);  // A tenth.
+  EXPECT_EQ(count(Ending::failed), 20);
+  EXPECT_EQ(count(Ending::refused), 0);
+  Tracer none(std::make_shared<SpanLane>(10, reader),
+              {.sampling = Percent(0), .failures_per_second = 0}, 1);
+  EXPECT_FALSE(none.keeps(context, Ending::refused, kStart));
 }
 
 TEST(SpanLane, DropsAndCountsBeyondItsBound) {

@@ -8,7 +8,28 @@
 
 namespace damper::proxy {
 
+using observe::Ending;
 using observe::Span;
+
+namespace {
+
+// Whether a request that failed did so by its client's doing: it asked for what it cannot have,
+// gave it no time, or has gone.
+bool is_clients(const AccessRecord& record) noexcept {
+  using http::CloseReason;
+  const bool late =
+      record.verdict == Verdict::deadline_passed || record.verdict == Verdict::deadline_too_close;
+  constexpr int kGrpcUnavailable = 14;
+  const bool by_status = record.status >= 500 || record.grpc_status == kGrpcUnavailable;
+  if (record.attempts == 0) return !by_status || late;
+  if (by_status) return false;
+  // Our own side cuts a response that the service does not complete: `cancelled`.
+  const bool has_gone =
+      record.ended != CloseReason::finished && record.ended != CloseReason::cancelled;
+  return has_gone || record.verdict == Verdict::cancelled || (late && record.status == 408);
+}
+
+}  // namespace
 
 void RequestTrace::begin(observe::Tracer* tracer, std::span<const http::Field> fields,
                          bool trusted) {
@@ -29,7 +50,10 @@ void RequestTrace::reset() noexcept {
 void RequestTrace::end(const AccessRecord& record, Instant now) {
   if (tracer_ == nullptr) return;
   const bool failed = is_logged(AccessLog::failures, record);
-  if (!tracer_->keeps(context_, failed, now)) return;
+  const Ending ending = !failed              ? Ending::good
+                        : is_clients(record) ? Ending::refused
+                                             : Ending::failed;
+  if (!tracer_->keeps(context_, ending, now)) return;
   add_request(record, failed, now);
   attempts_.add_to(*tracer_, {context_, caller_.tracestate, record.method}, now);
 }

@@ -22,9 +22,9 @@ class Silent final : public observe::SpanLane::Reader {
 
 // A tracer whose spans are counted.
 struct Traced {
-  explicit Traced(Percent sampling)
+  explicit Traced(Percent sampling, std::int32_t failures_per_second = 100)
       : lane(std::make_shared<observe::SpanLane>(100, reader)),
-        tracer(lane, {.sampling = sampling}, 1) {}
+        tracer(lane, {.sampling = sampling, .failures_per_second = failures_per_second}, 1) {}
   Silent reader;
   std::shared_ptr<observe::SpanLane> lane;
   observe::Tracer tracer;
@@ -82,6 +82,39 @@ TEST(RequestTrace, AFailureIsExportedWithoutASample) {
   record.verdict = Verdict::budget_spent;
   trace.end(record, kNow);
   EXPECT_EQ(traced.lane->size(), 1U);
+}
+
+// What a stranger can cause at will.
+TEST(RequestTrace, NoStrangerSwitchesOffTheExportOfFailures) {
+  using http::CloseReason;
+  const std::vector<AccessRecord> strangers = {
+      {.status = 404},                               // no route
+      {.status = 429, .verdict = Verdict::limited},  // over a rate
+      {.status = 403},                               // an upgrade that is not allowed
+      {.status = 200, .grpc_status = 12},            // no route, of gRPC
+      {.status = 504, .verdict = Verdict::deadline_passed},
+      {.status = 408, .verdict = Verdict::deadline_passed, .attempts = 1},
+      {.verdict = Verdict::cancelled, .ended = CloseReason::reset, .attempts = 1},
+      {.status = 200, .verdict = Verdict::success, .ended = CloseReason::reset, .attempts = 1}};
+  const std::vector<AccessRecord> ours = {
+      {.status = 503, .verdict = Verdict::budget_spent, .attempts = 1},
+      {.status = 503, .verdict = Verdict::shed},
+      {.status = 200, .grpc_status = 14, .verdict = Verdict::breaker_open},
+      {.status = 500, .verdict = Verdict::permanent, .ended = CloseReason::reset, .attempts = 1},
+      {.status = 429, .verdict = Verdict::attempts_spent, .attempts = 2},
+      {.status = 200, .verdict = Verdict::success, .ended = CloseReason::cancelled, .attempts = 1}};
+  Traced traced(Percent(0), 10);
+  RequestTrace trace;
+  const auto end = [&](const AccessRecord& record) {
+    const std::size_t before = traced.lane->size();
+    trace.begin(&traced.tracer, {}, true);
+    trace.end(record, kNow);
+    return traced.lane->size() - before;
+  };
+  std::size_t exported = 0;
+  for (std::size_t i = 0; i < 200; ++i) exported += end(strangers[i % strangers.size()]);
+  EXPECT_EQ(exported, 1U);
+  for (std::size_t i = 0; i < ours.size(); ++i) EXPECT_EQ(end(ours[i]), 1U) << i;
 }
 
 TEST(RequestTrace, KeepsABoundedNumberOfAttemptsAndIsReused) {
