@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,9 +17,13 @@ namespace damper::proxy {
 // A ClientIdentity is what a request's peer is, and what is believed of it.
 //
 // Model: `trusted` by the address of the connection. `address` is that of the client before trusted
-// proxies (Trust::client_of()). `request_id` is that of a trusted peer, or a new one.
+// proxies (Trust::client_of()). `request_id` is that of a trusted peer, or a new one if that has
+// none, an empty one, one of over kLongestId bytes, or one that is not printable ASCII. Of several
+// it is the first.
 // Thread safety: none. Cost: no allocation once it has held texts as long.
 struct ClientIdentity {
+  static constexpr std::size_t kLongestId = 256;
+
   bool trusted = false;
   std::string address;
   std::string_view protocol;  // a literal of the codec
@@ -33,11 +39,15 @@ struct ClientIdentity {
     }
     address = client;
     const auto id = trusted ? http::find(fields, kRequestIdHeader) : std::nullopt;
-    if (id && !id->empty()) {
+    if (id && is_good_id(*id)) {
       request_id = *id;
     } else {
       make_request_id(request_id);
     }
+  }
+  [[nodiscard]] static bool is_good_id(std::string_view id) noexcept {
+    return !id.empty() && id.size() <= kLongestId &&
+           std::all_of(id.begin(), id.end(), [](char c) { return c >= ' ' && c <= '~'; });
   }
 };
 

@@ -118,20 +118,19 @@ bool ForwardFields::is_passed(const http::Field& field, const ForwardContext& co
     append_part(certificates_, field.value);
     return false;
   }
+  if (!context.request_id.empty() && is(kRequestIdHeader)) return false;
   const bool grpc_timeout = is(schedule::kGrpcTimeoutHeader);
   const bool envoy_timeout = is(schedule::kEnvoyTimeoutHeader);
   has_grpc_timeout_ |= grpc_timeout;
   has_envoy_timeout_ |= envoy_timeout;
   has_proto_ |= is(kForwardedProto);
   has_host_ |= is(kForwardedHost);
-  has_request_id_ |= is(kRequestIdHeader);
   return !grpc_timeout && !envoy_timeout && !is(kExpect);
 }
 
 http::Head ForwardFields::make(const http::Head& request, const RouteConfig& route,
                                const ForwardContext& context) {
   has_grpc_timeout_ = has_envoy_timeout_ = has_proto_ = has_host_ = false;
-  has_request_id_ = false;
   is_chain_validated_ = true;
   forwarded_for_.clear();
   certificates_.clear();
@@ -165,7 +164,7 @@ http::Head ForwardFields::make(const http::Head& request, const RouteConfig& rou
       *next_++ = {observe::kTracestateHeader, context.tracestate};
     }
   }
-  if (!has_request_id_ && !context.request_id.empty()) {
+  if (!context.request_id.empty()) {
     *next_++ = {kRequestIdHeader, context.request_id, kValidated};
   }
   if (!route.host_rewrite.empty() && !has_host_ && !request.authority.empty()) {

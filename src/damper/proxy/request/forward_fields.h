@@ -26,7 +26,7 @@ struct ForwardContext {
   std::uint32_t owner_attempt = 0;
   std::uint32_t attempt = 1;
   http::Peer client{};
-  std::string_view request_id{};      // empty: not sent
+  std::string_view request_id{};      // printable ASCII, instead of the client's; empty: not sent
   std::string_view client_address{};  // before trusted proxies
   // Of our own span, instead of the client's traceparent and tracestate; empty: those are passed.
   std::string_view traceparent{};
@@ -45,7 +45,7 @@ struct ForwardContext {
 //   x-forwarded-for   one field with the client's address added at its end
 //   x-forwarded-proto   added where there is none
 //   x-forwarded-host   added where there is none, if host_rewrite replaces the authority
-//   x-request-id   added where there is none
+//   x-request-id   one field, of ForwardContext::request_id
 //   traceparent, tracestate   replaced by those of the attempt's span, if there is one
 //   x-forwarded-client-cert   a verified certificate of the client is added at its end
 //   expect   removed: the proxy has answered it
@@ -73,7 +73,6 @@ class ForwardFields {
   bool has_envoy_timeout_ = false;
   bool has_proto_ = false;
   bool has_host_ = false;
-  bool has_request_id_ = false;
   bool is_chain_validated_ = true;  // every part of forwarded_for_: see Field::validated
 };
 

@@ -178,6 +178,14 @@ TEST(ForwardFields, AVerifiedCertificateIsForwarded) {
             "x-forwarded-for=10.0.0.7\nx-forwarded-proto=https\n");
 }
 
+TEST(ForwardFields, ARequestHasOneId) {
+  const std::array fields = {Field{"X-Request-Id", "a"}, Field{"accept", "*/*"},
+                             Field{"x-request-id", "b"}};
+  ForwardFields forward;
+  EXPECT_EQ(text(forward.make({.method = "GET", .fields = fields}, {}, {.request_id = "a"})),
+            "accept=*/*\ndamper-attempt=1\nx-forwarded-proto=http\nx-request-id=a\n");
+}
+
 TEST(ForwardFields, TheHostThatARouteReplacesIsForwarded) {
   RouteConfig route;
   route.host_rewrite = "inner.example";

@@ -218,6 +218,33 @@ TEST(ProxiedRequestTrust, ARequestWithoutAnIdGetsOneForAllItsAttempts) {
   EXPECT_NE(stage.record().request_id, id);
 }
 
+TEST(ProxiedRequestTrust, TheServiceGetsTheIdThatIsLogged) {
+  const std::string longest(256, 'x');
+  struct Case {
+    std::vector<std::string> ids;
+    std::string used;  // empty: a new one
+  };
+  for (const Case& one :
+       {Case{{""}, ""}, Case{{"a", "b"}, "a"}, Case{{"", "b"}, ""}, Case{{longest}, longest},
+        Case{{longest + "x"}, ""}, Case{{"a\xff"}, ""}}) {
+    Stage stage;
+    stage.trust = Trust::all();
+    Backend& backend = stage.add([](Visit& visit) { visit.respond(200); });
+    stage.begin();
+    http::FieldList fields;
+    for (const std::string& id : one.ids) fields.add("x-request-id", id);
+    ASSERT_EQ(stage.get("/", fields)->status, 200);
+    const std::string& id = stage.record().request_id;
+    EXPECT_EQ(one.used.empty() ? id.size() : 36U, 36U) << id;
+    EXPECT_EQ(one.used.empty() ? id : one.used, id);
+    std::vector<std::string> got;
+    for (const http::Field& field : backend.visits.back().request.fields.view()) {
+      if (http::same_name(field.name, "x-request-id")) got.emplace_back(field.value);
+    }
+    EXPECT_EQ(got, std::vector<std::string>{id});
+  }
+}
+
 TEST(ProxiedRequestTrust, ARequestThatTheCodecRefusesIsRecordedWithItsClient) {
   Stage stage;
   stage.limits.max_head_bytes = 2000;
