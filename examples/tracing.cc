@@ -49,10 +49,11 @@ class Service {
 
 }  // namespace
 
-int main() {
+// An argument is the URL of an OpenTelemetry collector; without one the example has its own.
+int main(int argc, char** argv) {
   http::Loop loop;
-  // Stands for an OpenTelemetry collector.
-  const Service collector(loop, [](const http::ExchangePtr& it) { it->respond(answer(200)); });
+  const Service stand_in(loop, [](const http::ExchangePtr& it) { it->respond(answer(200)); });
+  const std::string collector = argc > 1 ? argv[1] : stand_in.url();
   std::vector<std::string> parents;  // that billing got
   const auto invoices = [&](const http::ExchangePtr& it) {
     parents.emplace_back(it->request().fields.find("traceparent").value_or("none"));
@@ -62,7 +63,7 @@ int main() {
   const Service second(loop, invoices);
 
   // [exporter]
-  http::TraceExporter exporter({.collector = collector.url(),
+  http::TraceExporter exporter({.collector = collector,
                                 .service_name = "shop",
                                 .interval = 10ms,
                                 .tracer = {.sampling = damper::Percent(100)}});
@@ -88,7 +89,10 @@ int main() {
   if (const auto error = server.listen()) std::cerr << *error << '\n';
   std::thread thread([&] { loop.run(); });
 
-  damper::Dependency shop_dependency("shop");
+  // Of several layers the first one retries: a caller with retries would leave none to the shop.
+  damper::Policy once;
+  once.call.max_attempts = 1;
+  damper::Dependency shop_dependency("shop", once);
   {
     http::BlockingClient caller(
         shop_dependency, {.endpoints = {"http://127.0.0.1:" + std::to_string(server.port())}});

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""trace_test.py: spans of the real proxy, as a real collector reads them.
+"""trace_test.py: spans of the real proxy and the library, as a real collector reads them.
 
 The collector is a small server that keeps the bodies of POST /v1/traces; they are decoded by the
 protobuf definitions of OpenTelemetry's npm package, which is installed in OTLP_FOLDER as
@@ -23,8 +23,10 @@ from proxy_process import PATIENCE, Backend, Proxy
 HERE = os.path.dirname(os.path.abspath(__file__))
 FOLDER = os.environ.get("OTLP_FOLDER", "/tmp/damper-otlp")
 SKIPPED = 77
-SERVER, CLIENT = 2, 3
+LIBRARY_SPANS = os.environ.get("LIBRARY_SPANS")
+INTERNAL, SERVER, CLIENT = 1, 2, 3
 TRACE = "0af7651916cd43dd8448eb211c80319c"
+HEDGED = "0af7651916cd43dd8448eb211c80319d"  # of the library's second call
 SPAN = "b7ad6b7169203331"
 PARENT = f"00-{TRACE}-{SPAN}-01"
 UNSAMPLED = f"00-{TRACE}-{SPAN}-00"
@@ -235,6 +237,40 @@ class TraceTest(unittest.TestCase):
         self.assertIsNone(self.field("tracestate"))
         server, _ = self.spans(2)
         self.assertEqual(server["parent"], "")
+
+
+class LibraryTest(unittest.TestCase):
+    """The spans of a program with a traced server and a guarded client: see library_spans.cc."""
+
+    @unittest.skipUnless(LIBRARY_SPANS, "LIBRARY_SPANS is not set")
+    def test_a_call_with_a_retry_and_one_with_a_hedge(self):
+        collector = Collector()
+        self.addCleanup(collector.server.server_close)
+        self.addCleanup(collector.server.shutdown)
+        ran = subprocess.run([LIBRARY_SPANS, f"http://127.0.0.1:{collector.port}"],
+                             capture_output=True, text=True, timeout=PATIENCE * 12, check=False)
+        self.assertEqual((ran.returncode, ran.stdout), (0, "8\n"), ran.stderr)
+        spans = collector.spans()
+        self.assertEqual(len(spans), 8)
+        for trace, kinds, results in ((TRACE, ["first", "retry"], ["failed", "won"]),
+                                      (HEDGED, ["first", "hedge"], ["cancelled", "won"])):
+            of_trace = [span for span in spans if span["trace"] == trace]
+            self.assertEqual({span["service"] for span in of_trace}, {"library"})
+            [server] = [span for span in of_trace if span["kind"] == SERVER]
+            [call] = [span for span in of_trace if span["kind"] == INTERNAL]
+            attempts = sorted((span for span in of_trace if span["kind"] == CLIENT),
+                              key=lambda span: int(span["attributes"]["damper.attempt"]))
+            self.assertEqual((server["name"], server["parent"]), ("GET shop", SPAN))
+            self.assertEqual((call["name"], call["parent"]), ("GET billing", server["span"]))
+            self.assertEqual(int(call["attributes"]["damper.attempts"]), 2)
+            self.assertEqual(call["attributes"]["damper.verdict"], "success")
+            self.assertEqual([one["parent"] for one in attempts], [call["span"]] * 2)
+            is_ = [one["attributes"] for one in attempts]
+            self.assertEqual([one["damper.attempt.kind"] for one in is_], kinds)
+            self.assertEqual([one["damper.attempt.result"] for one in is_], results)
+            self.assertNotEqual(is_[0]["server.port"], is_[1]["server.port"])
+            for span in of_trace:
+                self.assertLessEqual(int(span["start"]), int(span["end"]))
 
 
 if __name__ == "__main__":
