@@ -90,6 +90,13 @@ class ProxyProtocol(unittest.TestCase):
         self.start()
         self.assertEqual(self.exchange(GET), b"")
         self.assertEqual(self.proxy.metric("damper_http_closed_total", "no_proxy_header"), 1)
+        until = time.monotonic() + PATIENCE
+        while not self.logged_clients() and time.monotonic() < until:
+            time.sleep(0.02)
+        line = json.loads(next(line for line in self.proxy.said().splitlines()
+                               if line.startswith('{"time"')))
+        self.assertEqual((line["client"], line["closed"]), (BALANCER, "no_proxy_header"))
+        self.assertNotIn("status", line)
         self.assertIn(b" 200 ", self.exchange(b"PROXY UNKNOWN\r\n" + GET))
         self.assertEqual(self.forwarded(), BALANCER)
 

@@ -2,6 +2,7 @@
 """TLS of the real proxy: certificates by server name, versions, resumption, files that change."""
 
 import http.client
+import json
 import os
 import pathlib
 import socket
@@ -211,6 +212,45 @@ class Tls(unittest.TestCase):
         with self.connect("one.test", context, session) as stream:
             self.assertEqual(get(stream), 200)
             self.assertFalse(stream.session_reused)  # Another CA: verified again.
+
+    def test_a_failed_handshake_is_logged_with_its_client(self):
+        server = self.ca.sign("one", "one.test")
+        self.start(f"certificate_file: {server[0]}, key_file: {server[1]}, "
+                   f"client_ca_file: {self.ca.file}, require_client_certificate: true")
+
+        def fail(address, attack):
+            with socket.socket() as client:
+                client.settimeout(PATIENCE)
+                client.bind((address, 0))
+                client.connect(("127.0.0.1", self.proxy.tls_port))
+                try:
+                    attack(client)
+                except OSError:
+                    pass  # As it should be.
+
+        def plain(client):
+            client.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+            client.recv(100)
+
+        def anonymous(client):  # Without a certificate.
+            with self.context().wrap_socket(client) as stream:
+                stream.recv(100)
+
+        def lines():
+            parsed = [json.loads(line) for line in self.proxy.said().splitlines()
+                      if line.startswith('{"time"')]
+            return [(line["client"], line["closed"], "status" in line) for line in parsed]
+        fail("127.0.0.7", plain)
+        fail("127.0.0.8", anonymous)
+        fail("127.0.0.9", lambda client: None)  # It only looks whether the port is open.
+        self.wait_until(lambda: len(lines()) >= 2)
+        self.assertEqual(sorted(lines()), [("127.0.0.7", "handshake_failed", False),
+                                           ("127.0.0.8", "handshake_failed", False)])
+        for _ in range(300):
+            fail("127.0.0.7", plain)
+        self.wait_until(lambda: self.proxy.metric("damper_proxy_access_log_suppressed_total") > 0)
+        self.assertEqual(self.proxy.metric("damper_proxy_access_log_lines_total") +
+                         self.proxy.metric("damper_proxy_access_log_suppressed_total"), 302)
 
     def test_certificates_are_renewed_under_load(self):
         """As a Kubernetes Secret: a symbolic link is swapped."""

@@ -71,6 +71,7 @@ class ConnectionOwner {
 };
 
 // A request that a server's codec has answered itself, or reset: no StreamUser was created for it.
+// Without a protocol of the peer: a connection that ended before it had one (see Server).
 struct RefusedRequest {
   Peer peer{};     // valid during the call
   int status = 0;  // 400, 408, 413, 431, 501; 0: the stream was reset, or the connection closed

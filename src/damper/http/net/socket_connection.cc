@@ -58,17 +58,20 @@ void SocketConnection::abort(CloseReason reason) {
   ask_turn_end();
 }
 
+std::string peer_address(const Transport& transport) {
+  std::string peer = transport.peer();
+  if (peer != kUnixPeer) peer.resize(std::min(peer.size(), peer.rfind(':')));
+  if (peer.starts_with('[') && peer.ends_with(']')) {
+    peer.pop_back();
+    peer.erase(0, 1);
+  }
+  return peer;
+}
+
 // Cached: a proxy adds it to every request.
 Peer SocketConnection::peer() {
   if (!std::exchange(knows_peer_, true)) {
-    if (peer_.empty()) {
-      peer_ = transport_->peer();
-      if (peer_ != kUnixPeer) peer_.resize(std::min(peer_.size(), peer_.rfind(':')));
-      if (peer_.starts_with('[') && peer_.ends_with(']')) {
-        peer_.pop_back();
-        peer_.erase(0, 1);
-      }
-    }
+    if (peer_.empty()) peer_ = peer_address(*transport_);
     if (transport_->is_secure()) certificate_ = transport_->peer_certificate();
   }
   return {.address = peer_, .secure = transport_->is_secure(), .certificate = certificate_};

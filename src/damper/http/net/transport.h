@@ -37,7 +37,8 @@ class Transport {
 
   virtual ~Transport() = default;
   // The next step of the TLS handshake. After `again`: wait_readable(), also if TLS waits for
-  // writability, then call it again. Plain TCP has no handshake: ok.
+  // writability, then call it again. `end`: the peer has closed it without a byte. Plain TCP has no
+  // handshake: ok.
   [[nodiscard]] virtual Status try_handshake() = 0;
   [[nodiscard]] virtual IoResult recv(std::span<char> into) = 0;
   [[nodiscard]] virtual IoResult send(std::string_view bytes) = 0;
@@ -56,5 +57,8 @@ class Transport {
   // See describe_peer_certificate(). Empty without TLS.
   [[nodiscard]] virtual std::string peer_certificate() const { return {}; }
 };
+
+// The peer() without its port and brackets.
+[[nodiscard]] std::string peer_address(const Transport& transport);
 
 }  // namespace damper::http

@@ -54,12 +54,14 @@ class Server::PendingConnection final : public Hook,
                                         private Transport::Waiter,
                                         private Loop::Timer {
  public:
-  PendingConnection(Server& server, std::unique_ptr<Transport> transport, ClientSlot slot)
+  PendingConnection(Server& server, std::unique_ptr<Transport> transport,
+                    const std::optional<IpAddress>& peer, ClientSlot slot)
       : Loop::Timer(server.loop_),
         server_(server),
         transport_(std::move(transport)),
+        peer_(peer),
         slot_(std::move(slot)) {}
-  // One that begins with a ProxyHeader; `peer` is the load balancer.
+  // One that begins with a ProxyHeader.
   PendingConnection(Server& server, std::unique_ptr<TcpTransport> transport,
                     const std::optional<IpAddress>& peer)
       : Loop::Timer(server.loop_),
@@ -69,12 +71,14 @@ class Server::PendingConnection final : public Hook,
         peer_(peer) {}
 
   void start() {
+    if (began_ == kNever) began_ = loop().now();
     const ConnectionLimits& limits = server_.options_.limits;
     const bool begins = before_header_ != nullptr || server_.options_.tls;
     arm(damper::add(loop().now(), begins ? limits.head_timeout : limits.idle_timeout));
     on_readable();
   }
   void end(CloseReason reason) {
+    if (is_refusal(reason)) report(reason);
     transport_->close(false);
     Server& server = server_;
     server.pending_.erase(server.pending_.iterator_to(*this));
@@ -83,6 +87,19 @@ class Server::PendingConnection final : public Hook,
   }
 
  private:
+  // Whether the client is to blame, so that the sink gets it: see Server.
+  static bool is_refusal(CloseReason reason) noexcept {
+    return reason == CloseReason::handshake_failed || reason == CloseReason::no_proxy_header ||
+           reason == CloseReason::head_timeout;
+  }
+  void report(CloseReason reason) {
+    std::string address = client_;
+    if (address.empty()) address = peer_ ? peer_->text() : peer_address(*transport_);
+    server_.sink_.on_refused({.peer = {.address = address, .secure = transport_->is_secure()},
+                              .reason = reason,
+                              .began = began_,
+                              .now = loop().now()});
+  }
   void on_readable() override { before_header_ != nullptr ? read_header() : go_on(); }
   void on_writable() override {}
   void on_timer(Instant) override {
@@ -124,6 +141,7 @@ class Server::PendingConnection final : public Hook,
     if (!handshake_done_) {
       const Transport::Status status = transport_->try_handshake();
       if (status == Transport::Status::again) return transport_->wait_readable(*this);
+      if (status == Transport::Status::end) return end(CloseReason::finished);  // Not a byte.
       if (status != Transport::Status::ok) return end(CloseReason::handshake_failed);
       handshake_done_ = true;
       if (transport_->protocol() != Protocol::unknown) return become(transport_->protocol(), {});
@@ -163,9 +181,10 @@ class Server::PendingConnection final : public Hook,
   Server& server_;
   TcpTransport* before_header_ = nullptr;  // transport_, until the ProxyHeader is complete
   std::unique_ptr<Transport> transport_;
-  std::optional<IpAddress> peer_;  // with a ProxyHeader: the load balancer
-  std::string header_;             // the part of the ProxyHeader that was received
-  std::string client_;             // its address by the ProxyHeader; empty: the peer's
+  std::optional<IpAddress> peer_;  // with a ProxyHeader: the load balancer; see next_connection()
+  Instant began_ = kNever;
+  std::string header_;  // the part of the ProxyHeader that was received
+  std::string client_;  // its address by the ProxyHeader; empty: the peer's
   ClientSlot slot_;
   std::array<char, kPreface> first_{};  // the first `size_` bytes received
   std::size_t size_ = 0;
@@ -285,9 +304,10 @@ void Server::on_events(std::uint32_t /*events*/) {
   if (!draining_) accept_some();
 }
 
-// Accepts one; -1 and errno: there is none. Its address is not always needed.
+// Accepts one; -1 and errno: there is none. Its address is not always needed. A failed handshake is
+// reported with it, when the socket may not have it any more.
 int Server::next_connection(std::optional<IpAddress>& peer) const noexcept {
-  if (options_.clients == nullptr && options_.proxy_protocol.is_empty()) {
+  if (options_.clients == nullptr && options_.proxy_protocol.is_empty() && !options_.tls) {
     return ::accept4(fd_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
   }
   ::sockaddr_storage address{};
@@ -336,7 +356,7 @@ void Server::accept(int fd, const std::optional<IpAddress>& peer) {
       return refuse(CloseReason::too_many_of_client);
     }
   }
-  start(*new PendingConnection(*this, make_transport(fd), std::move(slot)));
+  start(*new PendingConnection(*this, make_transport(fd), peer, std::move(slot)));
 }
 
 void Server::start(PendingConnection& pending) {

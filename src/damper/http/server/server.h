@@ -66,7 +66,10 @@ struct ServerOptions {
 //       also after a failed handshake, an unknown protocol or over the limit.
 //   (3) Without free file descriptors accept is retried after a pause, not in a busy loop. If only
 //       the reserve is left (see reserve_descriptors()), a connection is closed at once.
-//   (4) With `clients`, at most its limit from one client; a further connection is closed at once,
+//   (4) The sink gets a refused request, without protocol and status, of a connection that ends
+//       while it is pending by the client's doing: handshake_failed, no_proxy_header, head_timeout.
+//       A connection that is closed without a byte is none of them.
+//   (5) With `clients`, at most its limit from one client; a further connection is closed at once,
 //       or after its ProxyHeader.
 // Lifetime: the loop, the sink and the metrics outlive it. Its destructor closes all connections,
 // and their streams with `cancelled`.

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -21,6 +22,18 @@ using std::chrono::seconds;
 Handler hello() {
   return answer_with([](const Request&) { return Response{.body = "hello!"}; });
 }
+
+// Writes down what it gets: "handshake_failed 127.0.0.1 0; ".
+struct RefusedSink final : RequestSink {
+  StreamUser& on_request(Stream& /*stream*/) override { std::abort(); }
+  void on_refused(const RefusedRequest& one) override {
+    EXPECT_EQ(one.peer.protocol, "");
+    EXPECT_LE(one.began, one.now);
+    refused.append(name(one.reason)).append(" ").append(one.peer.address).append(" ");
+    refused.append(std::to_string(one.status)).append("; ");
+  }
+  std::string refused;
+};
 
 ServerOptions with(const ConnectionLimits& limits) {
   ServerOptions options;
@@ -164,7 +177,13 @@ TEST(ServerUnderAttack, AHandshakeThatIsNoneOrNeverEndsIsCutOff) {
   tls.identity.certificate_pem = certificate.certificate_pem;
   tls.identity.key_pem = certificate.key_pem;
   options.tls = *TlsSettings::for_server(tls);
-  TestServer server(hello(), options);
+  RefusedSink* sink = nullptr;
+  TestServer server(
+      [&](Loop&, ServerMetrics&) {
+        sink = new RefusedSink;
+        return TestServer::own(sink);
+      },
+      options);
   RawClient plain(server.port);
   plain.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
   EXPECT_EQ(plain.read_all().find("hello!"), std::string::npos);
@@ -173,6 +192,12 @@ TEST(ServerUnderAttack, AHandshakeThatIsNoneOrNeverEndsIsCutOff) {
   silent.send("\x16\x03\x01\x02");
   silent.read_all();
   EXPECT_TRUE(server.has_closed(CloseReason::handshake_failed, 2));
+  RawClient(server.port).close();  // As a load balancer that looks whether the port is open.
+  EXPECT_TRUE(server.has_closed(CloseReason::finished));
+  server.run([&] {
+    EXPECT_EQ(sink->refused,
+              "handshake_failed 127.0.0.1 0; handshake_failed 127.0.0.1 0; ");  // Invariant (4).
+  });
 }
 
 TEST(ServerUnderAttack, AResetInTheMiddleIsAReset) {

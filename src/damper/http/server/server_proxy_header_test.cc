@@ -16,6 +16,11 @@ const std::string kGet = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
 class Whois final : public RequestSink {
  public:
   StreamUser& on_request(Stream& stream) override { return *new User(stream); }
+  void on_refused(const RefusedRequest& one) override {
+    refused.append(name(one.reason)).append(" ").append(one.peer.address).append("; ");
+  }
+
+  std::string refused;
 
  private:
   class User final : public StreamUser {
@@ -37,8 +42,17 @@ class Whois final : public RequestSink {
 
 class ProxiedServer : public TestServer {
  public:
-  explicit ProxiedServer(ServerOptions options)
-      : TestServer([](Loop&, ServerMetrics&) { return own(new Whois); }, std::move(options)) {}
+  explicit ProxiedServer(ServerOptions options, Whois* whois = new Whois)
+      : TestServer([whois](Loop&, ServerMetrics&) { return own(whois); }, std::move(options)),
+        whois_(whois) {}
+  std::string refused() {
+    std::string all;
+    run([&] { all = whois_->refused; });
+    return all;
+  }
+
+ private:
+  Whois* const whois_;
 };
 
 PeerSet loopback() {
@@ -92,6 +106,7 @@ TEST(ServerProxyHeader, IsRequiredOfALoadBalancer) {
   RawClient check(server.port);  // A health check that only connects.
   check.close();
   EXPECT_TRUE(server.has_closed(CloseReason::finished));
+  EXPECT_EQ(server.refused(), "no_proxy_header 127.0.0.1; no_proxy_header 127.0.0.1; ");
 }
 
 TEST(ServerProxyHeader, OfAStrangerIsMalformed) {

@@ -147,7 +147,8 @@ Transport::Status TlsTransport::try_handshake() {
     return Status::ok;
   }
   const Status status = status_of(result, to_read_);
-  return status == Status::again ? status : Status::failed;
+  if (status == Status::again) return status;
+  return BIO_number_read(SSL_get_rbio(tls_.get())) == 0 ? Status::end : Status::failed;
 }
 
 Transport::IoResult TlsTransport::recv(std::span<char> into) {

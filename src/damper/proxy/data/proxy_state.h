@@ -97,7 +97,7 @@ struct ProxyState {
   std::size_t requests_under_way = 0;
   std::size_t kept_bytes = 0, max_kept_bytes = 0;  // see KeptBytes
   std::uint64_t kept_bytes_refused = 0;
-  std::uint64_t access_log_lines = 0, access_log_dropped = 0;
+  std::uint64_t access_log_lines = 0, access_log_dropped = 0, access_log_suppressed = 0;
   BudgetState budget{};  // of the process
   std::vector<ListenerState> listeners;
   std::vector<ClusterState> clusters;

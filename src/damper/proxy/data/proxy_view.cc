@@ -239,6 +239,7 @@ void add_loop(ProxyState& sum, const ProxyState& loop) {
   sum.requests_under_way += loop.requests_under_way;
   sum.access_log_lines += loop.access_log_lines;
   sum.access_log_dropped += loop.access_log_dropped;
+  sum.access_log_suppressed += loop.access_log_suppressed;
   if (loop.clusters.size() != sum.clusters.size()) return;
   for (std::size_t i = 0; i < sum.clusters.size(); ++i) {
     if (sum.clusters[i].name != loop.clusters[i].name) continue;
@@ -270,6 +271,9 @@ void write_metrics(const ProxyGeneration& generation, const ProxyState& state,
   out.counter("damper_proxy_access_log_dropped_total",
               "Lines of the access log dropped because its output was too slow.", {},
               state.access_log_dropped);
+  out.counter("damper_proxy_access_log_suppressed_total",
+              "Connections that ended without a protocol and have no line in the access log.", {},
+              state.access_log_suppressed);
   out.gauge("damper_process_retry_budget_balance", "Retries that the process's budget allows now.",
             {}, state.budget.balance);
   out.gauge("damper_process_retry_budget_fill_ratio",

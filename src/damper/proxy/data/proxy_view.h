@@ -19,7 +19,8 @@ namespace damper::proxy {
 //   damper_proxy_loops, damper_proxy_config_version, damper_proxy_draining       gauges
 //   damper_proxy_reloads_total{result}           applied, refused
 //   damper_proxy_requests_under_way              gauge
-//   damper_proxy_access_log_lines_total, damper_proxy_access_log_dropped_total
+//   damper_proxy_access_log_lines_total, damper_proxy_access_log_dropped_total,
+//   damper_proxy_access_log_suppressed_total
 //   damper_proxy_gate_limit{route}, damper_proxy_gate_running{route},
 //   damper_proxy_gate_queued{route}              gauges, of all loops together
 //   damper_proxy_max_connections{server}         of a listener, on all loops together

@@ -158,6 +158,7 @@ class Worker {
     }
     state.access_log_lines = log_->lines();
     state.access_log_dropped = log_->dropped();
+    state.access_log_suppressed = log_->suppressed();
     publish_at_ = add(now, kPublish);
     auto copy = std::make_shared<const ProxyState>(state);
     const std::lock_guard lock(mutex_);

@@ -52,6 +52,11 @@ void AccessLogWriter::on_request_over(const AccessRecord& record) noexcept {
 
 void AccessLogWriter::on_request_refused(const AccessRecord& record) noexcept {
   if (next_ != nullptr) next_->on_request_refused(record);
+  if (record.protocol.empty() && mode_ != AccessLog::off &&
+      !connections_.try_take(Timer::loop().now())) {
+    suppressed_.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
   write(record);
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "damper/admit/token_bucket.h"
 #include "damper/base/instant.h"
 #include "damper/base/unix_time.h"
 #include "damper/base/verdict.h"
@@ -45,14 +46,17 @@ class AccessSink {
 // is never longer (kLongestLine).
 // Invariants:
 //   (1) At most kBuffer bytes are buffered.
-//   (2) Every line is written or counted as dropped.
-// Thread safety: none; one loop, except for lines() and dropped().
+//   (2) Every line is written, or counted as dropped or suppressed.
+//   (3) Of connections that end before they have a protocol (failed handshakes), which cost a
+//       client little, at most kConnections lines a second are written; the rest is suppressed.
+// Thread safety: none; one loop, except for lines() and dropped() and suppressed().
 // Cost: no allocation after construction.
 class AccessLogWriter final : public AccessSink,
                               private http::Loop::Timer,
                               private http::Loop::TurnEnd {
  public:
   static constexpr std::size_t kBuffer = std::size_t{256} * 1024;
+  static constexpr admit::TokenBucketOptions kConnections{.rate_per_second = 10, .burst = 50};
 
   // The descriptor outlives it. `next` gets every record too; nullptr: none.
   AccessLogWriter(http::Loop& loop, int fd, AccessLog mode, AccessSink* next = nullptr);
@@ -72,6 +76,9 @@ class AccessLogWriter final : public AccessSink,
   [[nodiscard]] std::uint64_t dropped() const noexcept {
     return dropped_.load(std::memory_order_relaxed);
   }
+  [[nodiscard]] std::uint64_t suppressed() const noexcept {
+    return suppressed_.load(std::memory_order_relaxed);
+  }
 
  private:
   void on_timer(Instant now) override;
@@ -89,6 +96,8 @@ class AccessLogWriter final : public AccessSink,
   std::string line_;
   std::atomic<std::uint64_t> lines_{0};
   std::atomic<std::uint64_t> dropped_{0};
+  std::atomic<std::uint64_t> suppressed_{0};
+  admit::TokenBucket connections_{kConnections};
 };
 
 }  // namespace damper::proxy

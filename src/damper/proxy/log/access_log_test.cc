@@ -309,6 +309,23 @@ TEST(AccessLog, WhatDoesNotFitIsCounted) {  // Invariants (1), (2).
   EXPECT_EQ(log.dropped(), 5u);
 }
 
+TEST(AccessLog, AFloodOfFailedHandshakesDoesNotFloodTheLog) {  // Invariant (3).
+  http::Loop loop;
+  const Pipe pipe;
+  const AccessRecord failed{.client = "10.1.2.3", .ended = http::CloseReason::handshake_failed};
+  const AccessRecord refused{.client = "10.1.2.3", .protocol = "HTTP/1.1", .status = 400};
+  AccessLogWriter log(loop, pipe.ends[1], AccessLog::all);
+  const auto burst = static_cast<std::uint64_t>(AccessLogWriter::kConnections.burst);
+  for (std::uint64_t i = 0; i < 10 * burst; ++i) log.on_request_refused(failed);
+  EXPECT_EQ(log.lines(), burst);
+  EXPECT_EQ(log.suppressed(), 9 * burst);
+  log.on_request_refused(refused);  // It has its protocol.
+  EXPECT_EQ(log.lines(), burst + 1);
+  log.set_mode(AccessLog::off);
+  log.on_request_refused(failed);
+  EXPECT_EQ(log.suppressed(), 9 * burst);
+}
+
 // It would not come back from a write, were it not for asking before.
 TEST(AccessLog, ABlockingPipeThatNobodyReadsHoldsNothingUp) {
   http::Loop loop;
