@@ -106,6 +106,32 @@ TEST(DirectAnswer, TheBodyOfARefusalIsCounted) {
   EXPECT_EQ(stage.record().bytes_out, 0U);
 }
 
+TEST(DirectAnswer, AClientHasItsRateAndTheRouteHasIts) {
+  const auto each = [](const auto& answers) {
+    Stage stage;
+    stage.add();
+    answers(stage.route);
+    stage.route.client_rate_limit = {
+        .rates = {.bucket = {.rate_per_second = 0.001, .burst = 1}, .max_clients = 16},
+        .header = "x-api-key"};
+    stage.route.rate_limit = {.rate_per_second = 0.001, .burst = 2};
+    stage.begin();
+    std::string statuses;
+    for (const std::string key : {"alice", "alice", "bob", "carol"}) {
+      http::FieldList fields;
+      fields.add("x-api-key", key);
+      const auto response = stage.fetch(stage.make("GET", "/", {}, fields));
+      statuses += std::to_string(response->status) + ' ';
+    }
+    return statuses;
+  };
+  // A refused client takes nothing of the route's rate.
+  EXPECT_EQ(each([](RouteConfig& route) { route.direct_response.emplace(); }), "200 429 200 429 ");
+  EXPECT_EQ(each([](RouteConfig& route) { route.redirect = {.host = "b.example"}; }),
+            "301 429 301 429 ");
+  EXPECT_EQ(each([](RouteConfig& route) { route.health_page.emplace(); }), "200 429 200 429 ");
+}
+
 TEST(HealthPage, SaysWhetherTheProxyServes) {
   Stage stage;
   Backend& backend = stage.add();

@@ -130,7 +130,9 @@ void ProxiedRequest::answer(const OwnAnswer& answer) {
 // The response, redirect or health page of a route that forwards nothing.
 void ProxiedRequest::answer_directly() {
   const Instant now = this->now();
-  if (!route_->shared->try_take(now)) return answer(rate_limited(route_->shared->rate_wait(now)));
+  if (const auto refusal = find_rate_refusal(*route_, identity_, head_.head().fields, now)) {
+    return answer(*refusal);
+  }
   record_.verdict = Verdict::success;
   state_ = State::answered;
   ResponseFields& fields = factory_.response_fields_;
