@@ -325,24 +325,6 @@ bool covers_host(const std::string& wide, const std::string& narrow) {
          name.size() > wide.size() - 1;  // *.x covers *.a.x and a.x, not x.
 }
 
-// The names of the clusters to which a route sends requests.
-std::set<std::string_view> targets_of(const RouteConfig& route) {
-  std::set<std::string_view> names;
-  if (!route.cluster.empty()) names.insert(route.cluster);
-  for (const ClusterWeight& one : route.weighted_clusters) names.insert(one.cluster);
-  return names;
-}
-
-// The names of the clusters that select a replica by the request's key.
-std::set<std::string_view> clusters_by_key(const ProxyConfig& config) {
-  std::set<std::string_view> names;
-  for (const ClusterConfig& cluster : config.clusters) {
-    if (cluster.replicas.lb_policy == balance::LbPolicy::consistent_hash)
-      names.insert(cluster.name);
-  }
-  return names;
-}
-
 }  // namespace
 
 bool covers(const RouteMatch& wide, const RouteMatch& narrow) {
@@ -377,93 +359,6 @@ bool covers(const RouteMatch& wide, const RouteMatch& narrow) {
 
 std::optional<Error> find_error(const ProxyConfig& config, const ProxyPlaces& places) {
   return Checker(config, places).find();
-}
-
-std::vector<config::Note> notes_of(const ProxyConfig& config, const ProxyPlaces& places) {
-  std::vector<config::Note> notes;
-  const auto note = [&](SourceLocation place, std::string sentence) {
-    notes.push_back({config.file, place, std::move(sentence)});
-  };
-  const std::set<std::string_view> hashed = clusters_by_key(config);
-  std::set<std::string_view> used;
-  std::set<std::string_view> keyed;  // requests with a key go to them
-  for (std::size_t i = 0; i < config.routes.size(); ++i) {
-    const RouteConfig& route = config.routes[i];
-    const std::set<std::string_view> targets = targets_of(route);
-    used.insert(targets.begin(), targets.end());
-    if (route.hash_policy) {
-      keyed.insert(targets.begin(), targets.end());
-      const bool uses_key = targets.size() > 1 ||
-                            std::any_of(targets.begin(), targets.end(), [&](std::string_view name) {
-                              return hashed.contains(name);
-                            });
-      if (!uses_key) {
-        note(places.routes[i].place,
-             "hash_policy of route " + route.name +
-                 " is not used: it has no weighted_clusters, and its cluster has no lb_policy: "
-                 "consistent_hash");
-      }
-    }
-    const auto before =
-        std::find_if(config.routes.begin(), config.routes.begin() + static_cast<std::ptrdiff_t>(i),
-                     [&](const RouteConfig& other) { return covers(other.match, route.match); });
-    if (before == config.routes.begin() + static_cast<std::ptrdiff_t>(i)) continue;
-    note(places.routes[i].place, "route " + route.name + " is never reached: route " +
-                                     before->name + " before it takes all of its requests");
-  }
-  for (std::size_t i = 0; i < config.clusters.size(); ++i) {
-    const ClusterConfig& cluster = config.clusters[i];
-    const Reading& reading = places.clusters[i];
-    if (!used.contains(cluster.name)) {
-      note(reading.place, "cluster " + cluster.name + " is not used: no route goes to it");
-    }
-    if (hashed.contains(cluster.name) && !keyed.contains(cluster.name)) {
-      note(cluster_schema().place_of(reading, "lb_policy"),
-           "consistent_hash of cluster " + cluster.name +
-               " is not used: no route to it has a hash_policy, so its requests have no key");
-    }
-    if (!cluster.zones.empty() && config.zone.empty()) {
-      note(cluster_schema().place_of(reading, "zones"),
-           "zones of cluster " + cluster.name +
-               " is not used: the proxy has no zone of its own (zone, or --zone)");
-    }
-    if (const auto& checks = cluster.health_check; checks && checks->interval < checks->timeout) {
-      note(cluster_schema().place_of(reading, "health_checks.interval"),
-           "health_checks of cluster " + cluster.name +
-               " has a timeout over its interval: a replica that hangs is probed without a pause "
-               "of its own, and found after unhealthy_threshold timeouts");
-    }
-    const auto is_set = [&](std::string_view key) {
-      const std::size_t position = cluster_schema().position(key);
-      return position < reading.keys.size() && reading.keys[position].has_value();
-    };
-    for (const std::string_view key : {"dns_min_refresh_rate", "dns_max_refresh_rate"}) {
-      if (!is_set(key) || cluster.dns.respect_ttl) continue;
-      note(cluster_schema().place_of(reading, key), std::string(key) + " of cluster " +
-                                                        cluster.name +
-                                                        " is not used: respect_dns_ttl is false");
-    }
-    if (is_set("dns_refresh_rate") && cluster.dns.respect_ttl) {
-      note(cluster_schema().place_of(reading, "dns_refresh_rate"),
-           "dns_refresh_rate of cluster " + cluster.name + " is not used: respect_dns_ttl is true");
-    }
-    const bool has_tls = !cluster.tls.ca_file.empty() || !cluster.tls.identity.empty();
-    if (has_tls && !cluster.endpoints.front().starts_with("https")) {
-      note(cluster_schema().place_of(
-               reading, cluster.tls.ca_file.empty() ? "tls.certificate_file" : "tls.ca_file"),
-           "tls of cluster " + cluster.name + " is not used: its endpoints are of http");
-    }
-  }
-  if (config.access_log == AccessLog::off && !config.access_log_file.empty()) {
-    note(proxy_schema().place_of(places.proxy, "access_log_file"),
-         "access_log_file is not used: access_log is off");
-  }
-  if (config.access_layout.format == AccessFormat::combined &&
-      config.access_layout.fields != AccessLayout::kAll) {
-    note(proxy_schema().place_of(places.proxy, "access_log_fields"),
-         "access_log_fields is not used: access_log_format is combined");
-  }
-  return notes;
 }
 
 }  // namespace damper::proxy

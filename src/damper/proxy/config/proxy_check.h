@@ -18,11 +18,13 @@ struct ProxyPlaces {
 };
 
 // The first error between the parts of a config, each of whose values is within its bounds. A
-// config that is valid and suspicious has notes.
+// config that is valid and suspicious has notes (proxy_notes.cc); `policies` are those of its
+// routes.
 [[nodiscard]] std::optional<config::Error> find_error(const ProxyConfig& config,
                                                       const ProxyPlaces& places);
 [[nodiscard]] std::vector<config::Note> notes_of(const ProxyConfig& config,
-                                                 const ProxyPlaces& places);
+                                                 const ProxyPlaces& places,
+                                                 const policy::PolicyFile& policies);
 
 // Whether `wide` takes every request that `narrow` could take.
 [[nodiscard]] bool covers(const RouteMatch& wide, const RouteMatch& narrow);

@@ -321,6 +321,81 @@ TEST(ProxyCheck, AKeyThatNothingUsesIsANote) {
             "hash_policy, so its requests have no key\n");
 }
 
+TEST(ProxyCheck, AKeyOfForwardingIsANoteWithoutIt) {
+  const auto notes = [](std::string_view route) {
+    return notes_with(std::string(kTop) + "defaults: {max_tunnels: 3}\nroutes:\n  r: {" +
+                      std::string(route) + "}\n");
+  };
+  EXPECT_EQ(notes("health_page: on"), "p.yaml:2:12: cluster c is not used: no route goes to it\n");
+  EXPECT_EQ(notes("health_page: on, match: {path: /h}, rate_limit: on, client_rate_limit: on, "
+                  "response_headers_to_set: {a: b}, response_headers_to_add: {a: b}, "
+                  "response_headers_to_remove: [a]"),
+            "p.yaml:2:12: cluster c is not used: no route goes to it\n");
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"upgrades: []", "5:49"},
+      {"max_tunnels: 5", "5:52"},
+      {"request_buffering: true", "5:58"},
+      {"request_buffer: 1", "5:55"},
+      {"response_buffer: 1", "5:56"},
+      {"trust_idempotency_key: false", "5:62"},
+      {"assume_safe: true", "5:52"},
+      {"assume_idempotent: true", "5:58"},
+      {"host_rewrite: a", "5:53"},
+      {"admission_control: on", "5:39"},
+      {"admission_control: {max_wait: 1s}", "5:39"},
+      {"hash_policy: {client_address: true}", "5:39"},
+      {"request_headers_to_set: {a: b}", "5:63"},
+      {"timeout: 1s", "5:48"},
+      {"retry_policy: {num_retries: 2, per_try_timeout: 1s}", "5:67"}};
+  for (const auto& [key, place] : cases) {
+    EXPECT_EQ(notes("direct_response: {status: 204}, " + key),
+              "p.yaml:" + place + ": " + key.substr(0, key.find(':')) +
+                  " of route r is not used: the route forwards nothing\n"
+                  "p.yaml:2:12: cluster c is not used: no route goes to it\n")
+        << key;
+  }
+}
+
+TEST(ProxyCheck, AKeyWithoutItsCompanionIsANote) {
+  const auto notes = [](std::string_view listener, std::string_view cluster,
+                        std::string_view rest = "") {
+    return notes_with("listeners: {l: {" + std::string(listener) + "}}\n" +
+                      "clusters: {c: {endpoints: " + std::string(cluster) + "}}\n" +
+                      std::string(rest));
+  };
+  const std::string here = "address: ':80'";
+  EXPECT_EQ(notes(here, "http://a, hash_balance_factor: 150"),
+            "p.yaml:2:58: hash_balance_factor of cluster c is not used: lb_policy is not "
+            "consistent_hash\n");
+  EXPECT_EQ(notes(here, "http://a, health_checks: {type: grpc, path: /a}"),
+            "p.yaml:2:71: health_checks.path of cluster c is not used: type is grpc\n");
+  EXPECT_EQ(notes(here, "http://a, health_checks: {type: tcp, expected_statuses: 204}"),
+            "p.yaml:2:83: health_checks.expected_statuses of cluster c is not used: type is tcp\n");
+  EXPECT_EQ(notes(here, "http://a, health_checks: {type: tcp, host: a}"),
+            "p.yaml:2:70: health_checks.host of cluster c is not used: type is tcp\n");
+  EXPECT_EQ(notes(here, "http://a, health_checks: {service: a.B}"),
+            "p.yaml:2:62: health_checks.service of cluster c is not used: type is http\n");
+  EXPECT_EQ(notes(here, "http://a, health_checks: {path: /a, host: b, expected_statuses: 204}"),
+            "");
+  EXPECT_EQ(notes(here, "http://a, health_checks: {type: grpc, host: b, service: a.B}"), "");
+  EXPECT_EQ(notes(here, "http://a, tls: {sni: b}"),
+            "p.yaml:2:48: tls of cluster c is not used: its endpoints are of http\n");
+  EXPECT_EQ(notes(here, "https://a, tls: {sni: b}"), "");
+  EXPECT_EQ(notes("address: 'unix:/s', max_connections_per_client: 9", "http://a"),
+            "p.yaml:1:65: max_connections_per_client of listener l is not used: the clients of a "
+            "Unix socket have no address, and proxy_protocol is none\n");
+  EXPECT_EQ(
+      notes("address: 'unix:/s', max_connections_per_client: 9, proxy_protocol: all", "http://a"),
+      "");
+  EXPECT_EQ(notes(here, "http://a", "route: {health_page: {min_healthy: 50}}").substr(0, 94),
+            "p.yaml:3:36: health_page.min_healthy of route default is not used: health_page has no "
+            "clusters");
+  EXPECT_EQ(notes(here, "http://a", "tracing: {max_batch_size: 600, max_queue_size: 500}"),
+            "p.yaml:3:27: max_batch_size of tracing is 600, which is never reached: max_queue_size "
+            "is 500\n");
+  EXPECT_EQ(notes(here, "http://a", "tracing: {max_queue_size: 500}"), "");
+}
+
 TEST(ProxyCheck, ARouteCoversWhatIsNarrowerInEveryWord) {
   const RouteMatch all{};
   const RouteMatch api{.prefix = "/api"};

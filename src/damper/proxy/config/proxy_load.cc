@@ -62,7 +62,9 @@ class Loader {
     if (!first_) complete();
     if (!first_) first_ = find_error(config_, places_);
     if (first_) return unexpected(*std::move(first_));
-    for (config::Note& note : notes_of(config_, places_)) config_.notes.push_back(std::move(note));
+    for (config::Note& note : notes_of(config_, places_, policies_)) {
+      config_.notes.push_back(std::move(note));
+    }
     return ProxyFile{std::move(config_), std::move(policies_)};
   }
 
