@@ -342,6 +342,8 @@ class Packaging(unittest.TestCase):
         self.assertEqual(policy["listeners"]["out"]["address"].split(":")[0], "127.0.0.1")
         probes = {probe["path"] for probe in values_of(sidecar, "httpGet")}
         self.assertEqual(probes, {"/healthz", "/readyz"})
+        seconds = sum(int(policy[key].rstrip("s")) for key in ("drain_delay", "drain_time"))
+        self.assertGreater(pod["terminationGracePeriodSeconds"], seconds)
         self.assertEqual(service["spec"]["ports"][0]["targetPort"], "http")
         mounted = {mount["name"] for mount in sidecar["volumeMounts"]}
         self.assertEqual(mounted, {volume["name"] for volume in pod["volumes"]})

@@ -32,6 +32,7 @@ class Proxy:
         self.tls_listener = tls_listener  # more keys of it, a line each
         self.trust = trust
         self.admin_port = free_port()
+        self.ended_with = None  # the exit status, if the test has ended it
         config = self.directory / "damper.yaml"
         config.write_text(self.text(backend_port, h2_backend, extra, listener))
         self.log = open(self.directory / "log", "a+", encoding="utf8")
@@ -117,7 +118,7 @@ routes:
         said = self.said()
         self.log.close()
         shutil.rmtree(self.directory, ignore_errors=True)
-        if not alive or self.process.returncode != 0:
+        if alive != (self.ended_with is None) or self.process.returncode != (self.ended_with or 0):
             raise AssertionError(f"the proxy ended with {self.process.returncode}:\n{said}")
 
 

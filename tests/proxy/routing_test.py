@@ -3,11 +3,14 @@
 
 import http.client
 import json
+import os
 import pathlib
 import re
+import signal
 import sys
 import time
 import unittest
+import urllib.error
 import urllib.request
 
 from proxy_process import PATIENCE, Backend, Proxy, free_port
@@ -115,6 +118,72 @@ class Answers(WithProxy):
         self.assertEqual(self.get("/readyz")[1], b"ok\n")
         self.assertEqual(self.get("/")[1], b"ok")
         self.assertEqual(len(self.backends[0].requests), 1)
+
+
+class Drain(WithProxy):
+    def start_with(self, delay):
+        self.start(f"{example('health')}drain_delay: {delay}\n")
+
+    def status(self, path):
+        """Of a new connection; None: it was refused."""
+        try:
+            return self.get(path)[0].status
+        except ConnectionRefusedError:
+            return None
+
+    def ready(self):
+        try:
+            return bool(self.proxy.admin("/readyz"))
+        except urllib.error.HTTPError as refused:
+            return refused.code != 503
+
+    def end_with(self, status):
+        self.proxy.ended_with = status
+        self.assertEqual(self.proxy.process.wait(PATIENCE * 2), status)
+
+    def wait_until(self, reached):
+        end = time.monotonic() + PATIENCE
+        while not reached():
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.01)
+
+    def test_it_serves_for_drain_delay_and_says_that_it_ends(self):
+        self.start_with("2s")
+        self.assertEqual((self.status("/livez"), self.ready()), (200, True))
+        began = time.monotonic()
+        self.proxy.process.send_signal(signal.SIGTERM)
+        self.wait_until(lambda: self.status("/livez") == 503)
+        self.assertLess(time.monotonic() - began, 1.5)  # The rest is within the delay.
+        self.assertEqual(self.get("/readyz")[1], b"draining\n")
+        self.assertEqual((self.status("/"), self.ready()), (200, False))
+        self.assertEqual(self.proxy.metric("damper_proxy_draining"), 1)
+        self.wait_until(lambda: self.status("/") is None)
+        self.assertGreaterEqual(time.monotonic() - began, 2)
+        self.end_with(0)
+        self.assertEqual(self.proxy.said().count("event=draining"), 1)
+
+    def test_a_second_signal_ends_the_delay_at_once(self):
+        self.start_with("1h")
+        self.proxy.process.send_signal(signal.SIGTERM)
+        self.wait_until(lambda: self.status("/livez") == 503)
+        self.proxy.process.send_signal(signal.SIGUSR2)
+        for version in (2, 3):  # After the second reload all signals before it are handled.
+            self.proxy.process.send_signal(signal.SIGHUP)
+            self.wait_until(lambda: self.proxy.metric("damper_proxy_config_version") >= version)
+        pid = self.proxy.process.pid
+        children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="utf8")
+        self.assertEqual(children, "")  # No successor begins any more.
+        self.assertEqual((self.status("/"), self.status("/livez")), (200, 503))
+        self.proxy.process.send_signal(signal.SIGTERM)
+        self.end_with(130)
+
+    def test_after_a_hand_over_the_old_process_does_not_wait(self):
+        self.start_with("1h")
+        self.proxy.process.send_signal(signal.SIGUSR2)
+        self.end_with(0)
+        successor = int(re.search("event=upgraded.* count=([0-9]+)", self.proxy.said()).group(1))
+        self.addCleanup(os.kill, successor, signal.SIGKILL)
+        self.assertEqual((self.status("/livez"), self.ready()), (200, True))
 
 
 class Health(WithProxy):

@@ -13,7 +13,7 @@ enum class ProcessEvent : std::uint8_t {
   listener_failed,       // A loop could not use a listener's socket after a reload; `detail`: why.
   control_lost,          // The control plane does not answer; `detail`: why.
   control_restored,      // The control plane answers again, after `length`.
-  draining,              // The process accepts no new connections, and exits within `length`.
+  draining,              // The process exits within `length`; `detail`: a drain_delay before that.
   upgraded,              // A new process, of pid `count`, serves.
   upgrade_failed,        // The new process failed, and this one continues; `detail`: why.
   out_of_descriptors,    // Connections found no file descriptor.

@@ -116,7 +116,8 @@ TEST(ProxyCheck, WhatIsWrongBetweenThingsIsOneSentenceWithItsPlace) {
        "3:1: unknown key \"listener\" in the file; did you mean "
        "listeners? (accepted: listeners, clusters, route, routes, dependencies, "
        "defaults, access_log, access_log_file, access_log_format, access_log_fields, "
-       "max_kept_bytes, dns_resolvers, drain_time, threads, zone, tracing, admin, retry_budget, "
+       "max_kept_bytes, dns_resolvers, drain_time, drain_delay, threads, zone, tracing, admin, "
+       "retry_budget, "
        "concurrency)"},
   };
   for (const auto& [text, error] : cases) {

@@ -174,6 +174,7 @@ struct ProxyConfig {
   std::size_t max_kept_bytes = 0;            // of messages, all loops together; 0: see KeptBytes
   std::vector<std::string> dns_resolvers{};  // DnsServers; empty: those of the system
   Duration drain_time = std::chrono::seconds(30);
+  Duration drain_delay{0};    // from the signal to stop; the listeners accept connections meanwhile
   std::uint32_t threads = 0;  // loops; 0: one a core
   std::string zone{};         // of this proxy; empty: clusters' zones have no effect
   std::vector<config::Note> notes{};

@@ -202,6 +202,10 @@ Schema<ProxyConfig> make_proxy() {
       "respect_dns_ttl.");
   s.key<DAMPER_FIELD(drain_time)>("drain_time", form::duration(0s, 1h),
                                   "Time for requests in flight to finish when the proxy stops.");
+  s.key<DAMPER_FIELD(drain_delay)>(
+      "drain_delay", form::duration(0s, 1h),
+      "Time from SIGTERM to the drain. Meanwhile the listeners accept connections, and health "
+      "pages and /readyz answer 503, so that load balancers remove the proxy first.");
   s.key<DAMPER_FIELD(threads)>("threads", form::integer(1, 256).with_off(0, "auto"),
                                "Event loops. auto: one per core.");
   s.key<DAMPER_FIELD(zone)>("zone", policy::kName,

@@ -116,12 +116,13 @@ TEST(ProxySchema, EachErrorIsOneSentenceWithItsPlace) {
   const std::vector<Case> cases = {
       {Thing::proxy, "[]",
        "1:1: it must be a map of keys (accepted: access_log, access_log_file, access_log_format, "
-       "access_log_fields, max_kept_bytes, dns_resolvers, drain_time, threads, zone, tracing, "
+       "access_log_fields, max_kept_bytes, dns_resolvers, drain_time, drain_delay, "
+       "threads, zone, tracing, "
        "admin, retry_budget, concurrency)"},
       {Thing::proxy, "thread: 1",
        "1:1: unknown key \"thread\" in it; did you mean threads? (accepted: access_log, "
        "access_log_file, access_log_format, access_log_fields, max_kept_bytes, dns_resolvers, "
-       "drain_time, threads, zone, tracing, admin, retry_budget, concurrency)"},
+       "drain_time, drain_delay, threads, zone, tracing, admin, retry_budget, concurrency)"},
       {Thing::proxy, "threads: 1\nconcurrency: 2",
        "2:1: concurrency is given twice, first in line 1"},
       {Thing::proxy, "threads: 257",

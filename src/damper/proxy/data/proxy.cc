@@ -249,6 +249,14 @@ void Proxy::on_names_changed() {
   check_health();
 }
 
+void Proxy::announce_drain() {
+  const std::lock_guard lock(mutex_);
+  announced_ = true;
+  for (const auto& worker : workers_) {
+    worker->post([on = worker.get()] { on->announce_drain(); });
+  }
+}
+
 void Proxy::drain(Duration within) {
   std::shared_ptr<Latch> left;
   {
@@ -272,7 +280,7 @@ ProxyState Proxy::view(Generation& current, Instant now) const {
   std::unique_lock lock(mutex_);
   current = in_force_;
   const std::uint64_t version = version_;
-  const bool draining = draining_;
+  const bool draining = draining_ || announced_;
   lock.unlock();
   ProxyState state = view_of(*current, budget_, now);
   state.version = version;

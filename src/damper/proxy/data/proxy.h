@@ -79,6 +79,8 @@ class Proxy {
   // Reads certificates, keys and CAs whose files have changed: see CertificateWatch. To be called
   // once in CertificateWatch::kEvery.
   void look_at_certificates();
+  // Health pages and state() report from now on that the proxy drains. It serves as before.
+  void announce_drain();
   // Accepts no new connections; returns when all requests have ended, or after `within`. Sockets
   // are closed; a process that inherited them keeps its duplicates.
   void drain(Duration within);
@@ -155,7 +157,8 @@ class Proxy {
   std::uint64_t version_ = 0;
   admit::PerSwitch<KeptOrders<Flip>> flips_;
   KeptOrders<HeldBreaker> held_;  // of routes
-  bool draining_ = false;
+  bool draining_ = false;         // accepts no new connections
+  bool announced_ = false;        // announce_drain()
   std::vector<LoopMetrics> loop_metrics_;
   std::vector<std::unique_ptr<Worker>> workers_;
   // These outlive the workers, which the destructor ends first.

@@ -256,8 +256,7 @@ void write_metrics(const ProxyGeneration& generation, const ProxyState& state,
   out.gauge("damper_proxy_loops", "Event loops, each on a thread of its own.", {}, state.loops);
   out.gauge("damper_proxy_config_version", "How many configurations there have been.", {},
             static_cast<double>(state.version));
-  out.gauge("damper_proxy_draining", "1 while no new connections are taken.", {},
-            state.draining ? 1 : 0);
+  out.gauge("damper_proxy_draining", "1 since the signal to stop.", {}, state.draining ? 1 : 0);
   out.gauge("damper_proxy_requests_under_way", "Requests that are under way.", {},
             static_cast<double>(state.requests_under_way));
   out.gauge("damper_proxy_kept_bytes", "Bytes of heads and bodies that are kept in memory.", {},

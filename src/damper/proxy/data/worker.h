@@ -134,11 +134,13 @@ class Worker {
     const auto found = upstreams_.find(cluster);
     if (found != upstreams_.end()) found->second->look_at_health();
   }
+  // Health pages report from now on that the process drains.
+  void announce_drain() { sink_->set_draining(); }
   // No new connections; `done` is called when there are none left, at the latest after `within`.
   // A second one waits for the same, however long the first said.
   void drain(Duration within, std::function<void()> done) {
     drained_.push_back(std::move(done));
-    sink_->set_draining();
+    announce_drain();
     for (Listener& listener : listeners_) {
       for (auto& server : std::exchange(listener.servers, {})) {
         drain_server(listener.sink, std::move(server), within);

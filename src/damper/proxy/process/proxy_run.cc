@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "damper/base/duration_text.h"
 #include "damper/base/text/stdio.h"
 #include "damper/http/net/descriptor_limit.h"
 #include "damper/http/net/signal_fd.h"
@@ -282,7 +283,7 @@ class ProxyRun {
 
  private:
   [[nodiscard]] int wait_ms() const {
-    Instant due = std::min({watchdog_due_, successor_due_, descriptors_due_});
+    Instant due = std::min({watchdog_due_, successor_due_, descriptors_due_, drain_due_});
     if (!drainer_.joinable()) due = std::min(due, certificates_due_);
     if (watch_ && !drainer_.joinable()) due = std::min(due, watch_->due());
     if (due == kNever) return -1;
@@ -306,6 +307,7 @@ class ProxyRun {
       (void)process_.reloads().reload_file(ProxyReloads::When::if_changed);
     }
     if (successor_due_ <= now) on_successor(Successor::State::failed);
+    if (drain_due_ <= now) drain();
     if (watchdog_due_ <= now) {
       notify_.alive();
       watchdog_due_ = add(now, *notify_.watchdog_every());
@@ -315,7 +317,7 @@ class ProxyRun {
   void on_signals(http::SignalFd& signals) {
     while (const int signal = signals.next()) {
       if (signal == SIGHUP && !drainer_.joinable()) reload();
-      if (signal == SIGUSR2 && !drainer_.joinable() && !successor_) upgrade(signals);
+      if (signal == SIGUSR2 && !drainer_.joinable() && !successor_ && !stopping_) upgrade(signals);
       if (signal == SIGTERM || signal == SIGINT) on_told_to_end();
     }
   }
@@ -331,7 +333,7 @@ class ProxyRun {
       successor_due_ = kNever;
       on_upgrade_failed("this process received a signal to exit, and the new one with it");
     }
-    if (!drainer_.joinable()) drain();
+    if (!drainer_.joinable()) begin_drain();
   }
 
   // The successor was told to exit too, and may still serve connections.
@@ -350,14 +352,28 @@ class ProxyRun {
     notify_.ready(count_parts(*process_.proxy().config()));
   }
 
+  // Reports the end to load balancers, and drains after drain_delay.
+  void begin_drain() {
+    const auto config = process_.proxy().config();
+    const Duration delay = config->drain_delay;
+    const Instant now = run::now();
+    process_.events().on_event(
+        {.kind = ProcessEvent::draining,
+         .key = "proxy",
+         .at = now,
+         .length = delay + config->drain_time,
+         .detail = delay > Duration{0}
+                       ? "connections are accepted for another " + format_duration(delay)
+                       : std::string()});
+    notify_.stopping("draining");
+    if (delay <= Duration{0}) return drain();
+    process_.proxy().announce_drain();
+    drain_due_ = add(now, delay);
+  }
+
   void drain() {
+    drain_due_ = kNever;
     const Duration within = process_.proxy().config()->drain_time;
-    process_.events().on_event({.kind = ProcessEvent::draining,
-                                .key = "proxy",
-                                .at = run::now(),
-                                .length = within,
-                                .detail = {}});
-    if (!handed_over_) notify_.stopping("draining");  // The service continues in the successor.
     drainer_ = std::thread([this, within] {
       process_.proxy().drain(within);
       const std::uint64_t one = 1;
@@ -385,7 +401,6 @@ class ProxyRun {
     if (notify_.watchdog_every())
       notify_.alive();  // systemd ignores the successor until main_pid().
     notify_.main_pid(pid);
-    handed_over_ = true;
     process_.proxy().keep_socket_files();
     watchdog_due_ = kNever;
     process_.events().on_event({.kind = ProcessEvent::upgraded,
@@ -394,7 +409,13 @@ class ProxyRun {
                                 .count = pid,
                                 .detail = {}});
     process_.close_admin();  // The successor has the socket.
-    if (!drainer_.joinable()) drain();
+    if (drainer_.joinable()) return;
+    process_.events().on_event({.kind = ProcessEvent::draining,
+                                .key = "proxy",
+                                .at = run::now(),
+                                .length = process_.proxy().config()->drain_time,
+                                .detail = {}});
+    drain();  // Without drain_delay: the successor accepts the connections.
   }
 
   void on_upgrade_failed(const std::string& why) {
@@ -411,13 +432,13 @@ class ProxyRun {
   std::optional<Successor> successor_;
   Instant successor_due_ = kNever;
   Instant watchdog_due_ = kNever;
+  Instant drain_due_ = kNever;  // by drain_delay
   DescriptorWatch descriptors_{process_.events()};
   Instant descriptors_due_{};
   Instant certificates_due_{};
   std::thread drainer_;
   int drained_fd_ = -1;
-  bool handed_over_ = false;  // the successor serves; this process drains
-  bool stopping_ = false;     // to end, by a signal
+  bool stopping_ = false;  // to end, by a signal
   bool ended_ = false;
 };
 
