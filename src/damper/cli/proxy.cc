@@ -58,7 +58,7 @@ int validate(const proxy::ProxySettings& settings, const text::Stdio& streams) {
     return kTrouble;
   }
   if (const auto wrong = proxy::find_tls_error(*config)) {
-    streams.err << name << ": " << *wrong << '\n';
+    streams.err << *wrong << '\n';
     return kTrouble;
   }
   for (const config::Note& note : config->notes) {

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -29,6 +30,8 @@
 #include "damper/proxy/split/weighted_split.h"
 
 namespace damper::proxy {
+
+struct ProxyPlaces;
 
 // A proxy cannot know how long a stream lasts, nor how long it is silent: the defaults are Envoy's.
 inline constexpr http::ConnectionLimits kStreaming{.body_timeout = std::chrono::minutes(5),
@@ -178,6 +181,7 @@ struct ProxyConfig {
   std::uint32_t threads = 0;  // loops; 0: one a core
   std::string zone{};         // of this proxy; empty: clusters' zones have no effect
   std::vector<config::Note> notes{};
+  std::shared_ptr<const ProxyPlaces> places{};  // for errors after the load; nullptr: no file
 };
 
 // The options of the command line, beside a file or instead of one:

@@ -65,6 +65,7 @@ class Loader {
     for (config::Note& note : notes_of(config_, places_, policies_)) {
       config_.notes.push_back(std::move(note));
     }
+    config_.places = std::make_shared<const ProxyPlaces>(std::move(places_));
     return ProxyFile{std::move(config_), std::move(policies_)};
   }
 

@@ -106,5 +106,45 @@ TEST_F(Watched, AnEndThatIsNearIsReportedOnce) {
       << events_.all[0];
 }
 
+// As --validate, a start and a reload report it.
+std::string tls_error(const std::string& text) {
+  const auto config = load_proxy(text, "d.yaml");
+  EXPECT_TRUE(config) << to_string(config.error());
+  const std::string error = find_tls_error(*config).value_or("none");
+  return error.substr(0, error.find(" cannot"));
+}
+
+TEST(TlsFiles, AnErrorHasThePlaceOfItsKey) {
+  const http::TestCertificate made = http::make_certificate("one");
+  const std::string crt = testing::TempDir() + "tls_files_crt";
+  const std::string key = testing::TempDir() + "tls_files_key";
+  std::ofstream(crt) << made.certificate_pem;
+  std::ofstream(key) << made.key_pem;
+  const auto listener = [](const std::string& tls) {
+    return tls_error("listeners:\n  l:\n    address: ':1'\n    tls:\n" + tls +
+                     "clusters: {c: {endpoints: http://a}}\n");
+  };
+  const std::string own = "      certificate_file: " + crt + "\n      key_file: " + key + "\n";
+  EXPECT_EQ(listener(own), "none");
+  EXPECT_EQ(listener("      certificate_file: /no\n      key_file: /no2\n"),
+            "d.yaml:5:25: listener l: certificate_file /no");
+  EXPECT_EQ(listener("      certificate_file: " + crt + "\n      key_file: /no2\n"),
+            "d.yaml:6:17: listener l: key_file /no2");
+  EXPECT_EQ(
+      listener("      certificate_file: " + crt + "\n      key_file: " + crt + "\n").substr(0, 36),
+      "d.yaml:6:17: listener l: key_file " + crt.substr(0, 2));
+  EXPECT_EQ(listener(own + "      client_ca_file: /no3\n"),
+            "d.yaml:7:23: listener l: client_ca_file /no3");
+  EXPECT_EQ(listener(own + "      certificates: [{certificate_file: /no4, key_file: /no5}]\n"),
+            "d.yaml:7:21: listener l: certificate_file /no4");
+  const auto cluster = [](const std::string& tls) {
+    return tls_error("listeners: {l: {address: ':1'}}\n" +
+                     ("clusters: {c: {endpoints: https://a, tls: {" + tls + "}}}\n"));
+  };
+  EXPECT_EQ(cluster("ca_file: " + crt), "none");
+  EXPECT_EQ(cluster("ca_file: /no"), "d.yaml:2:53: cluster c: ca_file /no");
+  EXPECT_EQ(cluster("certificate_file: " + crt + ", key_file: /no").substr(0, 7), "d.yaml:");
+}
+
 }  // namespace
 }  // namespace damper::proxy

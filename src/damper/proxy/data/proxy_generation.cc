@@ -225,7 +225,7 @@ Expected<std::shared_ptr<ProxyGeneration>> ProxyGeneration::prepare(
   for (const ClusterConfig& cluster : config.clusters) {
     made->client_stamps.push_back(stamp_files(tls_files(cluster)));  // Before they are read.
     auto tls = make_client_tls(cluster);
-    if (!tls) return unexpected(tls.error());
+    if (!tls) return unexpected(locate_tls_error(config, cluster, tls.error()));
     made->client_tls.push_back(*std::move(tls));
   }
   for (const ListenerConfig& listener : config.listeners) {
@@ -233,7 +233,7 @@ Expected<std::shared_ptr<ProxyGeneration>> ProxyGeneration::prepare(
     auto keys = kept != nullptr ? kept->keys : std::make_shared<http::TicketKeys>();
     FileStamps stamps = stamp_files(tls_files(listener));
     auto tls = make_server_tls(listener, keys);
-    if (!tls) return unexpected(tls.error());
+    if (!tls) return unexpected(locate_tls_error(config, listener, tls.error()));
     made->listeners.push_back({.sockets = nullptr,
                                .tls = *std::move(tls),
                                .stamps = std::move(stamps),

@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "damper/http/client/url.h"
+#include "damper/proxy/config/proxy_check.h"
+#include "damper/proxy/config/proxy_schema.h"
 
 namespace damper::proxy {
 namespace {
@@ -22,6 +24,28 @@ std::int64_t nanoseconds(const timespec& time) {
 void add_files(std::vector<std::string>& files, const http::TlsIdentity& identity) {
   if (!identity.certificate_file.empty()) files.push_back(identity.certificate_file);
   if (!identity.key_file.empty()) files.push_back(identity.key_file);
+}
+
+bool names(std::string_view sentence, std::string_view file) {
+  return !file.empty() && sentence.find("_file " + std::string(file)) != std::string_view::npos;
+}
+
+// At `key`, or else at the first key of tls that the sentence has as a word before its file.
+template <class T>
+std::string located(const std::string& file, const config::Schema<T>& schema,
+                    const config::Reading& reading, const std::string& sentence,
+                    std::string_view key) {
+  std::size_t first = sentence.size();
+  const bool is_given = !key.empty();
+  for (const config::Key& one : schema.keys()) {
+    if (is_given || !one.path.starts_with("tls.") || !one.path.ends_with("_file")) continue;
+    const std::size_t found = sentence.find(' ' + std::string(config::leaf(one.path)) + ' ');
+    if (found >= first) continue;
+    first = found;
+    key = one.path;
+  }
+  const config::SourceLocation place = key.empty() ? reading.place : schema.place_of(reading, key);
+  return to_string(config::Error{file, place, sentence});
 }
 
 }  // namespace
@@ -78,12 +102,36 @@ MadeTls make_client_tls(const ClusterConfig& cluster) {
   return std::optional(*std::move(made));
 }
 
+std::string locate_tls_error(const ProxyConfig& config, const ListenerConfig& listener,
+                             const std::string& sentence) {
+  if (config.places == nullptr) return sentence;
+  const auto at = static_cast<std::size_t>(&listener - config.listeners.data());
+  // A file of `certificates` has the same word as the default certificate's.
+  const http::TlsIdentity& own = listener.tls->identity;
+  const bool is_own = listener.tls->certificates.empty() || names(sentence, own.certificate_file) ||
+                      names(sentence, own.key_file) ||
+                      names(sentence, listener.tls->client_ca_file);
+  return located(config.file, listener_schema(), config.places->listeners[at], sentence,
+                 is_own ? std::string_view() : "tls.certificates");
+}
+
+std::string locate_tls_error(const ProxyConfig& config, const ClusterConfig& cluster,
+                             const std::string& sentence) {
+  if (config.places == nullptr) return sentence;
+  const auto at = static_cast<std::size_t>(&cluster - config.clusters.data());
+  return located(config.file, cluster_schema(), config.places->clusters[at], sentence, {});
+}
+
 std::optional<std::string> find_tls_error(const ProxyConfig& config) {
   for (const ListenerConfig& listener : config.listeners) {
-    if (const auto made = make_server_tls(listener, nullptr); !made) return made.error();
+    if (const auto made = make_server_tls(listener, nullptr); !made) {
+      return locate_tls_error(config, listener, made.error());
+    }
   }
   for (const ClusterConfig& cluster : config.clusters) {
-    if (const auto made = make_client_tls(cluster); !made) return made.error();
+    if (const auto made = make_client_tls(cluster); !made) {
+      return locate_tls_error(config, cluster, made.error());
+    }
   }
   return std::nullopt;
 }

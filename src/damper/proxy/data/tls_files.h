@@ -36,7 +36,16 @@ using MadeTls = Expected<std::optional<http::TlsSettings>>;
                                       std::shared_ptr<http::TicketKeys> keys);
 [[nodiscard]] MadeTls make_client_tls(const ClusterConfig& cluster);
 
-// Reads all of a configuration and keeps nothing: for `damper proxy --validate`.
+// That sentence with the file and the place of the key that it names. REQUIRES: the listener or the
+// cluster is that of the configuration.
+[[nodiscard]] std::string locate_tls_error(const ProxyConfig& config,
+                                           const ListenerConfig& listener,
+                                           const std::string& sentence);
+[[nodiscard]] std::string locate_tls_error(const ProxyConfig& config, const ClusterConfig& cluster,
+                                           const std::string& sentence);
+
+// Reads all of a configuration and keeps nothing: for `damper proxy --validate`. One sentence, with
+// its place.
 [[nodiscard]] std::optional<std::string> find_tls_error(const ProxyConfig& config);
 
 }  // namespace damper::proxy
