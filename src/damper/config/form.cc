@@ -272,6 +272,7 @@ Expected<Value, Error> read_tokens(std::string_view key, const Form& form, const
     }
     tokens |= std::int64_t{1} << *index;
   }
+  if (words.size() < form.fewest) return wrong(key, accepted(form), tree);
   return Value(tokens);
 }
 
@@ -393,7 +394,9 @@ std::string accepted(const Form& form) {
     case Kind::chance:
       return "{numerator: N, denominator: HUNDRED, TEN_THOUSAND or MILLION} from 0 to 100 % in "
              "steps of 0.01 %";
-    case Kind::tokens: return "a list of " + text::joined(form.names);
+    case Kind::tokens:
+      return (form.fewest > 0 ? "a list of one or more of " : "a list of ") +
+             text::joined(form.names);
     case Kind::number: return "a number " + range;
     case Kind::share:
       return (form.high > 1 ? "a number " : "a share ") + range + ", such as 0.1 or 10%";

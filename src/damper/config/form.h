@@ -60,7 +60,7 @@ struct Form {
   std::string_view accepted{};  // text, texts, custom: what one must be; wholes: what they are
   // The text in its canonical form, or why it is refused (empty when `accepted` says it all).
   Expected<std::string> (*parse)(std::string_view) = nullptr;
-  std::size_t fewest = 0;  // texts in a list
+  std::size_t fewest = 0;  // texts or tokens in a list
   std::size_t most = 0;
   Expected<Value, Error> (*read)(const Tree&) = nullptr;  // custom; an error without a file
   std::string (*write)(const Value&) = nullptr;           // not null: instead of its kind
@@ -121,8 +121,13 @@ template <std::integral T>
 [[nodiscard]] constexpr Form choice(std::span<const std::string_view> names) {
   return of(Kind::choice, 0, static_cast<double>(std::ssize(names) - 1), names);
 }
-[[nodiscard]] constexpr Form tokens(std::span<const std::string_view> names) {
-  return of(Kind::tokens, 0, static_cast<double>((std::int64_t{1} << names.size()) - 1), names);
+// `fewest`: 1 if the list must not be empty.
+[[nodiscard]] constexpr Form tokens(std::span<const std::string_view> names,
+                                    std::size_t fewest = 0) {
+  Form form =
+      of(Kind::tokens, 0, static_cast<double>((std::int64_t{1} << names.size()) - 1), names);
+  form.fewest = fewest;
+  return form;
 }
 [[nodiscard]] constexpr Form parsed(Expected<std::string> (*parse)(std::string_view),
                                     std::string_view accepted) {

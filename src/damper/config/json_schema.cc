@@ -53,7 +53,9 @@ std::string plain_schema_of(const Form& form) {
              R"(,{"type":"object","properties":{"numerator":{"type":"integer","minimum":0},)"
              R"("denominator":{"enum":["HUNDRED","TEN_THOUSAND","MILLION"]}},)"
              R"("required":["numerator"],"additionalProperties":false}])";
-    case Kind::tokens: return R"("type":["string","array"],"items":{)" + one_of(form.names) + '}';
+    case Kind::tokens:
+      return R"("type":["string","array"],"items":{)" + one_of(form.names) + '}' +
+             (form.fewest > 0 ? R"(,"minItems":1,"minLength":1)" : "");
     case Kind::number: return "\"type\":\"number\"," + between(form.low, form.high);
     case Kind::share:
       return R"("type":["number","string"],"pattern":"^[0-9]+(\\.[0-9]+)?%$",)" +

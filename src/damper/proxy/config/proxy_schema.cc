@@ -186,7 +186,7 @@ Schema<ProxyConfig> make_proxy() {
   s.key<DAMPER_FIELD(access_layout.format)>(
       "access_log_format", form::choice(kAccessFormatNames),
       "json: an object for each request. combined: the format of Apache and nginx of that name.");
-  s.key<DAMPER_FIELD(access_layout.fields)>("access_log_fields", form::tokens(kAccessFieldNames),
+  s.key<DAMPER_FIELD(access_layout.fields)>("access_log_fields", form::tokens(kAccessFieldNames, 1),
                                             "Fields of a JSON line.");
   s.key<DAMPER_FIELD(max_kept_bytes)>(
       "max_kept_bytes", form::bytes(kMiB, 1024 * 1024 * kMiB).with_off(0, "auto"),

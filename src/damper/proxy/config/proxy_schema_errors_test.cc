@@ -65,7 +65,7 @@ void expect_sentences(const config::Schema<T>& schema) {
     expect_sentence(schema, key.path, "{zz: {zz: zz}}");
     using enum config::Kind;
     if (key.form.kind == text || key.form.kind == texts || key.form.kind == custom) continue;
-    if (key.form.kind != tokens) expect_sentence(schema, key.path, "''");
+    if (key.form.kind != tokens || key.form.fewest > 0) expect_sentence(schema, key.path, "''");
     for (const std::string_view value : {"zz", "-1", "1e999", "99999999999999999999d"}) {
       expect_sentence(schema, key.path, value);
     }

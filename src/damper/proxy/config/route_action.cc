@@ -98,6 +98,8 @@ constexpr std::string_view kRequestAdd = "request_headers_to_add";
 constexpr std::string_view kRequestSet = "request_headers_to_set";
 constexpr std::string_view kResponseAdd = "response_headers_to_add";
 constexpr std::string_view kResponseSet = "response_headers_to_set";
+constexpr std::string_view kRequestRemove = "request_headers_to_remove";
+constexpr std::string_view kResponseRemove = "response_headers_to_remove";
 
 constexpr std::string_view kBodyForms = "a text of at most 1000 bytes";
 Expected<std::string> read_body(std::string_view text) {
@@ -137,6 +139,31 @@ std::optional<ActionError> check_direct(const RouteConfig& route) {
   return std::nullopt;
 }
 
+// A name that one of the lists has twice; names are in lower case.
+std::optional<ActionError> find_name_twice(const RouteConfig& route) {
+  const auto check = [&](std::string_view key, Texts names) -> std::optional<ActionError> {
+    std::sort(names.begin(), names.end());
+    const auto twice = std::adjacent_find(names.begin(), names.end());
+    if (twice == names.end()) return std::nullopt;
+    return ActionError{
+        key, who_is(route) + " has the field " + *twice + " twice in " + std::string(key)};
+  };
+  const auto names_of = [](const std::vector<FieldEdits::Field>& fields) {
+    Texts names;
+    for (const FieldEdits::Field& field : fields) names.push_back(field.name);
+    return names;
+  };
+  const FieldEdits& request = route.request_fields;
+  const FieldEdits& response = route.response_fields;
+  std::optional<ActionError> wrong = check(kRequestAdd, names_of(request.add));
+  if (!wrong) wrong = check(kRequestSet, names_of(request.set));
+  if (!wrong) wrong = check(kRequestRemove, request.remove);
+  if (!wrong) wrong = check(kResponseAdd, names_of(response.add));
+  if (!wrong) wrong = check(kResponseSet, names_of(response.set));
+  if (!wrong) wrong = check(kResponseRemove, response.remove);
+  return wrong;
+}
+
 }  // namespace
 
 Expected<std::string> read_edited_name(std::string_view text) {
@@ -173,6 +200,7 @@ Expected<std::string> read_edited_value(std::string_view text) {
 }
 
 std::optional<ActionError> find_action_error(const RouteConfig& route) {
+  if (auto twice = find_name_twice(route)) return twice;
   if (route.health_page && (route.direct_response || route.redirect)) {
     return ActionError{"health_page.min_healthy",
                        who_is(route) + " has health_page and " +
@@ -207,16 +235,14 @@ void add_action_keys(Schema<RouteConfig>& s) {
   add_fields<[](auto& route) -> auto& { return route.request_fields.set; }, kRequestSet>(
       s, "Fields of each attempt that replace those of the same name.");
   s.key<DAMPER_FIELD(request_fields.remove)>(
-      "request_headers_to_remove",
-      form::parsed_list(read_edited_name, kEditedNameForms, 0, kMostTexts),
+      kRequestRemove, form::parsed_list(read_edited_name, kEditedNameForms, 0, kMostTexts),
       "Fields that are not forwarded to the upstream.");
   add_fields<[](auto& route) -> auto& { return route.response_fields.add; }, kResponseAdd>(
       s, "Fields that are added to each response, the proxy's own included.");
   add_fields<[](auto& route) -> auto& { return route.response_fields.set; }, kResponseSet>(
       s, "Fields of each response, the proxy's own included, that replace those of the same name.");
   s.key<DAMPER_FIELD(response_fields.remove)>(
-      "response_headers_to_remove",
-      form::parsed_list(read_edited_name, kEditedNameForms, 0, kMostTexts),
+      kResponseRemove, form::parsed_list(read_edited_name, kEditedNameForms, 0, kMostTexts),
       "Fields of a response that are not forwarded to the client.");
   s.key<DAMPER_FIELD(direct_response->status)>("direct_response.status", form::integer(200, 599),
                                                "Status of the response.");
