@@ -16,8 +16,9 @@ void add_health_check(Schema<ClusterConfig>& schema) {
   schema.key<DAMPER_FIELD(health_check->type)>(
       "health_checks.type", form::choice(kHealthCheckTypeNames),
       "http: a GET. grpc: grpc.health.v1.Health/Check over HTTP/2. tcp: a connection.");
-  schema.key<DAMPER_FIELD(health_check->path)>(
-      "health_checks.path", form::parsed(read_path, kPathForms), "Path of the GET.");
+  schema.key<DAMPER_FIELD(health_check->path)>("health_checks.path",
+                                               form::parsed(read_target, kTargetForms),
+                                               "Path of the GET, and its query.");
   schema.key<DAMPER_FIELD(health_check->host)>("health_checks.host",
                                                form::parsed(read_authority, kAuthorityForms),
                                                "Host of the probe. Default: the endpoint's.");

@@ -70,6 +70,9 @@ TEST(ProxyCheck, HealthChecksAreChecked) {
         "{healthy_threshold: 101}", "{panic_threshold: 101}", "{host: 'a/b'}", "{send: x}"}) {
     EXPECT_NE(error_of(with(bad)), "ok") << bad;
   }
+  EXPECT_EQ(error("{path: '/healthz?full=1'}"), "ok");
+  EXPECT_EQ(error("{path: '/health z'}"),
+            "path must be a path from / on, with a query or without, not \"/health z\"");
   const auto loaded = load_proxy(with("{expected_statuses: [200-204, 404]}"), "p.yaml");
   ASSERT_TRUE(loaded);
   const HealthCheckOptions& options = *loaded->clusters[0].health_check;

@@ -36,10 +36,12 @@ Expected<std::string> read_host(std::string_view text) {
 }
 
 Expected<std::string> read_path(std::string_view text) {
-  if (text.size() > kLongestText || text.find('?') != std::string_view::npos ||
-      !http::valid_target(text)) {
-    return refused();
-  }
+  if (text.find('?') != std::string_view::npos) return refused();
+  return read_target(text);
+}
+
+Expected<std::string> read_target(std::string_view text) {
+  if (text.size() > kLongestText || !http::valid_target(text)) return refused();
   return std::string(text);
 }
 

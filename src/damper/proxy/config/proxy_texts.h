@@ -20,6 +20,10 @@ inline constexpr std::string_view kHostForms =
 inline constexpr std::string_view kPathForms = "a path from / on, without a query";
 [[nodiscard]] Expected<std::string> read_path(std::string_view text);
 
+// The same with a query or without.
+inline constexpr std::string_view kTargetForms = "a path from / on, with a query or without";
+[[nodiscard]] Expected<std::string> read_target(std::string_view text);
+
 // A method in capitals: methods are case-sensitive, and no known one has small letters.
 inline constexpr std::string_view kMethodForms = "a method in capitals, such as GET";
 [[nodiscard]] Expected<std::string> read_method(std::string_view text);
