@@ -366,8 +366,8 @@ Schema<RouteConfig> make_route() {
       "except h2c. []: none.");
   s.key<DAMPER_FIELD(max_tunnels)>(
       "max_tunnels", form::integer(1, 1'000'000),
-      "Upgraded requests and CONNECTs at once, of all loops together; further ones are refused "
-      "with 503.");
+      "Upgraded requests and CONNECTs at once, of all loops together, to each of the "
+      "weighted_clusters; further ones are refused with 503.");
   s.key<DAMPER_FIELD(host_rewrite)>("host_rewrite", form::parsed(read_authority, kAuthorityForms),
                                     "Host sent upstream. Default: the client's.");
   s.key<DAMPER_FIELD(prefix_rewrite)>("prefix_rewrite", kPath,
