@@ -36,6 +36,7 @@ engine::Policy policy_of(const TraceExporterOptions& options) {
 
 GuardedClientOptions client_of(const TraceExporterOptions& options) {
   GuardedClientOptions client{.endpoints = {parse_url(options.collector)->endpoint.text()}};
+  client.client.tls.ca_file = options.ca_file;
   client.client.max_response_body = TraceExporter::kMostAnswer;
   client.client.pool.max_connections = 2;
   return client;
@@ -65,6 +66,10 @@ std::optional<std::string> find_error(const TraceExporterOptions& options) {
       .field("failures_per_second", options.tracer.failures_per_second,
              observe::TracerOptions::kFailures)
       .error();
+}
+
+std::optional<std::string> find_ca_error(const TraceExporterOptions& options) {
+  return find_error(client_of(options));
 }
 
 void TraceCounts::add(const TraceCounts& other) noexcept {

@@ -30,12 +30,16 @@ struct TraceExporterOptions {
   Duration interval = std::chrono::seconds(1);  // between exports of less than a batch
   std::size_t max_batch = 512;                  // spans of one request
   std::size_t queue = 2048;                     // spans that wait, of all lanes together
+  std::string ca_file{};                        // trusted CAs, for https; empty: the system's
   observe::TracerOptions tracer{};
 
   friend bool operator==(const TraceExporterOptions&, const TraceExporterOptions&) = default;
 };
 
+// Reads no file: see find_ca_error().
 [[nodiscard]] std::optional<std::string> find_error(const TraceExporterOptions& options);
+// One sentence: ca_file, or the system's CAs, cannot be used for the collector.
+[[nodiscard]] std::optional<std::string> find_ca_error(const TraceExporterOptions& options);
 
 // The totals of one exporter, or of several.
 struct TraceCounts {
@@ -79,7 +83,7 @@ class TraceExporter {
   static constexpr Duration kLongestRetryAfter = std::chrono::minutes(5);
 
   // `lanes`: how many tracers share the queue and the rate of failures. REQUIRES:
-  // !find_error(options).
+  // !find_error(options), !find_ca_error(options).
   explicit TraceExporter(const TraceExporterOptions& options, std::size_t lanes = 1);
   ~TraceExporter();  // drops what is left; call drain() first
 

@@ -3,11 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <functional>
 #include <string>
 #include <thread>
 
 #include "damper/http/client/client_testing.h"
+#include "damper/http/net/net_testing.h"
 #include "damper/run/clock.h"
 
 namespace damper::http {
@@ -73,6 +75,32 @@ TEST(TraceExporter, APathOfTheUrlIsUsed) {
   add_spans(*tracer, 1);
   run_until(loop, [&] { return exporter.counts().exported == 1; });
   EXPECT_EQ(collector.exchanges.front().request.target, "/otlp/x");
+}
+
+TEST(TraceExporter, ACollectorWithAPrivateCaIsTrustedByItsFileAlone) {
+  const TestCertificate made = make_certificate("collector.test");
+  TlsServerOptions server;
+  server.identity.certificate_pem = made.certificate_pem;
+  server.identity.key_pem = made.key_pem;
+  const TlsSettings settings = *TlsSettings::for_server(server);
+  Loop loop;
+  TestServer collector(loop, {.tls = &settings}, [](Exchange& exchange) { exchange.respond(200); });
+  TraceExporterOptions with = options(collector.url());
+  with.timeout = seconds(1);
+  TraceExporter without(with);
+  with.ca_file = testing::TempDir() + "trace_exporter_ca";
+  std::ofstream(with.ca_file) << made.certificate_pem;
+  TraceExporter exporter(with);
+  add_spans(*without.make_tracer(), 1);
+  add_spans(*exporter.make_tracer(), 1);
+  run_until(loop,
+            [&] { return exporter.counts().exported == 1 && without.counts().export_failed == 1; });
+  EXPECT_EQ(collector.requests, 1);
+  with.ca_file = "/nowhere/ca.pem";
+  EXPECT_EQ(find_ca_error(with).value_or("").substr(0, 41),
+            "tls: ca_file /nowhere/ca.pem cannot be re");
+  with.collector = "http://127.0.0.1:4318";
+  EXPECT_EQ(find_ca_error(with), std::nullopt);
 }
 
 TEST(TraceExporter, SpansThatTheCollectorRejectsAreCounted) {

@@ -415,6 +415,9 @@ TEST(ProxyCheck, AKeyWithoutItsCompanionIsANote) {
             "p.yaml:3:27: max_batch_size of tracing is 600, which is never reached: max_queue_size "
             "is 500\n");
   EXPECT_EQ(notes(here, "http://a", "tracing: {max_queue_size: 500}"), "");
+  EXPECT_EQ(notes(here, "http://a", "tracing: {ca_file: /x}"),
+            "p.yaml:3:20: ca_file of tracing is not used: the collector is of http\n");
+  EXPECT_EQ(notes(here, "http://a", "tracing: {collector: 'https://b', ca_file: /x}"), "");
 }
 
 TEST(ProxyCheck, ARouteCoversWhatIsNarrowerInEveryWord) {

@@ -217,6 +217,10 @@ class NoteTaker {
       note(place("access_log_fields"),
            "access_log_fields is not used: access_log_format is combined");
     }
+    if (config_.tracing && !config_.tracing->ca_file.empty() &&
+        config_.tracing->collector.starts_with("http:")) {
+      note(place("tracing.ca_file"), "ca_file of tracing is not used: the collector is of http");
+    }
     if (const auto& tracing = config_.tracing;
         tracing && tracing->max_batch > tracing->queue &&
         is_set(proxy_schema(), places_.proxy, "tracing.max_batch_size")) {

@@ -16,6 +16,10 @@ void add_tracing(Schema<ProxyConfig>& s) {
       "tracing.collector", form::parsed(read_collector, kCollectorForms),
       "OpenTelemetry collector that gets the spans, as OTLP over "
       "HTTP (protobuf). A URL without a path: /v1/traces.");
+  s.key<DAMPER_FIELD(tracing->ca_file)>(
+      "tracing.ca_file", form::parsed(read_file_name, kFileForms),
+      "Trusted CAs of an https collector, in PEM. Default: those of the system. The file is read "
+      "when tracing begins or its configuration changes.");
   s.key<DAMPER_FIELD(tracing->service_name)>("tracing.service_name",
                                              form::parsed(read_service_name, kServiceNameForms),
                                              "service.name of the spans.");

@@ -144,6 +144,16 @@ TEST(TlsFiles, AnErrorHasThePlaceOfItsKey) {
   EXPECT_EQ(cluster("ca_file: " + crt), "none");
   EXPECT_EQ(cluster("ca_file: /no"), "d.yaml:2:53: cluster c: ca_file /no");
   EXPECT_EQ(cluster("certificate_file: " + crt + ", key_file: /no").substr(0, 7), "d.yaml:");
+  const auto tracing = [](const std::string& keys) {
+    return tls_error(
+        "listeners: {l: {address: ':1'}}\nclusters: {c: {endpoints: http://a}}\n"
+        "tracing: {" +
+        keys + "}\n");
+  };
+  EXPECT_EQ(tracing("collector: 'https://a', ca_file: " + crt), "none");
+  EXPECT_EQ(tracing("collector: 'https://a', ca_file: /no"),
+            "d.yaml:3:44: tracing: tls: ca_file /no");
+  EXPECT_EQ(tracing("collector: 'http://a', ca_file: /no"), "none");
 }
 
 }  // namespace

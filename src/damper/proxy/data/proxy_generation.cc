@@ -109,6 +109,7 @@ Expected<std::shared_ptr<http::TraceExporter>> share_tracing(
       context.in_force->tracing->options() == *config.tracing) {
     return context.in_force->tracing;
   }
+  if (auto why = find_tracing_ca_error(config)) return unexpected(*std::move(why));
   try {
     return std::make_shared<http::TraceExporter>(*config.tracing, context.loops);
   } catch (const std::system_error& failed) {

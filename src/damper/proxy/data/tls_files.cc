@@ -122,6 +122,16 @@ std::string locate_tls_error(const ProxyConfig& config, const ClusterConfig& clu
   return located(config.file, cluster_schema(), config.places->clusters[at], sentence, {});
 }
 
+std::optional<std::string> find_tracing_ca_error(const ProxyConfig& config) {
+  if (!config.tracing) return std::nullopt;
+  const auto why = http::find_ca_error(*config.tracing);
+  if (!why) return std::nullopt;
+  const std::string sentence = "tracing: " + *why;
+  if (config.places == nullptr) return sentence;
+  return located(config.file, proxy_schema(), config.places->proxy, sentence,
+                 config.tracing->ca_file.empty() ? "tracing.collector" : "tracing.ca_file");
+}
+
 std::optional<std::string> find_tls_error(const ProxyConfig& config) {
   for (const ListenerConfig& listener : config.listeners) {
     if (const auto made = make_server_tls(listener, nullptr); !made) {
@@ -133,7 +143,7 @@ std::optional<std::string> find_tls_error(const ProxyConfig& config) {
       return locate_tls_error(config, cluster, made.error());
     }
   }
-  return std::nullopt;
+  return find_tracing_ca_error(config);
 }
 
 }  // namespace damper::proxy

@@ -44,6 +44,9 @@ using MadeTls = Expected<std::optional<http::TlsSettings>>;
 [[nodiscard]] std::string locate_tls_error(const ProxyConfig& config, const ClusterConfig& cluster,
                                            const std::string& sentence);
 
+// The CAs of tracing's collector cannot be used: one sentence, with its place.
+[[nodiscard]] std::optional<std::string> find_tracing_ca_error(const ProxyConfig& config);
+
 // Reads all of a configuration and keeps nothing: for `damper proxy --validate`. One sentence, with
 // its place.
 [[nodiscard]] std::optional<std::string> find_tls_error(const ProxyConfig& config);
