@@ -6,6 +6,7 @@
 #include "damper/base/enum_names.h"
 #include "damper/http/dns/dns_server.h"
 #include "damper/http/dns/resolv_conf.h"
+#include "damper/http/file/tracing_schema.h"
 #include "damper/http/server/listen_address.h"
 #include "damper/policy/file/schema.h"
 #include "damper/proxy/config/balance_schema.h"
@@ -15,7 +16,6 @@
 #include "damper/proxy/config/policy_like.h"
 #include "damper/proxy/config/proxy_texts.h"
 #include "damper/proxy/config/tls_schema.h"
-#include "damper/proxy/config/tracing_schema.h"
 #include "damper/proxy/config/trust.h"
 #include "damper/proxy/split/split_schema.h"
 
@@ -218,7 +218,8 @@ Schema<ProxyConfig> make_proxy() {
       "admin.token_file", kFile,
       "File with the token that requests which change state must carry.");
   add_budget<DAMPER_FIELD(retry_budget)>(s);
-  add_tracing(s);
+  http::add_tracing(s);
+  s.alias("tracing.random_sampling", "tracing.sampling");
   s.optional_section<DAMPER_FIELD(admin)>("admin",
                                           "API to show and change the state of the proxy.");
   s.optional_section<DAMPER_FIELD(retry_budget)>(

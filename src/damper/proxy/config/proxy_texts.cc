@@ -6,7 +6,6 @@
 #include "damper/http/codec/chars.h"
 #include "damper/http/codec/h1_head.h"
 #include "damper/http/dns/dns_server.h"
-#include "damper/observe/trace/otlp.h"
 #include "damper/proxy/config/proxy_schema.h"
 
 namespace damper::proxy {
@@ -110,22 +109,6 @@ Expected<std::string> read_mode(std::string_view text) {
     return refused();
   }
   return '0' + std::string(text);
-}
-
-Expected<std::string> read_collector(std::string_view text) {
-  const auto url = http::parse_url(text);
-  if (!url) return refused(url.error());
-  return url->endpoint.text() + (url->target == "/" ? "" : url->target);
-}
-
-Expected<std::string> read_service_name(std::string_view text) {
-  if (!is_printable(text) || text.size() > observe::kLongestSpanText) return refused();
-  return std::string(text);
-}
-
-Expected<std::string> read_file_name(std::string_view text) {
-  if (!is_printable(text)) return refused();
-  return std::string(text);
 }
 
 namespace {

@@ -5,6 +5,7 @@
 
 #include "damper/base/expected.h"
 #include "damper/config/form.h"
+#include "damper/http/file/file_name.h"
 
 namespace damper::proxy {
 
@@ -57,14 +58,8 @@ inline constexpr std::string_view kAuthorityForms = "a host such as shop.example
 inline constexpr std::string_view kModeForms = "permissions in octal, such as 0660";
 [[nodiscard]] Expected<std::string> read_mode(std::string_view text);
 
-// Of an OpenTelemetry collector, with a path or without.
-inline constexpr std::string_view kCollectorForms = "a URL such as http://127.0.0.1:4318";
-[[nodiscard]] Expected<std::string> read_collector(std::string_view text);
-inline constexpr std::string_view kServiceNameForms = "1 to 256 printable ASCII characters";
-[[nodiscard]] Expected<std::string> read_service_name(std::string_view text);
-
-inline constexpr std::string_view kFileForms = "the name of a file";
-[[nodiscard]] Expected<std::string> read_file_name(std::string_view text);
+using http::kFileForms;
+using http::read_file_name;
 
 // {NAME: VALUE}, or Envoy's [{name: NAME, exact_match: VALUE}], as "NAME:VALUE"; "NAME" matches any
 // value. An error without a file.
