@@ -5,7 +5,7 @@
 namespace damper::http {
 
 Expected<std::string> read_file_name(std::string_view text) {
-  constexpr std::size_t kLongest = 4096;
+  constexpr std::size_t kLongest = 1024;
   const auto is_printable = [](char c) { return c >= ' ' && c <= '~'; };
   if (text.empty() || text.size() > kLongest ||
       !std::all_of(text.begin(), text.end(), is_printable)) {

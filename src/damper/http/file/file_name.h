@@ -7,7 +7,7 @@
 
 namespace damper::http {
 
-// The name of a file: printable ASCII, at most 4096 bytes.
+// The name of a file: printable ASCII, at most 1024 bytes.
 inline constexpr std::string_view kFileForms = "the name of a file";
 [[nodiscard]] Expected<std::string> read_file_name(std::string_view text);
 

@@ -138,15 +138,18 @@ class TraceExporter::Sender final : private observe::SpanLane::Reader {
     return lane;
   }
 
-  void drain(Duration within) {
+  void drain(std::function<void()> done) {
     close_lanes();
-    auto done = std::make_shared<std::promise<void>>();
-    std::future<void> drained = done->get_future();
-    loop_.post([this, done = std::move(done)]() mutable {
-      drained_.push_back(std::move(done));
+    loop_.post([this, done = std::move(done)] {
+      drained_.push_back(done);
       not_before_ = Instant::min();  // This is the last chance.
       pump();
     });
+  }
+  void drain(Duration within) {
+    auto done = std::make_shared<std::promise<void>>();
+    const std::future<void> drained = done->get_future();
+    drain([done] { done->set_value(); });
     if (drained.wait_for(within) == std::future_status::ready) return;
     shutdown_.store(counts().queued, std::memory_order_relaxed);
   }
@@ -192,7 +195,7 @@ class TraceExporter::Sender final : private observe::SpanLane::Reader {
     if (sending_ > 0 || ending_ || loop_.now() < not_before_) return;
     if (pending_.empty()) take();
     if (pending_.empty()) {
-      for (const auto& done : std::exchange(drained_, {})) done->set_value();
+      for (const auto& done : std::exchange(drained_, {})) done();
       return;
     }
     const observe::SpanPrefix batch = observe::prefix_of(pending_, options_.max_batch);
@@ -266,7 +269,7 @@ class TraceExporter::Sender final : private observe::SpanLane::Reader {
   unsigned failures_ = 0;    // exports, since the last success
   Instant not_before_ = Instant::min();
   bool ending_ = false;
-  std::vector<std::shared_ptr<std::promise<void>>> drained_;
+  std::vector<std::function<void()>> drained_;
   mutable std::mutex mutex_;  // for the next two
   std::vector<std::shared_ptr<observe::SpanLane>> lanes_;
   bool closed_ = false;
@@ -295,6 +298,7 @@ std::unique_ptr<observe::Tracer> TraceExporter::make_tracer() {
 }
 
 void TraceExporter::drain(Duration within) { sender_->drain(within); }
+void TraceExporter::drain(std::function<void()> done) { sender_->drain(std::move(done)); }
 TraceCounts TraceExporter::counts() const { return sender_->counts(); }
 
 }  // namespace damper::http

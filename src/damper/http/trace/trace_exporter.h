@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -91,6 +92,9 @@ class TraceExporter {
   // Exports what is left. Returns when that is done, or after `within`. Spans that are added later
   // are dropped.
   void drain(Duration within);
+  // The same without a wait: `done` is called on the exporter's thread when all is exported; not if
+  // the exporter is destroyed first.
+  void drain(std::function<void()> done);
 
   [[nodiscard]] TraceCounts counts() const;
   [[nodiscard]] const TraceExporterOptions& options() const noexcept { return options_; }

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <fstream>
 #include <functional>
 #include <string>
@@ -179,6 +180,33 @@ TEST(TraceExporter, ADrainExportsWhatIsLeft) {
   drainer.join();
   add_spans(*tracer, 1);
   EXPECT_EQ(exporter.counts().queue_full, 1U);  // It is closed.
+}
+
+TEST(TraceExporter, ADrainThatDoesNotWaitCallsWhenAllIsExported) {
+  Loop loop;
+  TestServer collector(loop, [](Exchange& exchange) { exchange.respond(200); });
+  TraceExporterOptions slow = options(collector.url());
+  slow.interval = seconds(60);
+  TraceExporter exporter(slow);
+  const auto tracer = exporter.make_tracer();
+  add_spans(*tracer, 5);
+  std::atomic<bool> done = false;
+  exporter.drain([&] { done = true; });
+  run_until(loop, [&] { return done.load(); });
+  EXPECT_EQ(exporter.counts().exported, 5U);
+}
+
+TEST(TraceExporter, ADrainThatDoesNotWaitEndsWithTheExporter) {
+  Loop loop;
+  TestServer collector(loop, [](Exchange&) {});
+  bool done = false;
+  {
+    TraceExporter exporter(options(collector.url()));
+    add_spans(*exporter.make_tracer(), 1);
+    exporter.drain([&] { done = true; });
+    run_until(loop, [&] { return collector.requests == 1; });
+  }
+  EXPECT_FALSE(done);
 }
 
 TEST(TraceExporter, WithoutACollectorSpansAreDroppedAndTracersOutliveIt) {

@@ -28,9 +28,10 @@ std::string kept(std::string_view text) {
   return std::string(text.substr(0, observe::kLongestSpanText));
 }
 
-CallerTrace caller_of(const Request& request, bool trusted) {
+CallerTrace caller_of(const Request& request, const TracedOptions& options) {
   CallerTrace caller;
-  caller.read(request.fields.view(), trusted);
+  caller.read(request.fields.view(),
+              options.is_trusted ? options.is_trusted(request) : options.trusted);
   return caller;
 }
 
@@ -41,10 +42,12 @@ class TracedExchange final : public WrappedExchange {
       : WrappedExchange(outer, outer->inherited()),
         settings_(std::move(settings)),
         method_(known_method(request_.method)),
+        route_(settings_->options.find_route ? settings_->options.find_route(request_)
+                                             : std::string_view(settings_->options.route)),
         path_(kept(path_of(request_.target))),
         authority_(kept(request_.authority)),
         user_agent_(kept(request_.fields.find("user-agent").value_or(""))),
-        caller_(caller_of(request_, settings_->options.trusted)),
+        caller_(caller_of(request_, settings_->options)),
         context_(settings_->tracer.begin(caller_.parent)) {
     inherited_.trace = context_;
     inherited_.tracestate = caller_.tracestate;
@@ -88,10 +91,9 @@ class TracedExchange final : public WrappedExchange {
     span.kind = observe::SpanKind::server;
     std::array<char, 128> name{};
     std::size_t size = method_.copy(name.data(), method_.size());
-    const std::string_view route = settings_->options.route;
-    if (!route.empty()) {
+    if (!route_.empty()) {
       name[size++] = ' ';
-      size += route.copy(name.data() + size, name.size() - size);
+      size += route_.copy(name.data() + size, name.size() - size);
     }
     span.name = {name.data(), size};
     span.start_ns = unix_ns(arrived_, now);
@@ -99,7 +101,7 @@ class TracedExchange final : public WrappedExchange {
     span.add("http.request.method", method_);
     span.add("url.path", path_);
     add_server(span, authority_);
-    span.add("http.route", route);
+    span.add("http.route", route_);
     if (status != 0) span.add_number("http.response.status_code", status);
     span.add("user_agent.original", user_agent_);
     span.add("damper.verdict", verdict);
@@ -114,6 +116,7 @@ class TracedExchange final : public WrappedExchange {
 
   const SettingsPtr settings_;
   const std::string_view method_;
+  const std::string_view route_;
   const std::string path_;
   const std::string authority_;
   const std::string user_agent_;

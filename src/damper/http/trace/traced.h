@@ -1,6 +1,8 @@
 #pragma once
 
+#include <functional>
 #include <string>
+#include <string_view>
 
 #include "damper/http/server/handler.h"
 #include "damper/observe/trace/tracer.h"
@@ -13,6 +15,10 @@ struct TracedOptions {
   // http.route of the spans, such as /invoices/{id}, and a part of their names: for a handler of
   // one route. Empty: none.
   std::string route{};
+  // Instead of the two above, for a handler of several routes, or of callers who show by each
+  // request who they are. The text is constant.
+  std::function<std::string_view(const Request&)> find_route{};
+  std::function<bool(const Request&)> is_trusted{};
 };
 
 // The middleware that makes a server's span for each request. It is the outermost one, so that the

@@ -162,5 +162,27 @@ TEST(Traced, TheRefusalsOfAGuardHaveTheirVerdict) {
   EXPECT_EQ(test.take().size(), 1U);
 }
 
+TEST(Traced, RouteAndTrustMayBeOfEachRequest) {
+  TestTracer test(Percent(100));
+  const Handler handler =
+      traced(answering(200), test.tracer(),
+             {.find_route = [](const Request& request) -> std::string_view {
+                return request.target.starts_with("/invoices/") ? "/invoices/{id}" : "";
+              },
+              .is_trusted =
+                  [](const Request& request) {
+                    return request.fields.find("authorization").has_value();
+                  }});
+  handler(request({{"traceparent", kParent}, {"authorization", "Bearer 1"}}));
+  handler(request({{"traceparent", kParent}}));
+  const std::vector<SeenSpan> spans = test.take();
+  ASSERT_EQ(spans.size(), 2U);
+  EXPECT_EQ(spans[0].name, "GET /invoices/{id}");
+  EXPECT_EQ(spans[0].attribute("http.route"), "/invoices/{id}");
+  EXPECT_EQ(SeenSpan::hex(spans[0].trace), kTrace);
+  EXPECT_EQ(spans[1].parent, "");
+  EXPECT_EQ(spans[1].links.size(), 1U);
+}
+
 }  // namespace
 }  // namespace damper::http
