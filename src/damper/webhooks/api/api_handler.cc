@@ -122,6 +122,12 @@ void ApiHandler::answer(const http::ExchangePtr& exchange) {
   dispatch(call);
 }
 
+bool ApiHandler::is_known(const http::Request& request) const {
+  if (!options_.tokens) return true;
+  const auto token = http::find_bearer(request.head());
+  return token && options_.tokens->find(*token) != nullptr;
+}
+
 std::optional<ApiError> ApiHandler::check_access(const http::Request& request, const Route& route,
                                                  Call& call) const {
   if (!route.scope) return std::nullopt;

@@ -83,6 +83,8 @@ class ApiHandler {
   [[nodiscard]] http::Handler handler() {
     return [this](const http::ExchangePtr& exchange) { answer(exchange); };
   }
+  // Whether the request has a token that is valid, or needs none.
+  [[nodiscard]] bool is_known(const http::Request& request) const;
   // From the next request on. REQUIRES: there were tokens before.
   void set_tokens(ApiTokens tokens) { options_.tokens = std::move(tokens); }
 

@@ -2,21 +2,25 @@
 #include <utility>
 
 #include "damper/base/text/words.h"
+#include "damper/http/spans/caller_trace.h"
 #include "damper/webhooks/api/api_handler.h"
 #include "damper/webhooks/api/api_handler_back.h"
 #include "damper/webhooks/api/api_json.h"
 #include "damper/webhooks/api/bodies.h"
 #include "damper/webhooks/api/time_text.h"
+#include "damper/webhooks/dispatch/delivery_span.h"
 #include "damper/webhooks/dispatch/holds.h"
-#include "damper/webhooks/model/trace_context.h"
 
 namespace damper::webhooks {
 namespace {
 
-// A traceparent that is not valid is none: it is not the message that is wrong.
-[[nodiscard]] std::string traceparent_of(const http::Request& request) {
-  const auto trace = TraceContext::find(request.fields.find("traceparent").value_or(""));
-  return trace ? trace->text() : std::string();
+// Of the request's own span, if it has one, or of the caller's. A traceparent that is not valid is
+// none: it is not the message that is wrong.
+[[nodiscard]] std::string traceparent_of(http::Exchange& exchange) {
+  if (const observe::SpanContext& own = exchange.inherited().trace) return traceparent_text(own);
+  http::CallerTrace caller;
+  caller.read(exchange.request().fields.view(), true);
+  return caller.parent ? traceparent_text(caller.parent) : std::string();
 }
 
 }  // namespace
@@ -41,8 +45,7 @@ void ApiHandler::send_message(const Call& call) {
                   .channel = std::move(body->channel),
                   .ordering_key = std::move(body->ordering_key),
                   .idempotency_key = std::move(body->idempotency_key),
-                  .payload = std::string(body->payload),
-                  .traceparent = traceparent_of(request)},
+                  .payload = std::string(body->payload)},
       .endpoints = {},
   };
   message.endpoints = directory_.match(call.application, message.message.type,
@@ -70,6 +73,7 @@ void ApiHandler::accept(const Call& call, NewMessage message) {
   const UnixTime now = now_();
   message.message.id = ids_.next(now);
   message.message.created = now;
+  message.message.traceparent = traceparent_of(*call.exchange);
   auto done = [this, call, endpoints = message.endpoints,
                now](const Expected<Accepted, StoreError>& result) {
     if (result) {

@@ -12,6 +12,7 @@
 #include "damper/http/client/round_trip.h"
 #include "damper/http/codec/message.h"
 #include "damper/http/net/loop.h"
+#include "damper/observe/trace/span_context.h"
 #include "damper/webhooks/dispatch/delivery_report.h"
 #include "damper/webhooks/store/store.h"
 
@@ -48,11 +49,12 @@ class DeliveryAttempt final : private http::RoundTrip {
 
   // The owner outlives it.
   DeliveryAttempt(http::Loop& loop, AttemptOwner& owner, Delivery delivery,
-                  engine::EndpointGate::Ticket ticket, bool healthy)
+                  engine::EndpointGate::Ticket ticket, bool healthy, observe::SpanContext context)
       : owner_(owner),
         delivery_(std::move(delivery)),
         ticket_(ticket),
         healthy_(healthy),
+        context_(context),
         clock_(loop, *this, &DeliveryAttempt::on_timeout) {}
 
   // on_attempt() may be called from within. The pool outlives it.
@@ -62,11 +64,15 @@ class DeliveryAttempt final : private http::RoundTrip {
 
   [[nodiscard]] const Delivery& delivery() const noexcept { return delivery_; }
   [[nodiscard]] const engine::EndpointGate::Ticket& ticket() const noexcept { return ticket_; }
-  // What it sent, if its message is part of a trace; else empty.
+  // Of its span; none: it is part of no trace.
+  [[nodiscard]] const observe::SpanContext& context() const noexcept { return context_; }
+  // What it sent, if it is part of a trace; else empty.
   [[nodiscard]] std::string_view traceparent() const {
-    if (delivery_.message->traceparent.empty()) return {};
-    return request_.fields.find("traceparent").value_or("");
+    if (!context_) return {};
+    return request_.fields.find(observe::kTraceparentHeader).value_or("");
   }
+  // HOST:PORT of its endpoint; empty: it was not started.
+  [[nodiscard]] std::string_view authority() const noexcept { return request_.authority; }
   [[nodiscard]] bool was_healthy() const noexcept { return healthy_; }
 
  private:
@@ -78,6 +84,7 @@ class DeliveryAttempt final : private http::RoundTrip {
   const Delivery delivery_;
   const engine::EndpointGate::Ticket ticket_;
   const bool healthy_;  // its endpoint, when it started
+  const observe::SpanContext context_;
   http::Request request_;
   http::Loop::MemberTimer<DeliveryAttempt> clock_;
 };

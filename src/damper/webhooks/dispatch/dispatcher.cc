@@ -5,6 +5,7 @@
 
 #include "damper/base/check.h"
 #include "damper/run/clock.h"
+#include "damper/webhooks/dispatch/delivery_span.h"
 
 namespace damper::webhooks {
 namespace {
@@ -251,6 +252,17 @@ void Dispatcher::on_claimed(Id endpoint, std::size_t reserved, bool healthy,
   check_drained();
 }
 
+observe::SpanContext Dispatcher::begin_span(const Message& message) const {
+  observe::SpanContext context = parent_of(message);
+  if (options_.tracer != nullptr) return options_.tracer->begin(context);
+  // Without a tracer, too, the receiver's spans are of the message's trace.
+  if (context) {
+    const auto bits = [] { return static_cast<std::uint64_t>(run::draw() * 0x1p32); };
+    context.span = std::max<std::uint64_t>(bits() << 32U | bits(), 1);
+  }
+  return context;
+}
+
 // The engine is asked again: the gate may have changed since the claim.
 void Dispatcher::send(EndpointWorker& worker, Delivery delivery) {
   const Instant now = loop_.now();
@@ -263,9 +275,10 @@ void Dispatcher::send(EndpointWorker& worker, Delivery delivery) {
   const auto ticket = worker.gate().try_start(now, run::draw());
   if (!ticket) return put_back(std::move(delivery), kAskAgain);
   const bool healthy = worker.gate().is_healthy();
-  auto request = worker.make_request(delivery, run::wall_time());
+  const observe::SpanContext span = begin_span(*delivery.message);
+  auto request = worker.make_request(delivery, run::wall_time(), span);
   auto owned = std::make_unique<DeliveryAttempt>(loop_, static_cast<AttemptOwner&>(*this),
-                                                 std::move(delivery), *ticket, healthy);
+                                                 std::move(delivery), *ticket, healthy, span);
   DeliveryAttempt& attempt = *owned;
   attempts_.emplace(&attempt, std::move(owned));
   slots_.take(healthy, 1);
@@ -335,6 +348,17 @@ void Dispatcher::on_attempt(DeliveryAttempt& attempt, AttemptResult result) {
         .next = settlement.fate == Fate::again ? std::optional(next.delay) : std::nullopt,
         .duration = between(attempt.ticket().started, now),
         .traceparent = attempt.traceparent()});
+  if (options_.tracer != nullptr) {
+    const bool dead = settlement.fate == Fate::dead;
+    add_span(*options_.tracer, attempt,
+             {.outcome = report.outcome,
+              .status = result.status,
+              .error = result.report.error,
+              .verdict = dead ? std::string_view(settlement.reason)
+                              : name(delivered ? Verdict::success : Verdict::none),
+              .delivered = delivered},
+             now);
+  }
   if (settlement.fate == Fate::dead) {
     log_({.kind = Kind::dead,
           .endpoint = delivery.endpoint,

@@ -19,6 +19,7 @@
 #include "damper/http/net/egress_guard.h"
 #include "damper/http/net/egress_proxy.h"
 #include "damper/http/net/loop.h"
+#include "damper/observe/trace/tracer.h"
 #include "damper/webhooks/dispatch/deliveries.h"
 #include "damper/webhooks/dispatch/delivery_attempt.h"
 #include "damper/webhooks/dispatch/directory.h"
@@ -41,6 +42,9 @@ struct DispatcherOptions {
   admit::TokenBucketOptions host_probes{.rate_per_second = 20, .burst = 5};
   admit::TokenBucketOptions all_probes{.rate_per_second = 100, .burst = 20};
   http::Resolver* resolver = nullptr;  // nullptr: the system's
+  // Of the loop; it outlives the dispatcher. Each attempt has a span below the request that posted
+  // its message: see add_span(). nullptr: none has.
+  observe::Tracer* tracer = nullptr;
 };
 
 [[nodiscard]] std::optional<std::string> find_error(const DispatcherOptions& options);
@@ -174,6 +178,8 @@ class Dispatcher final : public Deliveries, private EndpointWorkerOwner, private
   void on_claimed(Id endpoint, std::size_t reserved, bool healthy,
                   Expected<Claimed, StoreError> result);
   void send(EndpointWorker& worker, Delivery delivery);
+  // Of a new attempt's span; none: it is part of no trace.
+  [[nodiscard]] observe::SpanContext begin_span(const Message& message) const;
   void on_attempt(DeliveryAttempt& attempt, AttemptResult result) override;
 
   // dispatcher_settle.cc

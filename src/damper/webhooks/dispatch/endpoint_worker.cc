@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "damper/run/clock.h"
-#include "damper/webhooks/model/trace_context.h"
+#include "damper/webhooks/dispatch/delivery_span.h"
 #include "damper/webhooks/signature.h"
 
 namespace damper::webhooks {
@@ -108,7 +107,8 @@ const engine::DeliveryPolicy& EndpointWorker::policy_of_message(const Message& m
   return skip_policy_ != nullptr && !message.ordering_key.empty() ? *skip_policy_ : *policy_;
 }
 
-Expected<http::Request> EndpointWorker::make_request(const Delivery& delivery, UnixTime now) const {
+Expected<http::Request> EndpointWorker::make_request(const Delivery& delivery, UnixTime now,
+                                                     const observe::SpanContext& span) const {
   if (!url_error_.empty()) return unexpected(url_error_);
   const Message& message = *delivery.message;
   std::vector<SigningKey> keys;
@@ -129,11 +129,8 @@ Expected<http::Request> EndpointWorker::make_request(const Delivery& delivery, U
   request.fields.add(kIdHeader, headers->id);
   request.fields.add(kTimestampHeader, headers->timestamp);
   request.fields.add(kSignatureHeader, headers->signature);
-  if (const auto trace = TraceContext::find(message.traceparent);
-      trace && !request.fields.find("traceparent")) {
-    const auto span = static_cast<std::uint64_t>(run::draw() * 0x1p32) << 32 |
-                      static_cast<std::uint64_t>(run::draw() * 0x1p32);
-    request.fields.add("traceparent", trace->child(span).text());
+  if (span && !request.fields.find(observe::kTraceparentHeader)) {
+    request.fields.add(observe::kTraceparentHeader, traceparent_text(span));
   }
   request.body = message.payload;
   return request;

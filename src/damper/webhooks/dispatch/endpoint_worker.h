@@ -15,6 +15,7 @@
 #include "damper/http/client/url.h"
 #include "damper/http/codec/message.h"
 #include "damper/http/net/loop.h"
+#include "damper/observe/trace/span_context.h"
 #include "damper/webhooks/key.h"
 #include "damper/webhooks/model/endpoint.h"
 #include "damper/webhooks/store/store.h"
@@ -70,9 +71,11 @@ class EndpointWorker : public boost::intrusive::list_base_hook<
   [[nodiscard]] engine::EndpointGate& gate() noexcept { return gate_; }
   [[nodiscard]] const engine::EndpointGate& gate() const noexcept { return gate_; }
 
-  // The request of an attempt at `now`, signed with the keys that have not expired. The error is a
-  // sentence: the URL or the keys cannot be used.
-  [[nodiscard]] Expected<http::Request> make_request(const Delivery& delivery, UnixTime now) const;
+  // The request of an attempt at `now`, signed with the keys that have not expired. `span` is its
+  // traceparent, if it is valid and the configured headers have none. The error is a sentence: the
+  // URL or the keys cannot be used.
+  [[nodiscard]] Expected<http::Request> make_request(const Delivery& delivery, UnixTime now,
+                                                     const observe::SpanContext& span) const;
 
   // A delivery is due then. True: earlier than what was known.
   bool on_due(UnixTime due) noexcept;

@@ -40,7 +40,7 @@ struct Message {
   std::string idempotency_key{};  // empty: none
   std::string payload;
   UnixTime created{};
-  std::string traceparent{};  // of the request that sent it; see TraceContext; empty: none
+  std::string traceparent{};  // of the request that sent it; as W3C has it; empty: none
 };
 
 // A message and the endpoints that get it.
