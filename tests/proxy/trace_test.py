@@ -1,28 +1,19 @@
 #!/usr/bin/env python3
 """trace_test.py: spans of the real proxy and the library, as a real collector reads them.
 
-The collector is a small server that keeps the bodies of POST /v1/traces; they are decoded by the
-protobuf definitions of OpenTelemetry's npm package, which is installed in OTLP_FOLDER as
-package-lock.json names it. Exits with 77, which ctest reports as skipped, without npm or registry.
+Exits with 77, which ctest reports as skipped, without the collector's npm package (tests/otlp).
 """
 
-import base64
 import http.client
-import http.server
-import json
 import os
-import shutil
 import subprocess
-import sys
 import threading
 import time
 import unittest
 
+from collector import Collector, install
 from proxy_process import PATIENCE, Backend, Proxy
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-FOLDER = os.environ.get("OTLP_FOLDER", "/tmp/damper-otlp")
-SKIPPED = 77
 LIBRARY_SPANS = os.environ.get("LIBRARY_SPANS")
 INTERNAL, SERVER, CLIENT = 1, 2, 3
 TRACE = "0af7651916cd43dd8448eb211c80319c"
@@ -30,67 +21,6 @@ HEDGED = "0af7651916cd43dd8448eb211c80319d"  # of the library's second call
 SPAN = "b7ad6b7169203331"
 PARENT = f"00-{TRACE}-{SPAN}-01"
 UNSAMPLED = f"00-{TRACE}-{SPAN}-00"
-
-
-def skip(reason):
-    print(f"skipped: {reason}")
-    sys.exit(SKIPPED)
-
-
-def install():
-    for program in ("node", "npm"):
-        if not shutil.which(program):
-            skip(f"there is no {program}; npm's @opentelemetry/otlp-transformer decodes OTLP")
-    if os.path.exists(os.path.join(FOLDER, "installed")):
-        return
-    os.makedirs(FOLDER, exist_ok=True)
-    for name in ("package.json", "package-lock.json"):
-        shutil.copy(os.path.join(HERE, name), FOLDER)
-    try:
-        made = subprocess.run(["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"],
-                              cwd=FOLDER, capture_output=True, text=True, timeout=90, check=False)
-    except subprocess.TimeoutExpired:
-        skip("npm did not install @opentelemetry/otlp-transformer within 90 s")
-    if made.returncode != 0:
-        skip(f"npm cannot install @opentelemetry/otlp-transformer: {made.stderr.strip()[-300:]}")
-    with open(os.path.join(FOLDER, "installed"), "w", encoding="utf-8"):
-        pass
-
-
-class Collector:
-    """Keeps what is posted to it."""
-
-    def __init__(self):
-        bodies = self.bodies = []
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_POST(self):
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                if self.path == "/v1/traces" and \
-                        self.headers["Content-Type"] == "application/x-protobuf":
-                    bodies.append(body)
-                self.send_response(200)
-                self.send_header("Content-Length", "0")
-                self.end_headers()
-
-            def log_message(self, *_):
-                pass
-
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.daemon_threads = True
-        self.port = self.server.server_port
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-
-    def spans(self):
-        lines = "\n".join(base64.b64encode(body).decode() for body in list(self.bodies))
-        ran = subprocess.run(["node", os.path.join(HERE, "collector.js")], input=lines,
-                             capture_output=True, text=True, timeout=60, check=False,
-                             env={**os.environ, "NODE_PATH": os.path.join(FOLDER, "node_modules")})
-        if ran.returncode != 0:
-            raise AssertionError("the collector cannot read the spans:\n" + ran.stderr)
-        return json.loads(ran.stdout)
 
 
 class TraceTest(unittest.TestCase):
@@ -110,8 +40,7 @@ class TraceTest(unittest.TestCase):
         self.proxy.stop()
         for backend in self.backends:
             backend.stop()
-        self.collector.server.shutdown()
-        self.collector.server.server_close()
+        self.collector.stop()
 
     def get(self, path="/", fields=None):
         connection = http.client.HTTPConnection("127.0.0.1", self.proxy.port,
