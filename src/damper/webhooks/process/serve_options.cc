@@ -8,6 +8,7 @@
 #include "damper/base/duration_text.h"
 #include "damper/config/form.h"
 #include "damper/http/client/url.h"
+#include "damper/http/file/tracing_schema.h"
 #include "damper/http/net/address_class.h"
 #include "damper/http/net/ip_address.h"
 #include "damper/store/postgres/postgres_url.h"
@@ -280,6 +281,7 @@ const config::Schema<ServeOptions>& serve_schema() {
     add_delivery(schema);
     add_breaker(schema);
     add_egress(schema);
+    http::add_tracing(schema);
     schema.set_may_be_null();
     return schema;
   }();

@@ -11,6 +11,7 @@
 #include "damper/base/instant.h"
 #include "damper/config/schema.h"
 #include "damper/http/server/listen_address.h"
+#include "damper/http/trace/trace_exporter.h"
 #include "damper/webhooks/dispatch/dispatcher.h"
 
 namespace damper::webhooks {
@@ -42,6 +43,8 @@ struct ServeOptions {
   Duration backoff_cap = kBackoffCap;
   std::int32_t max_attempts = kBackoffAttempts;
   DispatcherOptions dispatcher{};
+  // Where the spans of requests and attempts are exported to; nothing: dispatcher.tracer has them.
+  std::optional<http::TraceExporterOptions> tracing{};
 };
 
 // The dispatcher's options with the schedule in its policy.

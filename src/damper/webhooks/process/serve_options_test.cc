@@ -44,6 +44,27 @@ TEST(ServeOptions, AnEgressProxyIsAPlainUrlWithoutCredentials) {
   EXPECT_FALSE(load_serve_options("egress: { proxy_credentials_file: x }", "f"));
 }
 
+TEST(ServeOptions, TracingIsASectionThatIsOffByDefault) {
+  EXPECT_FALSE(load_serve_options("delivery: { timeout: 1s }", "f")->tracing);
+  const auto options = load_serve_options("tracing: { service_name: hooks, sampling: 5% }", "f");
+  ASSERT_TRUE(options) << options.error();
+  ASSERT_TRUE(options->tracing);
+  EXPECT_EQ(options->tracing->service_name, "hooks");
+  EXPECT_EQ(options->tracing->tracer.sampling, Percent(5));
+  EXPECT_EQ(load_serve_options("tracing: { sampling: 101% }", "f").error(),
+            "f:1:22: sampling must be a percentage from 0 to 100 with at most two decimals, not "
+            "\"101%\"");
+}
+
+TEST(ServeOptions, AProgramsTracingIsCheckedAsThatOfAFile) {
+  ServeOptions options;
+  options.tracing.emplace();
+  EXPECT_FALSE(find_error(options));
+  options.tracing->collector = "collector:4318";
+  EXPECT_TRUE(find_error(options)->starts_with("tracing.collector must be a URL"))
+      << *find_error(options);
+}
+
 TEST(ServeOptions, AProxysCredentialsAreOneLine) {
   const TestFolder folder;
   const std::string file = folder.file("credentials");

@@ -1,9 +1,12 @@
 #include "damper/webhooks/process/webhook_server.h"
 
 #include <algorithm>
+#include <system_error>
 #include <utility>
 
 #include "damper/http/net/address_class.h"
+#include "damper/http/spans/span_texts.h"
+#include "damper/http/trace/traced.h"
 #include "damper/run/clock.h"
 #include "damper/store/postgres/postgres_url.h"
 #include "damper/webhooks/process/attempt_log.h"
@@ -108,17 +111,26 @@ Expected<std::unique_ptr<WebhookServer>> WebhookServer::open(http::Loop& loop, S
   }
   auto keys = open_sealer(options);
   if (!keys) return unexpected(keys.error());
+  std::unique_ptr<http::TraceExporter> exporter;
+  if (options.tracing) {
+    try {
+      exporter = std::make_unique<http::TraceExporter>(*options.tracing);
+    } catch (const std::system_error& failed) {
+      return unexpected(std::string("tracing: cannot start a thread: ") + failed.what());
+    }
+  }
   const auto sealer = std::make_shared<const Sealer>(*std::move(keys));
   OldSeals old_seals = std::make_shared<std::atomic<std::size_t>>(0);
   auto store = open_store(options.store, sealer, old_seals);
   if (!store) return unexpected(store.error());
-  return std::unique_ptr<WebhookServer>(new WebhookServer(loop, std::move(options),
-                                                          *std::move(store), std::move(old_seals),
-                                                          std::move(tokens), std::move(log)));
+  return std::unique_ptr<WebhookServer>(
+      new WebhookServer(loop, std::move(options), *std::move(store), std::move(old_seals),
+                        std::move(tokens), std::move(exporter), std::move(log)));
 }
 
 WebhookServer::WebhookServer(http::Loop& loop, ServeOptions options, std::unique_ptr<Store> store,
-                             OldSeals old_seals, std::optional<ApiTokens> tokens, WriteLine log)
+                             OldSeals old_seals, std::optional<ApiTokens> tokens,
+                             std::unique_ptr<http::TraceExporter> exporter, WriteLine log)
     : loop_(loop),
       options_(std::move(options)),
       log_(std::move(log)),
@@ -126,9 +138,12 @@ WebhookServer::WebhookServer(http::Loop& loop, ServeOptions options, std::unique
       old_seals_(std::move(old_seals)),
       metrics_(registry_, "webhooks"),
       ids_(random_bits()),
+      exporter_(std::move(exporter)),
+      tracer_(exporter_ != nullptr ? exporter_->make_tracer() : nullptr),
       pruner_(loop, *this, &WebhookServer::prune),
       counter_(loop, *this, &WebhookServer::count),
       drain_end_(loop, *this, &WebhookServer::on_drained) {
+  if (tracer_ != nullptr) options_.dispatcher.tracer = tracer_.get();
   dispatcher_.emplace(loop_, *store_, directory_, dispatcher_options(options_),
                       [this](const DeliveryEvent& event) { on_event(event); });
   ApiOptions api = api_options(options_, std::move(tokens));
@@ -143,7 +158,7 @@ WebhookServer::WebhookServer(http::Loop& loop, ServeOptions options, std::unique
   dispatcher_->set_write_disabled([this](const Endpoint& endpoint) {
     api_->disable(endpoint, [this](std::function<void()> then) { loop_.post(std::move(then)); });
   });
-  api_handler_ = api_->handler();
+  api_handler_ = make_api_handler();
   metrics_handler_ = http::make_metrics_handler(registry_);
   make_metrics();
 }
@@ -157,7 +172,8 @@ WebhookServer::~WebhookServer() {
   // The dispatcher's results that the store still has are written: its destructor completes them.
   dispatcher_.reset();
   store_.reset();
-  loop_.poll();  // What the store has posted refers to the API.
+  exporter_.reset();  // The tracer may outlive it.
+  loop_.poll();       // What the store has posted refers to the API.
 }
 
 void WebhookServer::on_event(const DeliveryEvent& event) {
@@ -235,7 +251,21 @@ void WebhookServer::make_metrics() {
                 counts_->messages);
     }
     write_holds(out, dispatcher_->holds());
+    if (exporter_ != nullptr) http::write_trace_metrics(exporter_->counts(), out);
   });
+}
+
+http::Handler WebhookServer::make_api_handler() {
+  observe::Tracer* const tracer = options_.dispatcher.tracer;
+  if (tracer == nullptr) return api_->handler();
+  return http::traced(
+      api_->handler(), *tracer,
+      {.find_route =
+           [](const http::Request& request) {
+             const RouteMatch match = find_route(request.method, http::path_of(request.target));
+             return match.route != nullptr ? match.route->path : std::string_view();
+           },
+       .is_trusted = [this](const http::Request& request) { return api_->is_known(request); }});
 }
 
 void WebhookServer::answer(const http::ExchangePtr& exchange) {
@@ -337,10 +367,21 @@ void WebhookServer::drain(std::function<void()> done) {
   counter_.cancel();
   if (server_) server_->drain(options_.drain_time);
   drain_end_.arm(add(loop_.now(), options_.drain_time));
-  dispatcher_->drain([this] { drain_end_.arm(loop_.now()); });
+  dispatcher_->drain([this] {
+    if (!exporting_) drain_end_.arm(loop_.now());
+  });
 }
 
-void WebhookServer::on_drained(Instant /*now*/) {
+void WebhookServer::on_drained(Instant now) {
+  if (exporter_ != nullptr && drained_ != nullptr && !exporting_) {
+    exporting_ = true;
+    drain_end_.arm(add(now, std::min(options_.drain_time, kTraceDrain)));
+    return exporter_->drain([this, alive = alive_, &loop = loop_] {
+      loop.post([this, alive] {
+        if (*alive) drain_end_.arm(loop_.now());
+      });
+    });
+  }
   if (const std::function<void()> done = std::exchange(drained_, nullptr)) done();
 }
 

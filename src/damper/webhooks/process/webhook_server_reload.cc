@@ -1,3 +1,4 @@
+#include <string_view>
 #include <utility>
 
 #include "damper/webhooks/process/webhook_server.h"
@@ -26,9 +27,17 @@ Expected<std::vector<std::string>> WebhookServer::reload(const ServeOptions& fre
   dispatcher_->reload(dispatcher_options(options_).policy);
 
   std::vector<std::string> need_restart;
-  for (const config::Key& key : serve_schema().keys()) {
-    if (serve_schema().value(key, options_) != serve_schema().value(key, fresh)) {
-      need_restart.emplace_back(key.path);
+  const auto add = [&](std::string_view path) {
+    if (need_restart.empty() || need_restart.back() != path) need_restart.emplace_back(path);
+  };
+  const auto& schema = serve_schema();
+  for (const config::Key& key : schema.keys()) {
+    const bool was_on = schema.is_on(key, options_);
+    const bool is_on = schema.is_on(key, fresh);
+    if (was_on != is_on) {
+      add(config::parent(key.path));  // The section, once.
+    } else if (is_on && schema.value(key, options_) != schema.value(key, fresh)) {
+      add(key.path);
     }
   }
   return need_restart;

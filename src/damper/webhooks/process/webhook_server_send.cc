@@ -2,6 +2,8 @@
 
 #include "damper/base/text/words.h"
 #include "damper/run/clock.h"
+#include "damper/run/scope.h"
+#include "damper/webhooks/dispatch/delivery_span.h"
 #include "damper/webhooks/process/webhook_server.h"
 
 namespace damper::webhooks {
@@ -34,6 +36,10 @@ void WebhookServer::send(Message message, Sent done) {
                                     .code = "too_large",
                                     .sentence = "a payload must have at most " +
                                                 std::to_string(options_.max_payload) + " bytes"}));
+  }
+  const run::RequestContext* const above = run::Scope::context();
+  if (message.traceparent.empty() && above != nullptr && above->trace) {
+    message.traceparent = traceparent_text(above->trace);
   }
   if (directory_.has_application(message.application)) {
     return accept(std::move(message), std::move(done), kMostRepetitions);
