@@ -74,7 +74,8 @@ class Fields {
 
   // Fields that identify something and do not concern its calls.
   void skip(std::initializer_list<std::string_view> fields);
-  // A field that has no equivalent, and why: "FIELD has no equivalent: WHY"; nothing if it was taken.
+  // A field that has no equivalent, and why: "FIELD has no equivalent: WHY"; nothing if it was
+  // taken.
   void leave(std::string_view field, std::string_view why);
   void leave_rest();
 

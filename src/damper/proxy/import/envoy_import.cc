@@ -10,8 +10,8 @@ namespace damper::proxy {
 using policy::Fields;
 using policy::ImportNotes;
 
-EnvoyImport::EnvoyImport(ImportNotes& notes)
-    : notes(notes), proxy(proxy_schema(), "the file", {1, 1}, notes) {}
+EnvoyImport::EnvoyImport(ImportNotes& of_file)
+    : notes(of_file), proxy(proxy_schema(), "the file", {1, 1}, of_file) {}
 
 RouteDraft EnvoyImport::make_route(std::string name, config::SourceLocation place) const {
   return {PartDraft(route_schema(), std::move(name), place, notes), policy::Draft(notes)};
@@ -74,11 +74,10 @@ std::optional<ImportedAddress> read_address(const config::Tree& tree, ImportNote
     inner.leave_rest();
     const bool is_abstract = path.starts_with('@');
     if (path.starts_with('/') || is_abstract) {
-      address = ImportedAddress{"unix:" + path, is_abstract ? "" : octal(mode),
-                                pipe->place};
+      address = ImportedAddress{"unix:" + path, is_abstract ? "" : octal(mode), pipe->place};
     } else {
-      notes.left_out(pipe->place, "the path of a pipe must begin with / or @, not " +
-                                      text::in_quotes(path));
+      notes.left_out(pipe->place,
+                     "the path of a pipe must begin with / or @, not " + text::in_quotes(path));
     }
   }
   fields.leave_rest();

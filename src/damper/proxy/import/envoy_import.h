@@ -3,6 +3,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,16 +30,18 @@ struct ClusterTerms {
 // What the readers of one Envoy file share: the parts of the result so far, and what they refer to
 // by name.
 struct EnvoyImport {
-  explicit EnvoyImport(policy::ImportNotes& notes);
+  explicit EnvoyImport(policy::ImportNotes& of_file);
 
   policy::ImportNotes& notes;
   PartDraft proxy;  // of proxy_schema()
   std::vector<PartDraft> listeners{};
   std::vector<PartDraft> clusters{};
   std::vector<RouteDraft> routes{};
-  std::map<std::string, ClusterTerms, std::less<>> terms{};            // by Envoy's name
-  std::map<std::string, const config::Tree*, std::less<>> secrets{};   // by name
-  std::set<std::string> names{};                                       // taken; "cluster shop"
+  std::map<std::string, ClusterTerms, std::less<>> terms{};           // by Envoy's name
+  std::map<std::string, const config::Tree*, std::less<>> secrets{};  // by name
+  std::set<std::string> names{};                                      // taken; "cluster shop"
+  std::span<const config::Tree> access_logs{};                        // that were read
+  const config::Tree* tracing = nullptr;                              // that was read
 
   [[nodiscard]] RouteDraft make_route(std::string name, config::SourceLocation place) const;
   // The name as one of a part of this kind, which no other has.

@@ -51,6 +51,12 @@ void take_rows(Fields& fields, std::span<const FieldRow> rows, PartDraft& draft,
   }
 }
 
+const config::Tree* find_field(const config::Tree& tree, std::string_view field) {
+  if (!tree.is_map()) return nullptr;
+  ImportNotes silent("");
+  return Fields(tree, "", silent).take(field);
+}
+
 std::string type_of(const config::Tree& typed_config) {
   const config::Tree* type = typed_config.find("@type");
   if (type == nullptr) return {};

@@ -35,6 +35,9 @@ void take_rows(policy::Fields& fields, std::span<const FieldRow> rows, PartDraft
                                                                        std::string_view field,
                                                                        policy::ImportNotes& notes);
 
+// The field of a map in either of proto's spellings; null if it has none, or is no map.
+[[nodiscard]] const config::Tree* find_field(const config::Tree& tree, std::string_view field);
+
 // The type of a typed_config: "Router" of ".../envoy.extensions.filters.http.router.v3.Router".
 // Empty when it has none.
 [[nodiscard]] std::string type_of(const config::Tree& typed_config);

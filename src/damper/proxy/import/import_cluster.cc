@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <utility>
 
 #include "damper/base/percent.h"
@@ -45,7 +46,7 @@ constexpr std::array<FieldRow, 2> kTransportRows = {{
 
 struct Endpoints {
   std::vector<std::string> urls;
-  Pairs zones;  // by URL
+  std::map<std::string, std::vector<std::string>> zones;  // URLs by zone
   config::SourceLocation place;
 };
 
@@ -67,23 +68,25 @@ void add_endpoint(const Tree& tree, const std::string& zone, std::string_view sc
   Fields inner(*endpoint, "the endpoint", notes);
   const Tree* tree_of_address = inner.take("address");
   inner.skip({"hostname"});
+  inner.leave("health_check_config", "a probe is sent to the address of the endpoint");
   inner.leave_rest();
   if (tree_of_address == nullptr) return;
   const auto address = read_address(*tree_of_address, notes);
   if (!address) return;
   const bool is_unix = address->text.starts_with("unix:");
   if (is_unix && scheme == "https") {
-    notes.left_out(address->place, "TLS over a Unix socket has no equivalent: the endpoint is "
-                                   "left out");
+    notes.left_out(address->place,
+                   "TLS over a Unix socket has no equivalent: the endpoint is "
+                   "left out");
     return;
   }
   std::string url = is_unix ? address->text : std::string(scheme) + "://" + address->text;
   if (std::find(endpoints.urls.begin(), endpoints.urls.end(), url) != endpoints.urls.end()) {
-    notes.left_out(address->place, "the endpoint " + text::in_quotes(url) +
-                                       " is there twice: it is one replica");
+    notes.left_out(address->place,
+                   "the endpoint " + text::in_quotes(url) + " is there twice: it is one replica");
     return;
   }
-  if (!zone.empty()) endpoints.zones.emplace_back(url, zone);
+  if (!zone.empty()) endpoints.zones[zone].push_back(url);
   endpoints.urls.push_back(std::move(url));
 }
 
@@ -127,13 +130,15 @@ Endpoints read_endpoints(Fields& cluster, std::string_view scheme, ImportNotes& 
 
 void set_endpoints(const Endpoints& endpoints, PartDraft& draft, ImportNotes& notes) {
   draft.set("endpoints", make_list(endpoints.urls, endpoints.place));
-  if (endpoints.zones.empty()) return;
-  if (draft.knows("zones")) {
-    draft.set("zones", make_map(endpoints.zones, endpoints.place));
-  } else {
-    notes.left_out(endpoints.place, "the zones of endpoints are not translated yet: all endpoints "
-                                    "are equal");
+  if (endpoints.zones.empty() || !draft.has("endpoints")) return;
+  Tree zones = make_map({}, endpoints.place);
+  for (const auto& [zone, urls] : endpoints.zones) {
+    zones.items.push_back(make_scalar(zone, endpoints.place));
+    zones.items.push_back(make_list(urls, endpoints.place));
   }
+  draft.set("zones", std::move(zones));
+  notes.note_once("zones", endpoints.place,
+                  "zones are used if the proxy has one: node.locality.zone, zone or --zone");
 }
 
 // Of an HttpProtocolOptions, or of the cluster itself, as files of older versions have it.
@@ -186,12 +191,7 @@ void read_balancing(Fields& fields, PartDraft& draft, ImportNotes& notes) {
   if (const Tree* policy = fields.take("lb_policy")) {
     const std::string& name = policy->text;
     if (name == "RING_HASH" || name == "MAGLEV") {
-      if (draft.knows("lb_policy")) {
-        draft.set("lb_policy", "consistent_hash", policy->place);
-      } else {
-        notes.left_out(policy->place, "lb_policy " + name + " is not translated yet: the less "
-                                      "loaded of two random replicas gets the request");
-      }
+      draft.set("lb_policy", "consistent_hash", policy->place);
     } else if (name != "LEAST_REQUEST") {
       notes.note(policy->place, "lb_policy " + text::in_quotes(name) +
                                     " becomes the less loaded of two random replicas");
@@ -202,7 +202,8 @@ void read_balancing(Fields& fields, PartDraft& draft, ImportNotes& notes) {
   if (const Tree* common = fields.take("common_lb_config")) {
     Fields inner(*common, "common_lb_config", notes);
     const auto panic = take_percent(inner, "healthy_panic_threshold", notes);
-    if (panic && draft.has("health_checks.type")) draft.set("health_checks.panic_threshold", *panic);
+    if (panic && draft.has("health_checks.type"))
+      draft.set("health_checks.panic_threshold", *panic);
     if (const Tree* hashing = inner.take("consistent_hashing_lb_config")) {
       Fields hash(*hashing, "consistent_hashing_lb_config", notes);
       const std::array<FieldRow, 1> rows = {
@@ -228,13 +229,13 @@ void read_thresholds_of(Fields& fields, PartDraft& draft, policy::Draft& calls,
   }
   draft.set("max_connections", Placed<std::int64_t>{.value = 1024, .place = {}});
   draft.set("max_pending_requests", Placed<std::int64_t>{.value = 1024, .place = {}});
-  for (const std::string_view key : {"retry_budget.budget_percent", "retry_budget.window",
-                                     "retry_budget.reserve", "retry_budget.min_retries_per_second",
-                                     "retry_budget.min_retry_concurrency"}) {
+  for (const std::string_view key :
+       {"retry_budget.budget_percent", "retry_budget.window", "retry_budget.reserve",
+        "retry_budget.min_retries_per_second", "retry_budget.min_retry_concurrency"}) {
     if (const auto raw = read.raw(key)) draft.set(key, *raw, read.place_of(key));
   }
-  for (const std::string_view key : {"concurrency_limit.kind", "concurrency_limit.initial",
-                                     "concurrency_limit.max"}) {
+  for (const std::string_view key :
+       {"concurrency_limit.kind", "concurrency_limit.initial", "concurrency_limit.max"}) {
     if (const auto raw = read.raw(key)) calls.set(key, *raw, read.place_of(key));
   }
   // The route's own budget refuses nothing.
@@ -245,6 +246,17 @@ void read_thresholds_of(Fields& fields, PartDraft& draft, policy::Draft& calls,
                   "its routes");
 }
 
+void drop_grpc_check_of_http1(PartDraft& draft, ImportNotes& notes) {
+  const auto is = [&](std::string_view key, std::int64_t value) {
+    return draft.has(key) && draft.raw(key) == value;
+  };
+  const bool is_grpc = is("health_checks.type", static_cast<std::int64_t>(HealthCheckType::grpc));
+  if (!is_grpc || !is("protocol", static_cast<std::int64_t>(http::Protocol::h1))) return;
+  notes.left_out(draft.place(),
+                 "grpc_health_check needs HTTP/2, and the cluster has HTTP/1.1: it is left out");
+  draft.drop("health_checks");
+}
+
 }  // namespace
 
 void read_cluster(const Tree& tree, EnvoyImport& file) {
@@ -252,8 +264,9 @@ void read_cluster(const Tree& tree, EnvoyImport& file) {
   Fields fields(tree, "the cluster", notes);
   const std::string name = fields.text("name");
   if (file.terms.contains(name)) {
-    notes.left_out(tree.place, "the cluster " + text::in_quotes(name) + " is there twice: this one "
-                                                                       "is left out");
+    notes.left_out(tree.place, "the cluster " + text::in_quotes(name) +
+                                   " is there twice: this one "
+                                   "is left out");
     return;
   }
   ClusterTerms& terms =
@@ -285,11 +298,16 @@ void read_cluster(const Tree& tree, EnvoyImport& file) {
   set_endpoints(endpoints, draft, notes);
   take_rows(fields, kClusterRows, draft, notes);
   draft.set("connect_timeout", Placed<Duration>{.value = 5s, .place = {}});
+  if (draft.has("dns_min_refresh_rate") &&
+      draft.raw("dns_min_refresh_rate") > DnsConfig{}.max_refresh.count()) {
+    draft.set("dns_max_refresh_rate", draft.raw("dns_min_refresh_rate"));
+  }
   read_protocol_options(fields, draft, notes);
   if (const Tree* typed = fields.take("typed_extension_protocol_options")) {
     read_typed_options(*typed, draft, notes);
   }
   read_health_checks(fields, draft, notes);
+  drop_grpc_check_of_http1(draft, notes);
   read_outlier_detection(fields, draft, notes);
   read_balancing(fields, draft, notes);
   read_thresholds_of(fields, draft, terms.calls, tree.place, notes);

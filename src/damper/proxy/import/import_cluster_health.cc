@@ -147,8 +147,7 @@ void read_outlier_detection(Fields& cluster, PartDraft& draft, ImportNotes& note
   auto most = fields.duration("max_ejection_time", std::max<Duration>(300s, base.value));
   most.value = std::max(most.value, base.value);
   draft.set("outlier_detection.max_ejection_time", most);
-  fields.leave("max_ejection_percent",
-               "here it bounds ejections for latency alone");
+  fields.leave("max_ejection_percent", "here it bounds ejections for latency alone");
   fields.leave_rest();
 }
 

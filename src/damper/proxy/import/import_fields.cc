@@ -59,8 +59,7 @@ std::optional<std::string> find_field_value(std::string_view value) {
   return result;
 }
 
-void FieldEditsImport::read_additions(Fields& level, std::string_view field,
-                                      Edits& edits) {
+void FieldEditsImport::read_additions(Fields& level, std::string_view field, Edits& edits) {
   const config::SourceLocation place = level.place_of(field);
   for (const Tree& tree : level.list(field)) {
     Fields fields(tree, field, *notes_);
@@ -77,7 +76,8 @@ void FieldEditsImport::read_additions(Fields& level, std::string_view field,
     const auto refuse = [&](const std::string& why) {
       notes_->left_out(tree.place, "the edit of " + text::in_quotes(name) + " is left out: " + why);
     };
-    const bool adds = action.empty() ? !append || append->value : action == "APPEND_IF_EXISTS_OR_ADD";
+    const bool adds =
+        action.empty() ? !append || append->value : action == "APPEND_IF_EXISTS_OR_ADD";
     if (!adds && !action.empty() && action != "OVERWRITE_IF_EXISTS_OR_ADD") {
       refuse("append_action " + text::on_one_line(action) + " has no equivalent");
       continue;
@@ -106,8 +106,7 @@ void FieldEditsImport::read_additions(Fields& level, std::string_view field,
   }
 }
 
-void FieldEditsImport::read_removals(Fields& level, std::string_view field,
-                                     Edits& edits) {
+void FieldEditsImport::read_removals(Fields& level, std::string_view field, Edits& edits) {
   const config::SourceLocation place = level.place_of(field);
   for (const Tree& tree : level.list(field)) {
     const auto name = read_edited_name(tree.text);

@@ -30,8 +30,9 @@ bool is_some(Fields& owner, std::string_view field, ImportNotes& notes) {
   const Placed<std::int64_t> numerator = inner.integer("numerator", 0);
   const std::string denominator = inner.text("denominator");
   inner.leave_rest();
-  const std::int64_t all =
-      denominator == "TEN_THOUSAND" ? 10'000 : denominator == "MILLION" ? 1'000'000 : 100;
+  const std::int64_t all = denominator == "TEN_THOUSAND" ? 10'000
+                           : denominator == "MILLION"    ? 1'000'000
+                                                         : 100;
   if (numerator.value > 0 && numerator.value < all) {
     notes.note(numerator.place, std::string(field) + " becomes 100 %");
   }
@@ -77,7 +78,7 @@ void read_buffer(const Tree& tree, FilterTerms& terms, EnvoyImport& file) {
   if (is_disabled && is_disabled->value) {
     terms.keys.set("request_buffering", "false", is_disabled->place);
   }
-  if (most) {
+  if (most && most->value > 0) {
     terms.keys.set("request_buffering", "true", tree.place);
     terms.keys.set("request_buffer", *most);
     file.notes.note_once("buffer", tree.place,
@@ -104,8 +105,9 @@ std::string health_path(Fields& fields, ImportNotes& notes) {
     if (name == ":path" && !exact.empty()) {
       path = exact;
     } else {
-      notes.left_out(header.place, "a condition of the health page other than the exact :path is "
-                                   "left out");
+      notes.left_out(header.place,
+                     "a condition of the health page other than the exact :path is "
+                     "left out");
     }
   }
   return path;
@@ -137,16 +139,16 @@ void read_health_page(const Tree& tree, FilterTerms& terms, EnvoyImport& file) {
   fields.leave("cache_time", "the page is made for each request");
   fields.leave_rest();
   if (passes && passes->value) {
-    notes.left_out(tree.place, "health_check with pass_through_mode has no equivalent: health "
-                               "checks of clients are requests like others");
+    notes.left_out(tree.place,
+                   "health_check with pass_through_mode has no equivalent: health "
+                   "checks of clients are requests like others");
     return;
   }
   if (path.empty()) {
     notes.left_out(tree.place, "health_check without an exact :path is left out");
     return;
   }
-  RouteDraft& page =
-      terms.health_pages.emplace_back(file.make_route("health-page", tree.place));
+  RouteDraft& page = terms.health_pages.emplace_back(file.make_route("health-page", tree.place));
   page.keys.set("match.path", path, tree.place);
   if (!clusters.empty()) page.keys.set("health_page.clusters", make_list(clusters, tree.place));
   page.keys.set("health_page.min_healthy", least.value_or(Placed<std::int64_t>{.value = 100}));
@@ -204,6 +206,8 @@ void read_concurrency(const Tree& tree, FilterTerms& terms, EnvoyImport& file) {
       Fields params(*limit, "concurrency_limit_params", file.notes);
       if (const auto most = params.integer("max_concurrency_limit")) {
         terms.keys.set("admission_control.max", *most);
+        const std::int64_t max = terms.keys.raw("admission_control.max");
+        if (max < 20) terms.keys.set("admission_control.initial", max, most->place);
       }
       params.leave("concurrency_update_interval", "the limit is adapted with each response");
       params.leave_rest();
@@ -270,11 +274,30 @@ void read_http_filters(std::span<const Tree> filters, FilterTerms& terms, EnvoyI
     fields.skip({"is_optional"});
     fields.leave_rest();
     if (is_disabled) {
-      file.notes.left_out(filter.place, "the HTTP filter " + text::in_quotes(name) +
-                                            " is disabled, and left out");
+      file.notes.left_out(
+          filter.place, "the HTTP filter " + text::in_quotes(name) + " is disabled, and left out");
       continue;
     }
     read_filter(name, config, filter.place, terms, file);
+  }
+}
+
+void read_upgrade_configs(std::span<const Tree> configs, std::vector<std::string>& upgrades,
+                          ImportNotes& notes) {
+  for (const Tree& config : configs) {
+    Fields fields(config, "upgrade_configs", notes);
+    const std::string type = fields.text("upgrade_type");
+    const auto is_on = fields.boolean("enabled");
+    fields.skip({"connect_config"});
+    fields.leave("filters", "an upgrade has the filters of its route");
+    fields.leave_rest();
+    if (type == "CONNECT") {
+      notes.note_once("connect", config.place,
+                      "CONNECT needs no upgrade here: a route with methods [CONNECT] tunnels it");
+      continue;
+    }
+    upgrades.erase(std::remove(upgrades.begin(), upgrades.end(), type), upgrades.end());
+    if (!is_on || is_on->value) upgrades.push_back(type);
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include "damper/base/text/words.h"
 #include "damper/policy/import/import_envoy_terms.h"
+#include "damper/proxy/config/proxy_schema.h"
 #include "damper/proxy/config/proxy_texts.h"
 #include "damper/proxy/import/import_route.h"
 
@@ -49,20 +50,19 @@ std::optional<std::string> read_domain(const Tree& tree, ImportNotes& notes) {
   if (text == "*") return std::string();
   const std::size_t colon = text.rfind(':');
   if (colon != std::string::npos && text.find(']', colon) == std::string::npos) {
-    notes.note_once("ports of domains", tree.place,
-                    "hosts are matched without their port: that of " + text::in_quotes(text) +
-                        " is left out");
+    notes.note_once(
+        "ports of domains", tree.place,
+        "hosts are matched without their port: that of " + text::in_quotes(text) + " is left out");
     text.resize(colon);
   }
   auto host = read_host(text);
   if (host) return *std::move(host);
-  notes.left_out(tree.place, "the domain " + text::in_quotes(tree.text) +
-                                 " has no equivalent and is left out");
+  notes.left_out(tree.place,
+                 "the domain " + text::in_quotes(tree.text) + " has no equivalent and is left out");
   return std::nullopt;
 }
 
-std::vector<std::string> read_domains(Fields& fields, const RouteTable& table,
-                                      ImportNotes& notes) {
+std::vector<std::string> read_domains(Fields& fields, const RouteTable& table, ImportNotes& notes) {
   std::vector<std::string> domains;
   const auto add = [&](std::string domain) {
     if (std::find(domains.begin(), domains.end(), domain) == domains.end()) {
@@ -87,7 +87,8 @@ std::vector<std::string> read_domains(Fields& fields, const RouteTable& table,
 
 Host read_host(const Tree& tree, const RouteTable& table, ImportNotes& notes) {
   Fields fields(tree, "the virtual host", notes);
-  Host host{.name = fields.text("name"), .tree = &tree, .table = &table, .domains = {}, .place = {}};
+  Host host{
+      .name = fields.text("name"), .tree = &tree, .table = &table, .domains = {}, .place = {}};
   host.place = fields.place_of("domains");
   host.domains = read_domains(fields, table, notes);
   if (const Tree* retries = fields.take("retry_policy")) {
@@ -125,6 +126,24 @@ bool has_any(const Host& host) {
   return std::find(host.domains.begin(), host.domains.end(), "") != host.domains.end();
 }
 
+// Neighbours of the same host become one: no other host is between them.
+std::vector<Group> merged(std::vector<Group> groups) {
+  std::vector<Group> result;
+  for (Group& group : groups) {
+    const bool fits = !result.empty() && result.back().host == group.host &&
+                      (group.rank == kAnyRank ||
+                       result.back().domains.size() + group.domains.size() <= kMostTexts);
+    if (!fits) {
+      result.push_back(std::move(group));
+      continue;
+    }
+    Group& last = result.back();
+    last.rank = group.rank;
+    last.domains.insert(last.domains.end(), group.domains.begin(), group.domains.end());
+  }
+  return result;
+}
+
 std::vector<Group> groups_of(std::vector<Host>& hosts) {
   std::size_t with_patterns = 0;  // hosts that take more than exact domains
   for (const Host& host : hosts) {
@@ -139,7 +158,7 @@ std::vector<Group> groups_of(std::vector<Host>& hosts) {
     for (const std::string& domain : hosts[i].domains) {
       const std::size_t rank = rank_of(domain);
       const auto same = std::find_if(groups.begin(), groups.end(), [&](const Group& group) {
-        return group.host == i && group.rank == rank;
+        return group.host == i && group.rank == rank && group.domains.size() < kMostTexts;
       });
       if (same != groups.end()) {
         same->domains.push_back(domain);
@@ -150,7 +169,7 @@ std::vector<Group> groups_of(std::vector<Host>& hosts) {
   }
   std::stable_sort(groups.begin(), groups.end(),
                    [](const Group& a, const Group& b) { return a.rank < b.rank; });
-  return groups;
+  return merged(std::move(groups));
 }
 
 }  // namespace

@@ -106,17 +106,18 @@ void read_format(Fields& fields, PartDraft& proxy, ImportNotes& notes) {
 std::string_view read_filter_of(Fields& log, ImportNotes& notes) {
   const Tree* filter = log.take("filter");
   if (filter == nullptr) return "all";
-  const Tree* flags = filter->find("response_flag_filter");
-  const Tree* status = filter->find("status_code_filter");
-  const Tree* comparison = status == nullptr ? nullptr : status->find("comparison");
-  const Tree* operation = comparison == nullptr ? nullptr : comparison->find("op");
-  const Tree* value = comparison == nullptr ? nullptr : comparison->find("value");
-  const Tree* least = value == nullptr ? nullptr : value->find("default_value");
+  const Tree* flags = find_field(*filter, "response_flag_filter");
+  const Tree* status = find_field(*filter, "status_code_filter");
+  const Tree* comparison = status == nullptr ? nullptr : find_field(*status, "comparison");
+  const Tree* operation = comparison == nullptr ? nullptr : find_field(*comparison, "op");
+  const Tree* value = comparison == nullptr ? nullptr : find_field(*comparison, "value");
+  const Tree* least = value == nullptr ? nullptr : find_field(*value, "default_value");
   const bool is_failure = flags != nullptr || (operation != nullptr && operation->text == "GE" &&
                                                least != nullptr && least->text == "500");
   if (!is_failure) {
-    notes.left_out(filter->place, "the filter of the access log has no equivalent: all requests are "
-                                  "logged");
+    notes.left_out(filter->place,
+                   "the filter of the access log has no equivalent: all requests are "
+                   "logged");
     return "all";
   }
   notes.note(filter->place,
@@ -127,8 +128,7 @@ std::string_view read_filter_of(Fields& log, ImportNotes& notes) {
 
 }  // namespace
 
-void read_access_logs(std::span<const Tree> logs, PartDraft& proxy,
-                      ImportNotes& notes) {
+void read_access_logs(std::span<const Tree> logs, PartDraft& proxy, ImportNotes& notes) {
   bool is_read = false;
   for (const Tree& log : logs) {
     Fields fields(log, "access_log", notes);
@@ -153,22 +153,22 @@ void read_access_logs(std::span<const Tree> logs, PartDraft& proxy,
     read_format(inner, proxy, notes);
     inner.leave_rest();
   }
-  if (!is_read && logs.empty()) proxy.set("access_log", "off");
 }
 
 void read_tracing(const Tree& tree, PartDraft& proxy, ImportNotes& notes) {
   Fields fields(tree, "tracing", notes);
   const Tree* provider = fields.take("provider");
-  const Tree* config = provider == nullptr ? nullptr : provider->find("typed_config");
+  const Tree* config = provider == nullptr ? nullptr : find_field(*provider, "typed_config");
   if (config == nullptr || type_of(*config) != "OpenTelemetryConfig") {
-    notes.left_out(tree.place, "tracing without the provider OpenTelemetry has no equivalent and is "
-                               "left out");
+    notes.left_out(tree.place,
+                   "tracing without the provider OpenTelemetry has no equivalent and is "
+                   "left out");
     return;
   }
   Fields inner(*config, "OpenTelemetryConfig", notes);
   inner.skip({"@type"});
   const Tree* service = inner.take("http_service");
-  const Tree* uri = service == nullptr ? nullptr : service->find("http_uri");
+  const Tree* uri = service == nullptr ? nullptr : find_field(*service, "http_uri");
   if (uri == nullptr) {
     notes.left_out(config->place,
                    "tracing without an http_service is left out: spans are sent by OTLP over HTTP "
@@ -176,7 +176,9 @@ void read_tracing(const Tree& tree, PartDraft& proxy, ImportNotes& notes) {
     return;
   }
   Fields http(*uri, "http_uri", notes);
-  if (const Tree* address = http.take("uri")) proxy.set("tracing.collector", *address);
+  const Tree* address = http.take("uri");
+  if (address != nullptr) proxy.set("tracing.collector", *address);
+  if (!proxy.has("tracing.collector")) return;
   if (const auto timeout = http.duration("timeout")) proxy.set("tracing.timeout", *timeout);
   http.skip({"cluster"});
   http.leave_rest();

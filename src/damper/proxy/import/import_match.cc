@@ -52,7 +52,8 @@ class HeaderReader {
       Fields inner(*match, "string_match", notes_);
       if (inner.has("exact")) exact = inner.text("exact");
       if (const Tree* pattern = inner.take("safe_regex")) regex = regex_of(*pattern, notes_);
-      if (inner.is_true("ignore_case") || has_more(*match, {"exact", "safe_regex", "ignore_case"})) {
+      if (inner.is_true("ignore_case") ||
+          has_more(*match, {"exact", "safe_regex", "ignore_case"})) {
         return refuse(tree, name);
       }
     }
@@ -118,9 +119,9 @@ void set_prefix(std::string_view prefix, bool is_separated, config::SourceLocati
   if (prefix.empty() || prefix == "/") return;
   route.set("match.prefix", prefix, place);
   if (is_separated || prefix.ends_with('/')) return;
-  notes.note(place, "prefix " + text::in_quotes(prefix) + " matches whole segments here: " +
-                        text::on_one_line(prefix) + "/x, but not " + text::on_one_line(prefix) +
-                        "x");
+  notes.note(place, "prefix " + text::in_quotes(prefix) +
+                        " matches whole segments here: " + text::on_one_line(prefix) +
+                        "/x, but not " + text::on_one_line(prefix) + "x");
 }
 
 // The path's condition. False if it has no equivalent.
@@ -155,6 +156,8 @@ bool read_path_of(Fields& fields, PartDraft& route, ImportNotes& notes) {
   }
   if (const Tree* connect = fields.take("connect_matcher")) {
     route.set("match.methods", make_list({"CONNECT"}, connect->place));
+    notes.note_once("connect_matcher", connect->place,
+                    "CONNECT is tunnelled by this route, with or without an upgrade_config");
   }
   return true;
 }
@@ -201,8 +204,9 @@ bool read_match(const Tree& tree, PartDraft& route, ImportNotes& notes) {
   is_translated = headers.finish(place) && is_translated;
   const auto sensitive = fields.boolean("case_sensitive");
   if (sensitive && !sensitive->value) {
-    notes.left_out(sensitive->place, "case_sensitive: false has no equivalent: the case of a path "
-                                     "matters");
+    notes.left_out(sensitive->place,
+                   "case_sensitive: false has no equivalent: the case of a path "
+                   "matters");
   }
   for (const std::string_view condition :
        {"query_parameters", "grpc", "runtime_fraction", "tls_context", "dynamic_metadata",

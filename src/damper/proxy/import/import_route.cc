@@ -87,24 +87,21 @@ void read_rewrites(Fields& fields, PartDraft& route, ImportNotes& notes) {
   fields.leave("auto_host_rewrite", "the client's Host is sent, or host_rewrite");
 }
 
-void read_upgrades(std::span<const Tree> configs, SourceLocation place, PartDraft& route,
+// Envoy refuses each upgrade that neither the route nor the connection manager enables.
+void read_upgrades(Fields& fields, const RouteSurroundings& around, PartDraft& route,
                    ImportNotes& notes) {
+  SourceLocation place;
   std::vector<std::string> upgrades;
-  for (const Tree& config : configs) {
-    Fields fields(config, "upgrade_configs", notes);
-    const std::string type = fields.text("upgrade_type");
-    const auto is_on = fields.boolean("enabled");
-    fields.skip({"connect_config", "filters"});
-    fields.leave_rest();
-    if (is_on && !is_on->value) continue;
-    if (type == "CONNECT") {
-      notes.note_once("connect", config.place,
-                      "CONNECT needs no upgrade here: a route with methods [CONNECT] tunnels it");
-    } else {
-      upgrades.push_back(type);
-    }
+  if (around.filters != nullptr) {
+    upgrades = around.filters->upgrades;
+    place = around.filters->upgrades_place;
+  }
+  if (fields.has("upgrade_configs")) {
+    place = fields.place_of("upgrade_configs");
+    read_upgrade_configs(fields.list("upgrade_configs"), upgrades, notes);
   }
   route.set("upgrades", make_list(upgrades, place));
+  if (!route.has("upgrades")) route.set("upgrades", make_list({}, place));
 }
 
 void read_action(const Tree& tree, const RouteSurroundings& around, RouteDraft& route,
@@ -120,10 +117,7 @@ void read_action(const Tree& tree, const RouteSurroundings& around, RouteDraft& 
   }
   read_retries(fields, around, place, route.calls, notes);
   read_rewrites(fields, route.keys, notes);
-  const SourceLocation upgrades = fields.place_of("upgrade_configs");
-  if (fields.has("upgrade_configs")) {
-    read_upgrades(fields.list("upgrade_configs"), upgrades, route.keys, notes);
-  }
+  read_upgrades(fields, around, route.keys, notes);
   if (fields.has("hash_policy")) read_hash_policy(fields.list("hash_policy"), route.keys, notes);
   fields.leave("cluster_header", "the cluster is known only from the request");
   if (const Tree* weighted = fields.take("weighted_clusters")) {
@@ -154,6 +148,9 @@ void add_surroundings(const RouteSurroundings& around, RouteDraft& route, EnvoyI
   route.keys.add(around.filters->keys);
   route.calls.add(of_host.calls);
   route.calls.add(around.filters->calls);
+  const bool keeps_nothing =
+      route.keys.has("request_buffer") && route.keys.raw("request_buffer") == 0;
+  if (keeps_nothing) route.keys.remove("request_buffering");
 }
 
 void read_edits(Fields& fields, const RouteSurroundings& around, PartDraft& route,
@@ -166,6 +163,18 @@ void read_edits(Fields& fields, const RouteSurroundings& around, PartDraft& rout
     edits.read(level);
   }
   edits.set(route);
+}
+
+// A route that forwards nothing has no keys about forwarding.
+void drop_calls_of_own_response(RouteDraft& route, ImportNotes& notes) {
+  if (!route.keys.has("direct_response.status") && !route.keys.has("redirect.status")) return;
+  for (const std::string_view key :
+       {"request_headers_to_add", "request_headers_to_set", "request_headers_to_remove", "upgrades",
+        "host_rewrite", "prefix_rewrite"}) {
+    route.keys.remove(key);
+  }
+  route.keys.drop("hash_policy");
+  route.calls = policy::Draft(notes);
 }
 
 }  // namespace
@@ -195,8 +204,9 @@ bool read_route(const Tree& tree, const RouteSurroundings& around, EnvoyImport& 
   const bool takes_all = !route.keys.has("match.path") && !route.keys.has("match.prefix") &&
                          !route.keys.has("match.methods") && !route.keys.has("match.headers");
   if (!is_translated) {
-    notes.left_out(tree.place, "the route is left out: requests that it takes in Envoy get one of "
-                               "the routes after it, or 404");
+    notes.left_out(tree.place,
+                   "the route is left out: requests that it takes in Envoy get one of "
+                   "the routes after it, or 404");
     return false;
   }
   FilterTerms overrides(notes);
@@ -214,6 +224,7 @@ bool read_route(const Tree& tree, const RouteSurroundings& around, EnvoyImport& 
     route.keys.set("direct_response.status", 503, tree.place);
   }
   read_edits(fields, around, route.keys, file);
+  drop_calls_of_own_response(route, notes);
   for (const std::string_view field :
        {"per_request_buffer_limit_bytes", "request_body_buffer_limit"}) {
     if (const auto limit = fields.integer(field)) route.keys.set("request_buffer", *limit);

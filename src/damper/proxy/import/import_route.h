@@ -8,14 +8,14 @@ namespace damper::proxy {
 
 // What a route has from its virtual host and from what is around it.
 struct RouteSurroundings {
-  std::string name;                                  // of the virtual host
-  std::vector<std::string> hosts;                    // empty: all
-  config::SourceLocation place;                      // of the hosts
-  const FilterTerms* filters = nullptr;              // of the connection manager
-  const config::Tree* host = nullptr;                // the virtual host
-  const config::Tree* route_config = nullptr;        // what it is in
-  const policy::Draft* retries = nullptr;            // of the virtual host; null: it has none
-  std::optional<config::SourceLocation> hedge{};     // of the virtual host
+  std::string name;                               // of the virtual host
+  std::vector<std::string> hosts;                 // empty: all
+  config::SourceLocation place;                   // of the hosts
+  const FilterTerms* filters = nullptr;           // of the connection manager
+  const config::Tree* host = nullptr;             // the virtual host
+  const config::Tree* route_config = nullptr;     // what it is in
+  const policy::Draft* retries = nullptr;         // of the virtual host; null: it has none
+  std::optional<config::SourceLocation> hedge{};  // of the virtual host
 };
 
 // Reads one route of a virtual host and adds it to the file. Whether it takes every request of its

@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <utility>
 
 #include "damper/base/text/words.h"
 #include "damper/proxy/import/import_route.h"
@@ -26,6 +28,22 @@ struct Weight {
   config::SourceLocation place;
 };
 
+constexpr std::int64_t kMostWeight = 1'000'000;       // of one cluster, here
+constexpr std::int64_t kMostInEnvoy = 4'294'967'295;  // of all together, there
+
+// Weights over the bound are divided, all by the same number.
+void scale_weights(std::vector<Weight>& weights, config::SourceLocation place, ImportNotes& notes) {
+  std::int64_t most = 0;
+  for (const Weight& one : weights) most = std::max(most, one.weight);
+  if (most <= kMostWeight) return;
+  for (Weight& one : weights) {
+    const double share = static_cast<double>(one.weight) / static_cast<double>(most);
+    one.weight = std::max<std::int64_t>(1, std::llround(share * static_cast<double>(kMostWeight)));
+  }
+  notes.note(place,
+             "the weights are divided so that the largest is " + std::to_string(kMostWeight));
+}
+
 std::vector<Weight> read_weights(const Tree& tree, ImportNotes& notes) {
   Fields fields(tree, "weighted_clusters", notes);
   std::vector<Weight> weights;
@@ -36,16 +54,17 @@ std::vector<Weight> read_weights(const Tree& tree, ImportNotes& notes) {
     inner.leave_rest();
     const auto same = std::find_if(weights.begin(), weights.end(),
                                    [&](const Weight& other) { return other.name == weight.name; });
-    weight.weight = std::min<std::int64_t>(weight.weight, 1'000'000'000);
+    weight.weight = std::min(weight.weight, kMostInEnvoy);
     if (weight.weight == 0) continue;
     if (same == weights.end()) {
       weights.push_back(weight);
     } else {
-      same->weight += weight.weight;
+      same->weight = std::min(same->weight + weight.weight, kMostInEnvoy);
     }
   }
-  fields.skip({"total_weight", "runtime_key_prefix"});
+  fields.skip({"total_weight", "runtime_key_prefix", "use_hash_policy"});
   fields.leave_rest();
+  scale_weights(weights, tree.place, notes);
   return weights;
 }
 
@@ -72,25 +91,31 @@ void read_weighted_clusters(const Tree& tree, RouteDraft& route, EnvoyImport& fi
       known->second.used = true;
     }
   }
+  const auto is_imported = [&](const Weight& one) {
+    const auto known = file.terms.find(one.name);
+    return known != file.terms.end() && !known->second.name.empty();
+  };
   const auto most =
-      std::max_element(weights.begin(), weights.end(),
-                       [](const Weight& a, const Weight& b) { return a.weight < b.weight; });
+      std::max_element(weights.begin(), weights.end(), [&](const Weight& a, const Weight& b) {
+        return std::pair(is_imported(a), a.weight) < std::pair(is_imported(b), b.weight);
+      });
   if (most == weights.end()) return set_cluster("", tree.place, route, file);
   Tree list = tree_of(weights, file, tree.place);
   if (list.items.size() < weights.size()) {
-    notes.left_out(tree.place, "a cluster of weighted_clusters is not imported: the others have "
-                               "its share");
+    notes.left_out(tree.place,
+                   "a cluster of weighted_clusters is not imported: the others have "
+                   "its share");
   }
-  const bool is_split = list.items.size() > 1 && route.keys.knows("weighted_clusters");
-  if (is_split) route.keys.set("weighted_clusters", std::move(list));
-  if (is_split && route.keys.has("weighted_clusters")) {
+  if (list.items.size() > 1) route.keys.set("weighted_clusters", std::move(list));
+  if (route.keys.has("weighted_clusters")) {
     route.calls.add(file.terms.find(most->name)->second.calls);
     return;
   }
   if (weights.size() > 1) {
-    notes.left_out(tree.place, "weighted_clusters is not translated yet: the cluster with the most "
-                               "weight, " +
-                                   text::in_quotes(most->name) + ", gets all requests");
+    notes.left_out(tree.place,
+                   "weighted_clusters cannot be imported: the cluster with the most "
+                   "weight, " +
+                       text::in_quotes(most->name) + ", gets all requests");
   }
   set_cluster(most->name, most->place, route, file);
 }
@@ -103,10 +128,6 @@ void read_hash_policy(std::span<const Tree> policies, PartDraft& route, ImportNo
       continue;
     }
     is_first = false;
-    if (!route.knows("hash_policy.header")) {
-      notes.left_out(policy.place, "hash_policy is not translated yet and is left out");
-      continue;
-    }
     Fields fields(policy, "hash_policy", notes);
     fields.skip({"terminal"});
     if (const Tree* header = fields.take("header")) {
@@ -117,14 +138,22 @@ void read_hash_policy(std::span<const Tree> policies, PartDraft& route, ImportNo
       Fields inner(*cookie, "cookie", notes);
       route.set("hash_policy.cookie", inner.text("name"), cookie->place);
       const auto lifetime = inner.duration("ttl");
+      const Tree* path = inner.take("path");
       if (lifetime) route.set("hash_policy.ttl", *lifetime);
-      if (const Tree* path = inner.take("path")) route.set("hash_policy.path", *path);
+      if (lifetime && path != nullptr) route.set("hash_policy.path", *path);
       inner.leave_rest();
     } else if (const Tree* connection = fields.take("connection_properties")) {
-      route.set("hash_policy.client_address", "true", connection->place);
+      Fields inner(*connection, "connection_properties", notes);
+      if (inner.is_true("source_ip")) {
+        route.set("hash_policy.client_address", "true", connection->place);
+      }
+      inner.leave_rest();
     }
     fields.leave_rest();
   }
+  const bool has_key = route.has("hash_policy.header") || route.has("hash_policy.cookie") ||
+                       route.has("hash_policy.client_address");
+  if (!has_key) route.drop("hash_policy");
 }
 
 void read_redirect(const Tree& tree, PartDraft& route, ImportNotes& notes) {
@@ -143,7 +172,7 @@ void read_redirect(const Tree& tree, PartDraft& route, ImportNotes& notes) {
   if (!host.empty()) route.set("redirect.host", host, place);
   if (const Tree* path = fields.take("path_redirect")) route.set("redirect.path", *path);
   if (const Tree* prefix = fields.take("prefix_rewrite"); prefix != nullptr) {
-    if (route.has("match.path")) {
+    if (route.has("match.path") || route.has("redirect.path")) {
       notes.left_out(prefix->place, "prefix_rewrite of a route with a path has no equivalent");
     } else {
       if (!route.has("match.prefix")) route.set("match.prefix", "/", prefix->place);
@@ -152,9 +181,9 @@ void read_redirect(const Tree& tree, PartDraft& route, ImportNotes& notes) {
   }
   fields.leave("regex_rewrite", "a path is rewritten by its prefix alone");
   const Tree* code = fields.take("response_code");
-  const auto* const known =
-      std::find_if(kCodes.begin(), kCodes.end(),
-                   [&](const auto& row) { return code != nullptr && row.first == code->text; });
+  const auto* const known = std::find_if(kCodes.begin(), kCodes.end(), [&](const auto& row) {
+    return code != nullptr && row.first == code->text;
+  });
   route.set("redirect.status", known == kCodes.end() ? 301 : known->second,
             code == nullptr ? config::SourceLocation{} : code->place);
   if (const auto strips = fields.boolean("strip_query"); strips && strips->value) {

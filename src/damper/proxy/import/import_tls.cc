@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "damper/base/text/words.h"
+#include "damper/http/tls/tls_protocol.h"
 #include "damper/proxy/import/field_table.h"
 
 namespace damper::proxy {
@@ -32,8 +33,9 @@ std::string read_source(const Tree& tree, std::string_view secret, std::string_v
   fields.skip({"inline_string", "inline_bytes", "environment_variable"});
   fields.leave_rest();
   std::string missing = missing_file(secret, what);
-  notes.left_out(tree.place, std::string(what) + " is not in a file: write it to one, and its name "
-                                                 "instead of " +
+  notes.left_out(tree.place, std::string(what) +
+                                 " is not in a file: write it to one, and its name "
+                                 "instead of " +
                                  text::in_quotes(missing));
   return missing;
 }
@@ -82,7 +84,7 @@ std::vector<ImportedCertificate> read_certificates_of(Fields& common, const Envo
   for (const Tree& reference : common.list("tls_certificate_sds_secret_configs")) {
     std::string name;
     const Tree* secret = find_secret(reference, name, file);
-    const Tree* tree = secret == nullptr ? nullptr : secret->find("tls_certificate");
+    const Tree* tree = secret == nullptr ? nullptr : find_field(*secret, "tls_certificate");
     const Tree none;
     all.push_back(read_certificate(tree == nullptr ? none : *tree, name, file.notes));
     all.back().place = reference.place;
@@ -92,23 +94,26 @@ std::vector<ImportedCertificate> read_certificates_of(Fields& common, const Envo
 
 // The CA's file; empty when the context has none.
 policy::Placed<std::string> read_validation(const Tree& tree, std::string_view secret,
-                                            ImportNotes& notes) {
+                                            bool of_clients, ImportNotes& notes) {
   Fields fields(tree, "validation_context", notes);
   policy::Placed<std::string> ca;
   if (const Tree* source = fields.take("trusted_ca")) {
     ca = {read_source(*source, secret, "ca", notes), source->place};
   }
   fields.skip({"watched_directory"});
-  for (const std::string_view names : {"match_typed_subject_alt_names", "match_subject_alt_names"}) {
-    fields.leave(names, "a certificate must have the name that is connected to, or tls.sni");
+  for (const std::string_view names :
+       {"match_typed_subject_alt_names", "match_subject_alt_names"}) {
+    fields.leave(names, of_clients
+                            ? "clients with any certificate of client_ca_file are accepted"
+                            : "a certificate must have the name that is connected to, or tls.sni");
   }
   fields.leave_rest();
   return ca;
 }
 
-policy::Placed<std::string> read_ca(Fields& common, const EnvoyImport& file) {
+policy::Placed<std::string> read_ca(Fields& common, bool of_clients, const EnvoyImport& file) {
   if (const Tree* context = common.take("validation_context")) {
-    return read_validation(*context, "tls", file.notes);
+    return read_validation(*context, "tls", of_clients, file.notes);
   }
   policy::Placed<std::string> ca;
   const Tree* reference = common.take("validation_context_sds_secret_config");
@@ -116,7 +121,7 @@ policy::Placed<std::string> read_ca(Fields& common, const EnvoyImport& file) {
   if (combined != nullptr) {
     Fields fields(*combined, "combined_validation_context", file.notes);
     if (const Tree* context = fields.take("default_validation_context")) {
-      ca = read_validation(*context, "tls", file.notes);
+      ca = read_validation(*context, "tls", of_clients, file.notes);
     }
     reference = fields.take("validation_context_sds_secret_config");
     fields.leave_rest();
@@ -124,8 +129,8 @@ policy::Placed<std::string> read_ca(Fields& common, const EnvoyImport& file) {
   if (reference == nullptr || !ca.value.empty()) return ca;
   std::string name;
   const Tree* secret = find_secret(*reference, name, file);
-  const Tree* context = secret == nullptr ? nullptr : secret->find("validation_context");
-  if (context != nullptr) return read_validation(*context, name, file.notes);
+  const Tree* context = secret == nullptr ? nullptr : find_field(*secret, "validation_context");
+  if (context != nullptr) return read_validation(*context, name, of_clients, file.notes);
   return {missing_file(name, "ca"), reference->place};
 }
 
@@ -158,14 +163,49 @@ std::vector<std::string> suites_of(std::span<const Tree> suites) {
   return all;
 }
 
+// The names of a list that OpenSSL has.
+template <class Member>
+std::vector<std::string> known_names(std::vector<std::string> names, Member member,
+                                     SourceLocation place, ImportNotes& notes) {
+  std::vector<std::string> known;
+  for (std::string& name : names) {
+    http::TlsProtocolOptions options;
+    member(options).assign({name});
+    if (const auto wrong = http::find_error(options)) {
+      notes.left_out(place, wrong->sentence + "; it is left out");
+    } else {
+      known.push_back(std::move(name));
+    }
+  }
+  return known;
+}
+
+std::vector<std::string> texts_of(std::span<const Tree> items) {
+  std::vector<std::string> texts;
+  for (const Tree& item : items) texts.push_back(item.text);
+  return texts;
+}
+
 void read_parameters(const Tree& tree, PartDraft& draft, ImportNotes& notes) {
   Fields fields(tree, "tls_params", notes);
   set_version(fields, "tls_minimum_protocol_version", "tls.min_version", draft, notes);
   set_version(fields, "tls_maximum_protocol_version", "tls.max_version", draft, notes);
   const SourceLocation place = fields.place_of("cipher_suites");
-  const std::vector<std::string> suites = suites_of(fields.list("cipher_suites"));
+  const std::vector<std::string> suites = known_names(
+      suites_of(fields.list("cipher_suites")),
+      [](auto& options) -> auto& { return options.cipher_suites; }, place, notes);
   if (!suites.empty()) draft.set("tls.cipher_suites", make_list(suites, place));
-  if (const Tree* curves = fields.take("ecdh_curves")) draft.set("tls.curves", *curves);
+  const SourceLocation curves_place = fields.place_of("ecdh_curves");
+  const std::vector<std::string> curves = known_names(
+      texts_of(fields.list("ecdh_curves")), [](auto& options) -> auto& { return options.curves; },
+      curves_place, notes);
+  if (!curves.empty()) draft.set("tls.curves", make_list(curves, curves_place));
+  if (draft.has("tls.min_version") && draft.has("tls.max_version") &&
+      draft.raw("tls.min_version") > draft.raw("tls.max_version")) {
+    notes.left_out(tree.place,
+                   "the highest version of TLS is below the lowest one: it is left out");
+    draft.remove("tls.max_version");
+  }
   fields.leave_rest();
 }
 
@@ -183,12 +223,26 @@ void read_alpn(Fields& common, PartDraft& draft) {
   }
 }
 
+// A key that is not accepted must not make a listener one without TLS, or one without mTLS.
+void keep_tls(PartDraft& listener, SourceLocation place) {
+  const bool has_both = listener.has("tls.certificate_file") && listener.has("tls.key_file");
+  if (!has_both && (!listener.has("tls.certificates") || listener.has("tls.certificate_file") ||
+                    listener.has("tls.key_file"))) {
+    listener.remove("tls.certificate_file");
+    listener.remove("tls.key_file");
+    listener.set("tls.certificate_file", missing_file("tls", "certificate"), place);
+    listener.set("tls.key_file", missing_file("tls", "key"), place);
+  }
+  if (listener.has("tls.require_client_certificate") && !listener.has("tls.client_ca_file")) {
+    listener.set("tls.client_ca_file", missing_file("tls", "ca"), place);
+  }
+}
+
 }  // namespace
 
 std::vector<ImportedCertificate> read_downstream_tls(const Tree& tree,
                                                      const std::vector<std::string>& server_names,
-                                                     PartDraft& listener,
-                                                     const EnvoyImport& file) {
+                                                     PartDraft& listener, const EnvoyImport& file) {
   ImportNotes& notes = file.notes;
   Fields fields(tree, "DownstreamTlsContext", notes);
   fields.skip({"@type"});
@@ -198,7 +252,7 @@ std::vector<ImportedCertificate> read_downstream_tls(const Tree& tree,
   if (const Tree* common = fields.take("common_tls_context")) {
     Fields inner(*common, "common_tls_context", notes);
     certificates = read_certificates_of(inner, file);
-    ca = read_ca(inner, file);
+    ca = read_ca(inner, true, file);
     if (const Tree* parameters = inner.take("tls_params")) {
       read_parameters(*parameters, listener, notes);
     }
@@ -246,8 +300,8 @@ void set_certificates(const std::vector<ImportedCertificate>& certificates, bool
   Tree list = make_list({}, certificates.front().place);
   for (auto one = certificates.begin(); one != certificates.end(); ++one) {
     if (one == first) continue;
-    Tree item = make_map(
-        {{"certificate_file", one->certificate_file}, {"key_file", one->key_file}}, one->place);
+    Tree item = make_map({{"certificate_file", one->certificate_file}, {"key_file", one->key_file}},
+                         one->place);
     if (!one->server_names.empty()) {
       item.items.push_back(make_scalar("server_names", one->place));
       item.items.push_back(make_list(one->server_names, one->place));
@@ -258,6 +312,7 @@ void set_certificates(const std::vector<ImportedCertificate>& certificates, bool
   if (refuses_others && first == certificates.end()) {
     listener.set("tls.reject_unknown_names", "true");
   }
+  keep_tls(listener, certificates.front().place);
 }
 
 void read_upstream_tls(const Tree& tree, PartDraft& cluster, const EnvoyImport& file) {
@@ -271,11 +326,15 @@ void read_upstream_tls(const Tree& tree, PartDraft& cluster, const EnvoyImport& 
     if (!certificates.empty()) {
       cluster.set("tls.certificate_file", certificates[0].certificate_file, certificates[0].place);
       cluster.set("tls.key_file", certificates[0].key_file, certificates[0].place);
+      if (!cluster.has("tls.certificate_file") || !cluster.has("tls.key_file")) {
+        cluster.remove("tls.certificate_file");
+        cluster.remove("tls.key_file");
+      }
     }
     if (certificates.size() > 1) {
       notes.left_out(certificates[1].place, "a further client certificate is left out");
     }
-    ca = read_ca(inner, file);
+    ca = read_ca(inner, false, file);
     if (const Tree* parameters = inner.take("tls_params")) {
       read_parameters(*parameters, cluster, notes);
     }

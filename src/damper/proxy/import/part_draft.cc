@@ -66,11 +66,11 @@ void PartDraft::put(std::size_t key, config::Value value, config::SourceLocation
   const std::string_view path = schema_->keys()[key].path;
   if (entry) {
     if (entry->value != value && place.line > 0) {
-      notes_->left_out(place, std::string(path) + " has a value already" +
-                                  (entry->place.line > 0
-                                       ? ", of line " + std::to_string(entry->place.line)
-                                       : std::string()) +
-                                  ": this one is left out");
+      notes_->left_out(place,
+                       std::string(path) + " has a value already" +
+                           (entry->place.line > 0 ? ", of line " + std::to_string(entry->place.line)
+                                                  : std::string()) +
+                           ": this one is left out");
     }
     return;
   }
@@ -85,6 +85,8 @@ void PartDraft::drop(std::string_view section) {
   }
   if (const auto at = schema_->find_section(section)) reading_.sections[*at].reset();
 }
+
+void PartDraft::remove(std::string_view path) { reading_.keys[schema_->position(path)].reset(); }
 
 void PartDraft::add(const PartDraft& other) {
   for (std::size_t i = 0; i < reading_.keys.size(); ++i) {

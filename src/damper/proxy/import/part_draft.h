@@ -50,8 +50,9 @@ class PartDraft {
   void set(std::string_view path, config::Tree value);
   void set(std::string_view path, std::string_view text, config::SourceLocation place = {});
 
-  // Removes the keys of a section.
+  // Removes the keys of a section, or one key.
   void drop(std::string_view section);
+  void remove(std::string_view path);
 
   // Adds the values of the other draft, of the same schema, that this one does not have.
   void add(const PartDraft& other);
