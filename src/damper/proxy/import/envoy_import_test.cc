@@ -143,6 +143,7 @@ TEST(EnvoyImport, CertificatesAreSelectedByServerName) {
   // One chain requires client certificates: so do all.
   EXPECT_TRUE(tls.require_client_certificate);
   EXPECT_EQ(tls.client_ca_file, "/etc/tls/partners.pem");
+  EXPECT_TRUE(result.notes(22, "a filter chain requires client certificates"));
   EXPECT_EQ(tls.protocol.cipher_suites, (std::vector<std::string>{"ECDHE-RSA-AES128-GCM-SHA256",
                                                                   "ECDHE-RSA-CHACHA20-POLY1305"}));
   EXPECT_TRUE(result.notes(40, "PSK-AES128-CBC-SHA-X"));
@@ -259,6 +260,90 @@ TEST(EnvoyImport, AListenerWithTlsNeverBecomesOneWithout) {
     ASSERT_TRUE(result.config.listeners[0].tls) << result.imported.text;
     EXPECT_NE(result.imported.text.find("MISSING-tls-"), std::string::npos);
   }
+}
+
+TEST(EnvoyImport, FiltersBecomeKeysOfRoutes) {
+  const auto filter = [](const std::string& type, const std::string& fields) {
+    return "          - { name: f, typed_config: { \"@type\": x." + type + fields + " } }\n";
+  };
+  const Result result = import_parts(
+      {.manager = "          http_filters:\n" + filter("Buffer", ", max_request_bytes: 4096") +
+                  filter("AdmissionControl", ", sr_threshold: { default_value: { value: 50 } }") +
+                  filter("AdaptiveConcurrency",
+                         ", gradient_controller_config: { concurrency_limit_params: { "
+                         "max_concurrency_limit: 10 } }")});
+  const RouteConfig& route = result.route("h");
+  EXPECT_TRUE(route.request_buffering);
+  EXPECT_EQ(route.request_buffer, 4096U);
+  ASSERT_TRUE(route.settings.policy.throttle);
+  EXPECT_EQ(route.settings.policy.throttle->multiplier, Percent(200));
+  ASSERT_TRUE(route.admission);
+  EXPECT_EQ(route.admission->limit.max, 10);
+  EXPECT_EQ(route.admission->limit.initial, 10);
+  EXPECT_NE(result.all_notes().find("not refused with 413"), std::string::npos);
+}
+
+TEST(EnvoyImport, AFilterOfARouteComesBeforeThatOfTheListener) {
+  const Result result = import_parts(
+      {.manager = "          http_filters: [{ name: f, typed_config: { \"@type\": x.Buffer, "
+                  "max_request_bytes: 4096 } }]\n",
+       .route = "route: { cluster: a }, typed_per_filter_config: { f: { \"@type\": "
+                "x.BufferPerRoute, buffer: { max_request_bytes: 8192 } } }"});
+  EXPECT_EQ(result.route("h").request_buffer, 8192U);
+}
+
+TEST(EnvoyImport, ListenersWithTheSameRoutesAreImportedTogether) {
+  const std::string one = file_of({});
+  const std::size_t start = one.find("  - name: web\n");
+  std::string second = one.substr(start, one.find("  clusters:\n") - start);
+  second.replace(second.find("name: web"), 9, "name: two");
+  second.replace(second.find("port_value: 80"), 14, "port_value: 81");
+  std::string both = one;
+  both.insert(start, second);
+  const Result result = import_text(both);
+  ASSERT_EQ(result.config.listeners.size(), 2U);
+  EXPECT_EQ(result.config.listeners[0].port, 81);
+  EXPECT_EQ(result.config.routes.size(), 1U) << result.imported.text;
+  // The same address twice is one listener.
+  std::string again = one;
+  again.insert(start, one.substr(start, one.find("  clusters:\n") - start));
+  const Result same = import_text(again);
+  EXPECT_EQ(same.config.listeners.size(), 1U);
+  EXPECT_NE(same.all_notes().find("its address is that of another one"), std::string::npos);
+}
+
+TEST(EnvoyImport, PeersAreTrustedNoMoreThanInEnvoy) {
+  EXPECT_EQ(
+      import_parts({.manager = "          use_remote_address: true\n"}).config.listeners[0].trust,
+      std::vector<std::string>{"none"});
+  const Result internal = import_parts({});
+  EXPECT_EQ(internal.config.listeners[0].trust, std::vector<std::string>{"auto"});
+  EXPECT_NE(internal.all_notes().find("without use_remote_address"), std::string::npos);
+  const Result unescaped = import_parts(
+      {.manager = "          path_with_escaped_slashes_action: UNESCAPE_AND_FORWARD\n"});
+  EXPECT_EQ(unescaped.config.listeners[0].paths.escaped_slashes, EscapedSlashes::refuse);
+  const Result guarded = import_parts({.listener = "    listener_filters: [{ name: "
+                                                   "envoy.filters.listener.rbac }]\n"});
+  EXPECT_NE(guarded.all_notes().find("connections that it refuses are accepted"),
+            std::string::npos);
+}
+
+TEST(EnvoyImport, AnUpstreamIsVerifiedAlsoWhereEnvoyDoesNot) {
+  const Result result = import_parts(
+      {.cluster = "    transport_socket: { typed_config: { \"@type\": x.UpstreamTlsContext } }\n"});
+  EXPECT_EQ(result.config.clusters[0].endpoints, std::vector<std::string>{"https://10.0.0.1:9000"});
+  EXPECT_NE(result.all_notes().find("without trusted_ca Envoy accepts every certificate"),
+            std::string::npos);
+}
+
+TEST(EnvoyImport, TheProxyOfThePolicyImportersTestIsCompleteToo) {
+  const Result result =
+      import_text(testdata("../../../policy/import/testdata/"
+                           "envoy_front_proxy.yaml"));
+  EXPECT_EQ(result.config.admin->port, 8001);
+  EXPECT_EQ(result.config.admin->address, "127.0.0.1");
+  EXPECT_EQ(result.route("backend/service/1").match.prefix, "/service/1");
+  EXPECT_EQ(result.route("backend/old").redirect->path, "/service/2");
 }
 
 TEST(EnvoyImport, AChainWithAnotherConditionIsLeftOut) {

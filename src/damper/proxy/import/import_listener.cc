@@ -125,6 +125,11 @@ class ListenerReader {
       return false;
     }
     set_certificates(certificates_, !takes_any_name_, draft_);
+    if (draft_.has("tls.require_client_certificate") && !all_require_) {
+      notes_.note(tree.place,
+                  "a filter chain requires client certificates: so do all of the "
+                  "listener");
+    }
     return true;
   }
 
@@ -253,6 +258,8 @@ class ListenerReader {
       return false;
     }
     if (tls == nullptr) return true;
+    const Tree* requires_one = find_field(*tls, "require_client_certificate");
+    all_require_ = all_require_ && requires_one != nullptr && requires_one->text == "true";
     for (ImportedCertificate& one : read_downstream_tls(*tls, names, draft_, file_)) {
       certificates_.push_back(std::move(one));
     }
@@ -284,6 +291,7 @@ class ListenerReader {
   std::vector<ImportedCertificate> certificates_{};
   std::vector<std::vector<const Tree*>> routings_{};  // of the tables
   bool takes_any_name_ = false;
+  bool all_require_ = true;
 };
 
 std::optional<http::ListenAddress> address_of(const PartDraft& listener) {
