@@ -34,6 +34,52 @@ TEST(Import, PrintsThePolicyAndNotesApart) {
   EXPECT_EQ(checked.status, 0) << checked.err;
 }
 
+constexpr const char* kEnvoy = R"(static_resources:
+  listeners:
+  - name: web
+    address: { socket_address: { address: 127.0.0.1, port_value: 8080 } }
+    filter_chains:
+    - filters:
+      - name: envoy.filters.network.http_connection_manager
+        typed_config:
+          use_remote_address: true
+          route_config: { virtual_hosts: [{ name: shop, domains: ["*"], routes: [
+            { match: { prefix: / }, route: { cluster: shop, timeout: 2s } }] }] }
+  clusters:
+  - name: shop
+    load_assignment: { endpoints: [{ lb_endpoints: [{ endpoint: { address: {
+      socket_address: { address: 10.0.0.1, port_value: 9000 } } } }] }] }
+)";
+
+TEST(Import, AnEnvoyFileBecomesAFileThatTheProxyAccepts) {
+  const std::filesystem::path folder =
+      std::filesystem::path(testing::TempDir()) / "damper_import_envoy_test";
+  std::filesystem::create_directories(folder);
+  const std::string out = (folder / "damper.yaml").string();
+  const Result result = damper({"import", "-", "-o", out}, kEnvoy);
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_NE(result.err.find("standard input:11:13: note: without a retry_policy Envoy does not "
+                            "retry: num_retries becomes 0\n"),
+            std::string::npos)
+      << result.err;
+  const Result valid = damper({"proxy", "-c", out, "--validate"});
+  EXPECT_EQ(valid.status, 0) << valid.err;
+  EXPECT_NE(valid.out.find("is valid: 1 listener"), std::string::npos) << valid.out;
+  EXPECT_EQ(damper({"check", "--quiet", out}).status, 0);
+  std::filesystem::remove_all(folder);
+}
+
+TEST(Import, AnEnvoyFileWithoutListenersIsAPolicyAsBefore) {
+  const Result result =
+      damper({"import", "-"},
+             "virtual_hosts: [{ name: shop, domains: [\"*\"], routes: [{ match: { "
+             "prefix: / }, route: { cluster: shop } }] }]");
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_TRUE(result.err.starts_with("standard input: note: the result is a policy file"));
+  EXPECT_TRUE(result.out.starts_with("# From standard input, as Envoy means it.\nroutes:\n"))
+      << result.out;
+}
+
 TEST(Import, TheSystemMayBeSaid) {
   EXPECT_EQ(damper({"import", "--from", "grpc", "-"}, kGrpc).status, 0);
   const Result other = damper({"import", "--from", "linkerd", "-"}, kGrpc);

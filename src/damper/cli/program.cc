@@ -14,7 +14,7 @@ namespace {
 constexpr const char* kExamples = R"(Examples:
   damper check damper.yaml          lint a retry policy
   damper check --effective d.yaml   print the policy with all defaults filled in
-  damper import envoy.yaml          convert an Envoy, gRPC, Istio or Linkerd file to a policy
+  damper import envoy.yaml          convert an Envoy, gRPC, Istio or Linkerd file
   damper schema policy              print a JSON Schema, for editors
   damper lab run storm              simulate a retry storm
   damper lab map metastable-db      find the loads at which a service becomes metastable
