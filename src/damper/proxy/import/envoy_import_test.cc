@@ -355,6 +355,15 @@ TEST(EnvoyImport, AChainWithAnotherConditionIsLeftOut) {
   EXPECT_FALSE(*imported);  // Nothing is left: its policies alone can be imported.
 }
 
+TEST(EnvoyImport, AnUnknownTransportNeverBecomesPlainTcp) {
+  const std::string socket = "transport_socket: { name: s, typed_config: { \"@type\": x.Alts } }";
+  for (const Parts& parts : {Parts{.chain = socket}, Parts{.cluster = "    " + socket + "\n"}}) {
+    const auto imported = import_envoy_proxy(file_of(parts), "f");
+    ASSERT_TRUE(imported);
+    EXPECT_FALSE(*imported);
+  }
+}
+
 TEST(EnvoyImport, AWrongValueIsAnErrorWithItsPlace) {
   const auto imported =
       import_envoy_proxy(file_of({.manager = "          stream_idle_timeout: soon\n"}), "f");
