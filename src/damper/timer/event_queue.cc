@@ -14,7 +14,7 @@ bool EventQueue::refill(Instant until) noexcept {
   const auto [count, rest] = wheel_.take(pool_, nanoseconds(std::max(until, now_)),
                                          std::span(near_).first<EventWheel::kTake>());
   near_size_ = count;
-  horizon_ = rest;
+  set_horizon(rest);
   return count > 0;
 }
 
@@ -26,8 +26,9 @@ void EventQueue::make_room() noexcept {
   if (near_size_ <= kNear * 3 / 4) return;  // Else it would soon be full again.
 
   const std::size_t spilled = near_size_ / 2;
-  horizon_ = near_[spilled - 1].at;
-  wheel_.rebase(horizon_);
+  const std::uint64_t horizon = near_[spilled - 1].at;
+  set_horizon(horizon);
+  wheel_.rebase(horizon);
   for (std::size_t i = 0; i < spilled; ++i) {
     wheel_.put_back(EventPool::index(near_[i].id), near_[i].at);
   }

@@ -12,6 +12,10 @@
 
 namespace damper::timer {
 
+// The order of events of one instant: as they were scheduled, or reversed, to find results that
+// depend on it.
+enum class Ties : std::uint8_t { in_order, reversed };
+
 // An EventQueue holds what will happen and says what happens next: the lab's virtual time, and the
 // delayed keys of a work queue.
 //
@@ -24,7 +28,7 @@ namespace damper::timer {
 // Invariants:
 //   (1) Events happen in order of their instants, to the nanosecond; those of one instant in the
 //       order in which they were scheduled. So what is scheduled for now() happens after all that
-//       was.
+//       was. With Ties::reversed it is the last one scheduled that happens first.
 //   (2) now() never goes back. An event scheduled for an earlier instant happens at now().
 //   (3) An event that was scheduled either happens once or is cancelled once. A Timer that has
 //       done either is stale: it is not pending, and to cancel it changes nothing.
@@ -32,7 +36,7 @@ namespace damper::timer {
 //   (5) pop(until) returns nothing that is later than `until`, and changes nothing visible then.
 //   (6) The same calls give the same results on every machine: no address, hash or clock decides.
 //   (7) All in near_ precede all in the wheel: near_ is at or before the horizon and, if at it, was
-//       scheduled earlier; the wheel is at or after it.
+//       scheduled earlier (later, if ties are reversed); the wheel is at or after it.
 // Thread safety: none.
 // Cost: 40 bytes for each event pending at once (up to 80 after an array has doubled), 12 KB
 // besides; at most 67 million events (EventPool's bound). No allocation but when more events are
@@ -60,6 +64,8 @@ class EventQueue {
     bool operator==(const Due&) const = default;
   };
 
+  explicit EventQueue(Ties ties = Ties::in_order) noexcept : early_first_(ties == Ties::in_order) {}
+
   // The event happens at `at`, or at now() if that is later.
   Timer schedule(Instant at, const TimedEvent& event) {
     if (at == kNever) return Timer{};
@@ -67,11 +73,13 @@ class EventQueue {
     const std::uint64_t ns = nanoseconds(std::max(at, now_));
     const EventPool::Id id = pool_.add(ns, event);
     most_ = std::max(most_, ++size_);
-    if (ns < horizon_ && near_size_ == kNear) make_room();  // This may move the horizon.
-    if (ns < horizon_) {
+    if (ns < near_end_ && near_size_ == kNear) make_room();  // This may move the horizon.
+    if (ns < near_end_) {
       insert({ns, id});
-    } else {
+    } else if (early_first_ == 1) {
       wheel_.add(EventPool::index(id), ns);
+    } else {
+      wheel_.put_back(EventPool::index(id), ns);
     }
     return Timer(id);
   }
@@ -132,20 +140,25 @@ class EventQueue {
     return static_cast<std::uint64_t>(at.time_since_epoch().count());
   }
 
-  // Into near_, after all that are due by then. REQUIRES: near_size_ < kNear.
+  // Into near_, after all that are due by then; before those of its instant, if ties are reversed.
+  // REQUIRES: near_size_ < kNear.
   void insert(EventWheel::Key key) noexcept {
+    const std::uint64_t before = key.at + early_first_;
     std::size_t to = near_size_++;
-    for (; to > 0 && near_[to - 1].at <= key.at; --to) near_[to] = near_[to - 1];
+    for (; to > 0 && near_[to - 1].at < before; --to) near_[to] = near_[to - 1];
     near_[to] = key;
   }
   void grow();
   bool refill(Instant until) noexcept;
+  // An event at the horizon comes after all in near_, or before them if ties are reversed.
+  void set_horizon(std::uint64_t at) noexcept { near_end_ = at + 1 - early_first_; }
   void make_room() noexcept;
 
+  std::uint64_t early_first_;  // 1, or 0 if ties are reversed
   EventPool pool_;
   EventWheel wheel_;
   std::size_t near_size_ = 0;
-  std::uint64_t horizon_ = EventWheel::kEnd;
+  std::uint64_t near_end_ = EventWheel::kEnd;  // an event before it is inserted in near_
   Instant now_{};
   std::size_t size_ = 0;
   std::size_t most_ = 0;

@@ -73,6 +73,15 @@ TEST(EventQueue, WhatIsScheduledForNowHappensAfterAllThatWas) {  // Invariant 1.
   EXPECT_EQ(drain(queue), Details{3000});
 }
 
+TEST(EventQueue, ReversedTiesHappenFromTheLastToTheFirst) {  // Invariant 1.
+  EventQueue queue(Ties::reversed);
+  const std::int64_t instants[] = {5, 1, 5, 3, 1, 5};
+  for (std::uint64_t i = 0; i < 6; ++i) queue.schedule(at(instants[i]), event(i));
+  EXPECT_EQ(queue.pop()->event, event(4));
+  queue.schedule(queue.now(), event(6));
+  EXPECT_EQ(drain(queue), (Details{6, 1, 3, 5, 2, 0}));
+}
+
 // Those at the horizon go to the wheel after others of their instant, and stay before them.
 TEST(EventQueue, TiesStayInOrderWhenTheHorizonComesCloserTwice) {  // Invariants 1 and 7.
   EventQueue queue;
@@ -275,8 +284,8 @@ constexpr Ahead kAheads[] = {Ahead::ties,       Ahead::dense,        Ahead::one_
 // The same calls on both queues, all answers compared. Invariants 1 to 5.
 class Comparison {
  public:
-  Comparison(Ahead ahead, std::uint64_t seed)
-      : ahead_(ahead), random_(seed), big_(random_.bits() % 4 == 0) {
+  Comparison(Ahead ahead, Ties ties, std::uint64_t seed)
+      : ahead_(ahead), random_(seed), big_(random_.bits() % 4 == 0), ours_(ties), theirs_(ties) {
     double sum = 0;
     for (double& weight : weights_) weight = sum += random_.draw();
   }
@@ -368,8 +377,10 @@ class EventQueueProperty : public testing::TestWithParam<Ahead> {};
 TEST_P(EventQueueProperty, AgreesWithTheHeap) {
   for (std::uint64_t seed = 0; seed < 400; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    Comparison(GetParam(), seed).run(200);
-    if (HasFatalFailure()) return;
+    for (const Ties ties : {Ties::in_order, Ties::reversed}) {
+      Comparison(GetParam(), ties, seed).run(200);
+      if (HasFatalFailure()) return;
+    }
   }
 }
 INSTANTIATE_TEST_SUITE_P(Aheads, EventQueueProperty, testing::ValuesIn(kAheads));

@@ -81,6 +81,10 @@ class HeapQueue {
   };
   using Due = EventQueue::Due;
 
+  // If ties are reversed, events are numbered downwards.
+  explicit HeapQueue(Ties ties = Ties::in_order) noexcept
+      : reversed_(ties == Ties::reversed), sequence_(reversed_ ? UINT64_MAX : 0) {}
+
   Timer schedule(Instant at, const TimedEvent& event) {
     if (at == kNever) return {};
     std::uint32_t slot = 0;
@@ -91,7 +95,7 @@ class HeapQueue {
       slot = free_.back();
       free_.pop_back();
     }
-    slots_[slot] = {++sequence_, event};
+    slots_[slot] = {reversed_ ? --sequence_ : ++sequence_, event};
     heap_.push({std::max(at, now_), sequence_, slot});
     most_ = std::max(most_, ++size_);
     return {sequence_, slot};
@@ -157,7 +161,8 @@ class HeapQueue {
   QuaternaryHeap<Entry> heap_;
   std::vector<Slot> slots_;
   std::vector<std::uint32_t> free_;
-  std::uint64_t sequence_ = 0;
+  bool reversed_;
+  std::uint64_t sequence_;
   Instant now_{};
   std::size_t size_ = 0;
   std::size_t most_ = 0;
