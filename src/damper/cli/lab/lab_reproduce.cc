@@ -17,6 +17,7 @@ struct Options {
   std::string only;
   std::size_t most_runs = 0;  // 0: as many as each result needs
   unsigned threads = 0;
+  bool reverse_ties = false;
   Outputs outputs;  // without HTML
 };
 
@@ -31,6 +32,7 @@ int reproduce(const Options& options, const text::Stdio& streams) {
         .stop = &run::Interrupt::flag(),
         .on_progress = [&](std::size_t done, std::size_t of) { progress.on_progress(done, of); }};
     if (options.most_runs > 0) asked.most_runs = options.most_runs;
+    if (options.reverse_ties) asked.ties = timer::Ties::reversed;
     result = lab::reproduce(asked);
   }
   if (result.asked == 0) {
@@ -64,6 +66,8 @@ Exit status: 0 if all are within tolerance, 1 if one is not, 2 on error.
   command->add_option("--runs", options->most_runs, "The most runs of each study; 0 is no limit.")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
+  command->add_flag("--reverse-ties", options->reverse_ties,
+                    "Reverse the order of simultaneous events; no result depends on it.");
   add_threads(*command, options->threads);
   command->add_option("--json", options->outputs.json,
                       "Write all rows as JSON; - is standard output.");

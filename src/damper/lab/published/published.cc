@@ -71,7 +71,8 @@ Reproduction reproduce(const ReproduceOptions& options) {
   const auto run = [&](std::size_t index) {
     const auto next = std::upper_bound(first.begin(), first.end(), index);
     const auto study = static_cast<std::size_t>(next - first.begin()) - 1;
-    samples[index] = studies[study].run(index - first[study] + 1, options.stop);
+    samples[index] = studies[study].run(
+        {.seed = index - first[study] + 1, .stop = options.stop, .ties = options.ties});
   };
   const std::size_t done = run_parallel({.count = samples.size(),
                                          .threads = options.threads,

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "damper/lab/runs/interval.h"
+#include "damper/timer/event_queue.h"
 
 namespace damper::lab {
 
@@ -23,6 +24,8 @@ namespace damper::lab {
 // Invariants:
 //   (1) The same options give the same numbers, on any number of threads.
 //   (2) A row exists if and only if all of its runs were made.
+//   (3) No row depends on the order of simultaneous events: with reversed ties all are within
+//       tolerance too.
 
 // One published number.
 struct PublishedRow {
@@ -74,6 +77,7 @@ struct ReproduceOptions {
   const std::atomic<bool>* stop = nullptr;  // set by ^C: returns the finished studies
   std::function<void(std::size_t done, std::size_t of)> on_progress = {};
   std::size_t most_runs = std::numeric_limits<std::size_t>::max();  // of each study
+  timer::Ties ties = timer::Ties::in_order;
 };
 
 // Every published row, in the order of docs/guide/published.md.

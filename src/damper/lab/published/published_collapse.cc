@@ -56,14 +56,15 @@ Study border_study(std::string_view variant, PublishedRow row, double low, doubl
               .of = scenario.title() + ", load halved 8 times",
               .runs = 8,
               .run = {}};
-  study.run = [scenario, low, high](std::uint64_t seed, const std::atomic<bool>* stop) {
+  study.run = [scenario, low, high](PlayOptions options) {
+    options.latency_over_time = false;
     Sample sample;
     Scenario at = scenario;
     double safe = low;
     double lost = high;
     for (int i = 0; i < 8 && sample.whole; ++i) {
       at.clients[0].rate = (safe + lost) / 2;
-      const Record record = play(at, {.seed = seed, .latency_over_time = false, .stop = stop});
+      const Record record = play(at, options);
       (is_collapsed(at, record) ? lost : safe) = at.clients[0].rate;
       sample.whole = !record.cut_short;
     }

@@ -58,10 +58,10 @@ Study study_of(Scenario scenario, std::size_t runs, Sampler sampler, std::vector
               .of = scenario.title() + std::string(detail),
               .runs = runs,
               .run = {}};
-  study.run = [scenario = std::move(scenario), sampler = std::move(sampler), latency_over_time](
-                  std::uint64_t seed, const std::atomic<bool>* stop) {
-    const Record record =
-        play(scenario, {.seed = seed, .latency_over_time = latency_over_time, .stop = stop});
+  study.run = [scenario = std::move(scenario), sampler = std::move(sampler),
+               latency_over_time](PlayOptions options) {
+    options.latency_over_time = latency_over_time;
+    const Record record = play(scenario, options);
     Sample sample = sampler(scenario, record);
     sample.whole = !record.cut_short;
     return sample;

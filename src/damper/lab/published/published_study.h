@@ -50,8 +50,9 @@ struct Study {
   std::vector<StudyRow> rows{};
   std::string of{};  // "aws-occ/full, 50 clients"
   std::size_t runs = 1;
-  // One run; seeds count from 1. If stopped, it returns early with `whole` false.
-  std::function<Sample(std::uint64_t seed, const std::atomic<bool>* stop)> run{};
+  // One run; seeds count from 1. If stopped, it returns early with `whole` false. The study
+  // itself chooses latency_over_time.
+  std::function<Sample(PlayOptions options)> run{};
 };
 
 // A study in which each run plays the scenario once. `detail` is appended to its name.

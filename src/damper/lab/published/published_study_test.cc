@@ -48,13 +48,13 @@ TEST(PublishedStudy, ARunIsTheScenarioWithThatSeedAndOneThatIsStoppedIsNotWhole)
   };
   const Study study = study_of(scenario, 3, sampler, {}, ", again");
   EXPECT_EQ(study.of, "aws-occ/full, again");
-  const Sample sample = study.run(7, nullptr);
+  const Sample sample = study.run({.seed = 7});
   const Record record = play(scenario, {.seed = 7});
   EXPECT_TRUE(sample.whole);
   EXPECT_EQ(sample.values.at(0), static_cast<double>(record.clients[0].attempts));
   EXPECT_EQ(sample.values.at(1), static_cast<double>(record.last_end.count()) / 1e9);
   const std::atomic<bool> stop = true;
-  EXPECT_FALSE(study.run(7, &stop).whole);
+  EXPECT_FALSE(study.run({.seed = 7, .stop = &stop}).whole);
 }
 
 TEST(PublishedStudy, ToleranceIsInPercentInAmountsOrInBounds) {

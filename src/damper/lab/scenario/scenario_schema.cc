@@ -262,7 +262,8 @@ Schema<ServiceSpec> make(std::type_identity<ServiceSpec>) {
       "per_request", form::duration(0s, 1h),
       "Added to the service time for each request in progress at the replica.");
   s.key<DAMPER_FIELD(handover)>("handover", form::duration(0s, 1h),
-                                "Delay before a worker takes the next request from the queue.");
+                                "Delay before a worker takes the next request from the queue. A "
+                                "request that arrives meanwhile is served first.");
   s.key<DAMPER_FIELD(fails_after)>("fails_after", form::duration(0s, kDay).with_off(0),
                                    "A request that is older than this is answered with an error.");
   add_queue(s);

@@ -137,6 +137,9 @@ class Replica {
   // Whether take() may return a request, if only a withdrawn one.
   [[nodiscard]] bool has_line() const noexcept { return in_line() > 0; }
   [[nodiscard]] bool has_free_worker() const noexcept { return working_ < workers_; }
+  [[nodiscard]] std::size_t free_workers() const noexcept {
+    return has_free_worker() ? workers_ - working_ : 0;
+  }
 
  private:
   [[nodiscard]] std::size_t in_line() const noexcept {

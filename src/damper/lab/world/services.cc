@@ -17,6 +17,7 @@ Services::Services(Simulation& simulation, Network& network) : sim_(simulation),
     for (std::int32_t i = 0; i < spec.replicas; ++i) {
       servers_.emplace_back(spec);
       service_of_.push_back(static_cast<std::uint32_t>(services_.size() - 1));
+      handovers_.emplace_back();
     }
     for (const CallSpec& call : spec.calls) {
       service.calls.push_back(sim_.position(call.service));
@@ -75,7 +76,7 @@ void Services::on_deliver(Handle handle) {
       sim_.streams.draw(Purpose::patience, ~message.number, message.attempt));
   refuse_dropped(message.server);
   switch (admission.entry) {
-    case Replica::Entry::works: return work(handle, message);
+    case Replica::Entry::works: end_handover(message.server); return work(handle, message);
     case Replica::Entry::waits:
       message.stage = Message::Stage::waits;
       message.in_line = admission.slot;
@@ -252,9 +253,28 @@ void Services::cancel_calls(Handle first) {
 void Services::on_free_worker(std::uint32_t server) {
   const Duration handover = services_[service_of_[server]].spec->handover;
   if (handover == Duration{0}) return take(server);
-  if (servers_[server].has_line()) {
-    sim_.queue.schedule(add(sim_.now(), handover), {EventKind::take, server, 0});
+  if (servers_[server].has_line() && servers_[server].has_free_worker()) {
+    const std::uint64_t number = next_handover_++;
+    handovers_[server].push_back({number, sim_.queue.schedule(add(sim_.now(), handover),
+                                                              {EventKind::take, server, number})});
   }
+}
+
+void Services::on_take(std::uint32_t server, std::uint64_t number) {
+  // Nearly always the first: others end at the same instant.
+  std::deque<Handover>& handovers = handovers_[server];
+  const auto own = std::ranges::find(handovers, number, &Handover::number);
+  DAMPER_CHECK(own != handovers.end());
+  handovers.erase(own);
+  take(server, 1);
+}
+
+// A request takes a free worker: the one whose handover ends first, if all are in one.
+void Services::end_handover(std::uint32_t server) {
+  std::deque<Handover>& handovers = handovers_[server];
+  if (handovers.size() <= servers_[server].free_workers()) return;
+  sim_.queue.cancel(handovers.front().end);
+  handovers.pop_front();
 }
 
 // Free workers take at most `most` messages from the queue. Withdrawn messages are removed on the
@@ -285,8 +305,14 @@ void Services::on_capacity(std::size_t service) {
   const std::uint32_t first = services_[service].first_server;
   for (std::uint32_t i = 0; i < static_cast<std::uint32_t>(services_[service].spec->replicas);
        ++i) {
-    servers_[first + i].set_capacity(sim_.faults.capacity(service, i));
-    take(first + i);
+    Replica& replica = servers_[first + i];
+    replica.set_capacity(sim_.faults.capacity(service, i));
+    std::deque<Handover>& handovers = handovers_[first + i];
+    while (handovers.size() > replica.free_workers()) {  // Of workers that are cut.
+      sim_.queue.cancel(handovers.back().end);
+      handovers.pop_back();
+    }
+    take(first + i, replica.free_workers() - handovers.size());
   }
 }
 
@@ -313,6 +339,7 @@ void Services::check(std::size_t calls) const {
     DAMPER_CHECK(servers_[i].working() == working[i]);
     DAMPER_CHECK(servers_[i].queued() == queued[i]);
     DAMPER_CHECK(servers_[i].is_balanced());
+    DAMPER_CHECK(handovers_[i].size() <= servers_[i].free_workers());
   }
 }
 

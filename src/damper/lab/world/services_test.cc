@@ -95,6 +95,40 @@ TEST(Services, EachHandoverIsOneWorkers) {
   EXPECT_EQ(record.clients[0].latency.max(), 195ms);
 }
 
+// A and B are done at 100 and 105 ms. The newcomer takes A's worker at 102 ms, which ends that
+// handover; the other worker takes the first of those that wait at 115 ms, and not at 110 ms.
+TEST(Services, ANewcomerEndsOneHandoverAndNoOther) {  // Invariant (3).
+  ServiceSpec db = service("db", takes(100ms), 2);
+  db.handover = 10ms;
+  const Record record =
+      played(tried_once({db}, {one_at(0s, "a"), one_at(5ms, "b"), one_at(20ms, "first"),
+                               one_at(30ms, "second"), one_at(102ms, "newcomer")}));
+  EXPECT_EQ(record.clients[4].latency.max(), 100ms);
+  EXPECT_EQ(record.clients[2].latency.max(), 115ms + 100ms - 20ms);
+  EXPECT_EQ(record.clients[3].latency.max(), 202ms + 10ms + 100ms - 30ms);
+}
+
+// One of two workers is cut until 104 ms. The other is done at 100 ms: what it takes, it takes at
+// the end of its handover, at 110 ms.
+TEST(Services, TheEndOfACapacityCutEndsNoHandover) {
+  ServiceSpec db = service("db", takes(100ms), 2);
+  db.handover = 10ms;
+  const Record record =
+      played(tried_once({db}, {one_at(0s, "a"), one_at(10ms, "first"), one_at(20ms, "second")},
+                        {fault(FaultKind::capacity, 0s, 104ms, 0.5)}));
+  EXPECT_EQ(record.clients[1].latency.max(), 104ms + 100ms - 10ms);
+  EXPECT_EQ(record.clients[2].latency.max(), 110ms + 100ms - 20ms);
+}
+
+// A cut takes the worker away that is in a handover: nobody is served until it is over.
+TEST(Services, AHandoverOfAWorkerThatIsCutIsOver) {
+  ServiceSpec db = service("db", takes(100ms), 1);
+  db.handover = 10ms;
+  const Record record = played(tried_once({db}, {one_at(0s, "a"), one_at(10ms, "b")},
+                                          {fault(FaultKind::capacity, 105ms, 1s, 0)}));
+  EXPECT_EQ(record.clients[1].latency.max(), 1105ms + 100ms - 10ms);
+}
+
 // A is done at 1 s. B, who waited in the only place, was given up: it makes room for D.
 TEST(Services, AHandoverClearsTheLineOfThoseWhoHaveLeft) {
   ServiceSpec db = service("db", takes(1s), 1);

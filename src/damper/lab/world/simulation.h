@@ -26,7 +26,7 @@ struct EventKind {
     wake,      // the timer of a call; detail: the call
     deliver,   // a message arrives at its replica; detail: the message
     done,      // its service time is over; the same
-    take,      // a worker takes from the queue; subject: the replica
+    take,      // a worker's handover is over; subject: the replica, detail: the handover
     answer,    // an answer arrives at the caller; detail: the message
     fault_on,  // subject: the fault
     fault_off,
@@ -61,9 +61,10 @@ using Dependencies = std::vector<std::unique_ptr<engine::Dependency>>;
 // A Simulation is the state that all parts of a world share.
 struct Simulation {
   Simulation(const Scenario& the_scenario, std::uint64_t seed, bool latency_over_time,
-             Calls::Transport& transport, GaugeSource& gauges)
+             timer::Ties ties, Calls::Transport& transport, GaugeSource& gauges)
       : scenario(the_scenario),
         streams(seed),
+        queue(ties),
         faults(scenario),
         calls(queue, streams, transport, EventKind::wake),
         recorder(scenario, seed, latency_over_time, gauges) {

@@ -19,7 +19,7 @@ class World final : private Calls::Transport, private GaugeSource {
  public:
   World(const Scenario& scenario, const PlayOptions& options)
       : options_(options),
-        sim_(scenario, options.seed, options.latency_over_time, *this, *this),
+        sim_(scenario, options.seed, options.latency_over_time, options.ties, *this, *this),
         network_(sim_),
         services_(sim_, network_),
         clients_(sim_),
@@ -93,7 +93,7 @@ void World::dispatch(const timer::TimedEvent& event) {
     case EventKind::wake: return sim_.calls.on_wake(event);
     case EventKind::deliver: return services_.on_deliver(Handle::of(event.detail));
     case EventKind::done: return services_.on_done(Handle::of(event.detail));
-    case EventKind::take: return services_.on_take(event.subject);
+    case EventKind::take: return services_.on_take(event.subject, event.detail);
     case EventKind::answer: return on_answer(Handle::of(event.detail));
     case EventKind::fault_on: return turn_fault(event.subject, true);
     case EventKind::fault_off: return turn_fault(event.subject, false);

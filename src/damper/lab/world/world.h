@@ -5,6 +5,7 @@
 
 #include "damper/lab/record/record.h"
 #include "damper/lab/scenario/scenario.h"
+#include "damper/timer/event_queue.h"
 
 namespace damper::lab {
 
@@ -16,6 +17,8 @@ struct PlayOptions {
   bool latency_over_time = true;            // fill ClientsRecord::latency_ticks
   const std::atomic<bool>* stop = nullptr;  // true ends the run early
   std::size_t most_in_flight = kMostInFlight;
+  // The order of simultaneous events. No result should depend on it.
+  timer::Ties ties = timer::Ties::in_order;
 };
 
 // Plays a scenario from its start to its length, in virtual time, with the engine's own code.
