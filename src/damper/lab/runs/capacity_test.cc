@@ -78,7 +78,20 @@ TEST(Capacity, ALongHandoverIsNotWaitedForByThoseThatArrive) {
   EXPECT_EQ(capacity_of(scenario, 0).at_most, 200);
 }
 
-// Graphs of two to five services, each of which calls some of those after it.
+TEST(Capacity, AFixedLimitBoundsTheWorkersAndAnAdaptiveOneIsNotKnown) {
+  Scenario scenario = tried_once({service("db", takes(100ms), 15)}, {});
+  std::optional<admit::ConcurrencyLimitOptions>& limit = scenario.services[0].limit;
+  limit = admit::ConcurrencyLimitOptions{.kind = admit::LimitKind::fixed, .initial = 5};
+  EXPECT_EQ(capacity_of(scenario, 0).known, 50);
+  limit->initial = 20;  // Five may queue.
+  EXPECT_EQ(capacity_of(scenario, 0).known, 150);
+  limit->kind = admit::LimitKind::gradient;
+  EXPECT_EQ(capacity_of(scenario, 0).known, 0);
+  EXPECT_EQ(capacity_of(scenario, 0).at_most, 150);
+}
+
+// Graphs of two to five services, each of which calls some of those after it; other clients may
+// call some of them as well.
 class RandomGraph {
  public:
   explicit RandomGraph(std::uint64_t seed) : random_(seed) {}
@@ -95,6 +108,10 @@ class RandomGraph {
       if (chance(0.1)) spec.per_request = 1ms;
       if (chance(0.1)) spec.errors = 0.2;
       if (chance(0.1)) spec.queue = Discipline::lifo;
+      if (chance(i == 0 ? 0.4 : 0.05)) spec.limit = limit();
+      if (chance(0.2)) spec.correlation = random_.draw();
+      if (chance(i == 0 ? 0.1 : 0.02)) spec.loss = 0.02;
+      spec.balance = static_cast<Balance>(whole(0, 2));
       // Some of those that are called have a bound that can be reached.
       if (i > 0) spec.workers = chance(0.6) ? 0 : chance(0.5) ? whole(1, 30) : 1000;
       for (int next = i + 1; next < services; ++next) {
@@ -104,12 +121,19 @@ class RandomGraph {
       specs.push_back(std::move(spec));
     }
     Scenario scenario = tried_once(std::move(specs), {});
-    if (!chance(0.2)) return scenario;
-    scenario.policy.routes.back().settings.policy.call.per_try_timeout = 50ms;
+    if (chance(0.2)) scenario.clients = {poisson(1 + 50 * random_.draw(), "s1")};
+    engine::Policy& policy = scenario.policy.routes.back().settings.policy;
+    if (chance(0.2)) policy.call.per_try_timeout = 50ms;
+    if (chance(0.1)) policy.limit.emplace();
     return scenario;
   }
 
  private:
+  // Fixed, so that workers may be idle because of it, or adaptive.
+  admit::ConcurrencyLimitOptions limit() {
+    if (chance(0.2)) return {.kind = admit::LimitKind::gradient};
+    return {.kind = admit::LimitKind::fixed, .initial = whole(1, 25), .min = 1};
+  }
   bool chance(double share) { return random_.draw() < share; }
   int whole(int low, int high) { return low + static_cast<int>(random_.draw() * (high - low + 1)); }
   Distribution distribution() {
@@ -127,29 +151,37 @@ class RandomGraph {
   Random random_;
 };
 
-// What the service serves a second when more clients than it has workers never pause.
-double saturated(Scenario scenario, std::size_t at, double expected) {
-  scenario.length = Duration{static_cast<std::int64_t>(30'000 / expected * 1e9)};
+// What the first service serves a second when more clients than it has workers never pause. Clients
+// whose requests are lost or refused do not saturate it: then a hundred times as many requests
+// arrive as it can serve.
+double saturated(Scenario scenario, double expected) {
+  const ServiceSpec& top = scenario.services[0];
+  const bool may_loop = !top.limit && top.loss == 0;
+  scenario.clients.push_back(may_loop ? closed(20 * top.replicas * top.workers, {}, top.name)
+                                      : poisson(std::min(100 * expected, 1e7), top.name));
+  scenario.clients.back().name = "saturating";
+  scenario.length = Duration{static_cast<std::int64_t>(20'000 / expected * 1e9)};
   scenario.bucket = scenario.length / 100;
   const Record record = played(scenario);
-  const std::vector<ServiceTick>& ticks = record.services[at].ticks;
+  const std::vector<ServiceTick>& ticks = record.services[0].ticks;
   std::uint64_t served = 0;
   for (std::size_t i = 10; i < 100; ++i) served += ticks[i].served;
   return static_cast<double>(served) / (static_cast<double>(scenario.bucket.count()) * 90 / 1e9);
 }
 
-// Invariant (1).
-TEST(Capacity, OfRandomGraphsIsWhatASaturatedServiceServesOrIsNotKnown) {
+class CapacityProperty : public testing::TestWithParam<std::uint64_t> {};
+
+// Invariant (1), for twenty seeds from the parameter on.
+TEST_P(CapacityProperty, OfRandomGraphsIsWhatASaturatedServiceServesOrIsNotKnown) {
   int known = 0;
   int bounded = 0;
-  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+  for (std::uint64_t seed = GetParam(); seed < GetParam() + 20; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Scenario scenario = RandomGraph(seed).make();
-    const ServiceSpec& top = scenario.services[0];
-    scenario.clients = {closed(20 * top.replicas * top.workers, {}, top.name)};
-    ASSERT_FALSE(find_error(scenario));
+    scenario.clients.push_back(poisson(1, "s0"));
+    scenario.clients.back().name = "first";
     const Capacity capacity = capacity_of(scenario, 0);
-    const double serves = saturated(scenario, 0, capacity.known + capacity.at_most);
+    const double serves = saturated(scenario, capacity.known + capacity.at_most);
     if (capacity.known > 0) {
       EXPECT_NEAR(serves / capacity.known, 1, 0.03) << capacity.known;
       ++known;
@@ -158,9 +190,10 @@ TEST(Capacity, OfRandomGraphsIsWhatASaturatedServiceServesOrIsNotKnown) {
       ++bounded;
     }
   }
-  EXPECT_GE(known, 20);
-  EXPECT_GE(bounded, 10);
+  EXPECT_GE(known, 3);
+  EXPECT_GE(bounded, 3);
 }
+INSTANTIATE_TEST_SUITE_P(Seeds, CapacityProperty, testing::Values(1, 21, 41));
 
 }  // namespace
 }  // namespace damper::lab
