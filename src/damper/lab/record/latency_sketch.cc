@@ -75,10 +75,31 @@ std::optional<Duration> LatencySketch::quantile(Percent share) const noexcept {
 
 std::optional<LatencySketch::Bounds> LatencySketch::quantile_bounds(Percent share) const noexcept {
   if (count_ == 0) return std::nullopt;
-  const std::size_t bucket = find_bucket(share);
+  return bounds_of(find_bucket(share));
+}
+
+LatencySketch::Bounds LatencySketch::bounds_of(std::size_t bucket) const noexcept {
   const Duration low = Histogram::lower(bucket);
-  return Bounds{std::clamp(low, min_, max_),
-                std::clamp(low + (Histogram::width(bucket) - Duration{1}), min_, max_)};
+  return {std::clamp(low, min_, max_),
+          std::clamp(low + (Histogram::width(bucket) - Duration{1}), min_, max_)};
+}
+
+LatencySketch::Bounds LatencySketch::rank_bounds(std::int64_t rank) const noexcept {
+  DAMPER_CHECK(rank >= 1 && rank <= count_);
+  std::size_t bucket = 0;
+  for (std::int64_t up_to_here = counts_[0]; up_to_here < rank;) up_to_here += counts_[++bucket];
+  return bounds_of(first_ + bucket);
+}
+
+LatencySketch::Ranks LatencySketch::ranks_of(Duration latency) const noexcept {
+  Ranks ranks;
+  const std::size_t bucket = bucket_of(latency);
+  for (std::size_t i = 0; i < counts_.size() && first_ + i <= bucket; ++i) {
+    ranks.before = ranks.up_to;
+    ranks.up_to += counts_[i];
+  }
+  if (first_ + counts_.size() <= bucket) ranks.before = ranks.up_to;
+  return ranks;
 }
 
 }  // namespace damper::lab

@@ -46,6 +46,14 @@ class LatencySketch {
     friend bool operator==(const Bounds&, const Bounds&) = default;
   };
   [[nodiscard]] std::optional<Bounds> quantile_bounds(Percent share) const noexcept;
+  // The same of the latency of a rank; 1 is the shortest. REQUIRES: 1 <= rank <= count().
+  [[nodiscard]] Bounds rank_bounds(std::int64_t rank) const noexcept;
+  // How many latencies are in shorter buckets than `latency`, and how many with its own.
+  struct Ranks {
+    std::int64_t before = 0;
+    std::int64_t up_to = 0;
+  };
+  [[nodiscard]] Ranks ranks_of(Duration latency) const noexcept;
 
   // How many bytes the buckets take.
   [[nodiscard]] std::size_t bytes() const noexcept {
@@ -60,6 +68,7 @@ class LatencySketch {
     const int shift = 58 - std::countl_zero(ns);  // Leaves six significant bits.
     return (static_cast<std::size_t>(shift) << 5) + (ns >> shift);
   }
+  [[nodiscard]] Bounds bounds_of(std::size_t bucket) const noexcept;
   // The bucket of the quantile. REQUIRES: count() > 0.
   [[nodiscard]] std::size_t find_bucket(Percent share) const noexcept;
   // Room for the buckets first..last.

@@ -174,5 +174,24 @@ TEST(LatencySketch, TakesRoomForWhatItHolds) {
   EXPECT_LE(sketch.bytes(), 15U * 1024);
 }
 
+TEST(LatencySketch, RanksAreThoseOfBuckets) {
+  LatencySketch sketch;
+  for (const Duration latency : {10ms, 20ms, 20ms, 40ms}) sketch.add(latency);
+  EXPECT_EQ(sketch.rank_bounds(1).low, 10ms);
+  EXPECT_EQ(sketch.rank_bounds(2), sketch.rank_bounds(3));
+  EXPECT_EQ(sketch.rank_bounds(3), sketch.quantile_bounds(Percent(50)));
+  EXPECT_EQ(sketch.rank_bounds(4).high, 40ms);
+  const auto ranks = [&sketch](Duration latency) {
+    const LatencySketch::Ranks found = sketch.ranks_of(latency);
+    return std::pair(found.before, found.up_to);
+  };
+  EXPECT_EQ(ranks(1ms), std::pair(0L, 0L));
+  EXPECT_EQ(ranks(10ms), std::pair(0L, 1L));
+  EXPECT_EQ(ranks(15ms), std::pair(1L, 1L));
+  EXPECT_EQ(ranks(20ms), std::pair(1L, 3L));
+  EXPECT_EQ(ranks(40ms), std::pair(3L, 4L));
+  EXPECT_EQ(ranks(10s), std::pair(4L, 4L));
+}
+
 }  // namespace
 }  // namespace damper::lab

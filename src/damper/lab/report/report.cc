@@ -9,6 +9,7 @@
 #include "damper/base/duration_text.h"
 #include "damper/base/text/plain_text.h"
 #include "damper/decide/outcome.h"
+#include "damper/lab/runs/pooled_quantile.h"
 
 namespace damper::lab {
 namespace {
@@ -154,16 +155,13 @@ Estimate estimate(const Measure& measure, const RunSet& set) {
     return {none, {none, none}};
   }
   if (measure.latencies == nullptr) return {summary.mean(), summary.interval()};
-  LatencySketch all;
+  std::vector<const LatencySketch*> runs;
   for (const Record& record : set.records) {
-    if (const LatencySketch* const latencies = measure.latencies(record)) all.merge(*latencies);
+    if (const LatencySketch* const latencies = measure.latencies(record)) runs.push_back(latencies);
   }
+  const PooledQuantile all = *pooled_quantile(runs, measure.share);
   const auto ms = [](Duration time) { return static_cast<double>(time.count()) / 1e6; };
-  const double value = ms(*all.quantile(measure.share));
-  if (summary.n() == 1) return {value, {value, value}};
-  const auto bounds = *all.quantile_bounds(measure.share);
-  const double half = summary.interval().width() / 2;
-  return {value, {std::max(ms(bounds.low) - half, 0.0), ms(bounds.high) + half}};
+  return {ms(all.value), {ms(all.low), ms(all.high)}};
 }
 
 Proportion collapsed_runs(const RunSet& set) {

@@ -41,9 +41,8 @@ struct Report {
 // A measure over the runs of a set, without those in which it is undefined.
 [[nodiscard]] Summary summarize(const Measure& measure, const RunSet& set);
 
-// The mean over the runs. Of a percentile of latencies: that of all runs' latencies together, since
-// the mean of the runs' percentiles is biased; its interval is Student's of the runs' percentiles,
-// around what the sketch knows of it (1.6 %). NaN: undefined in all runs.
+// The mean over the runs. Of a percentile of latencies: that of all runs' latencies together
+// (pooled_quantile.h). NaN: undefined in all runs.
 [[nodiscard]] Estimate estimate(const Measure& measure, const RunSet& set);
 
 // The runs of the set that collapsed, of those in which that is defined.
@@ -117,8 +116,9 @@ void print_html(std::ostream& out, const Report& report);
 //   sets         [{label, scenario, variant, policy, faults, measures, collapsed, verdicts, runs}]
 //     faults       [{kind, on, at_seconds, length_seconds, requests, amount}]
 //     measures     {name: {unit, runs, mean, low, high, values}}: low to high is the 95 % interval
-//                  of the mean; of a percentile `mean` is that of all runs together;
-//                  values are those of the runs, null if undefined
+//                  of the mean; of a percentile `mean` is that of all runs together (and its
+//                  interval, of one run, what the sketch knows); values are those of the runs,
+//                  null if undefined
 //     collapsed    {runs, collapsed, probability, low, high}: Wilson's 95 % interval
 //     verdicts     {verdict: requests of the first clients}, all runs together, none with 0
 //     runs         [{seed, trace_hash, events, last_end_seconds, bucket_seconds,

@@ -71,9 +71,9 @@ TEST(Report, ThePercentileOfEqualRunsIsAsExactAsTheSketch) {
   const Measure& p50 = *find_measure("p50");
   EXPECT_TRUE(estimate(p50, set).interval.contains(999));
   EXPECT_GT(estimate(p50, set).interval.width(), 10);
-  EXPECT_LT(estimate(p50, set).interval.width(), 35);
+  EXPECT_LT(estimate(p50, set).interval.width(), 80);  // 44 ms for 2000 ranks, and two buckets
   set.records.pop_back();
-  EXPECT_EQ(estimate(p50, set).interval.width(), 0);
+  EXPECT_NEAR(estimate(p50, set).interval.width(), 16, 1);  // One bucket.
 }
 
 TEST(Report, ARunThatCannotSayItIsLeftOut) {

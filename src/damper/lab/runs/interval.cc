@@ -20,20 +20,20 @@ constexpr std::array<double, 30> kStudent = {
     2.20099, 2.17881, 2.16037, 2.14479, 2.13145, 2.11991, 2.10982, 2.10092, 2.09302, 2.08596,
     2.07961, 2.07387, 2.06866, 2.0639,  2.05954, 2.05553, 2.05183, 2.04841, 2.04523, 2.04227};
 
-// Beyond, the first terms of Fisher's expansion around the normal quantile, good to 1e-4 there.
-double student(std::size_t freedom) {
-  if (freedom <= kStudent.size()) return kStudent[freedom - 1];
-  constexpr double kCube = kZ * kZ * kZ;
-  const double f = static_cast<double>(freedom);
-  return kZ + (kCube + kZ) / (4 * f) + (5 * kCube * kZ * kZ + 16 * kCube + 3 * kZ) / (96 * f * f);
-}
-
 std::string with_interval(double x, int decimals, Interval interval, int interval_decimals) {
   return text::fixed_text(x, decimals) + " (" + text::fixed_text(interval.low, interval_decimals) +
          " to " + text::fixed_text(interval.high, interval_decimals) + ')';
 }
 
 }  // namespace
+
+// Beyond, the first terms of Fisher's expansion around the normal quantile, good to 1e-4 there.
+double students_quantile(std::size_t freedom) noexcept {
+  if (freedom <= kStudent.size()) return kStudent[freedom - 1];
+  constexpr double kCube = kZ * kZ * kZ;
+  const double f = static_cast<double>(freedom);
+  return kZ + (kCube + kZ) / (4 * f) + (5 * kCube * kZ * kZ + 16 * kCube + 3 * kZ) / (96 * f * f);
+}
 
 double Proportion::share() const noexcept {
   return n == 0 ? 0 : static_cast<double>(k) / static_cast<double>(n);
@@ -77,7 +77,7 @@ double Summary::sem() const noexcept {
 
 Interval Summary::interval() const noexcept {
   if (n_ < 2) return {mean_, mean_};
-  const double half = sem() * student(static_cast<std::size_t>(n_ - 1));
+  const double half = sem() * students_quantile(static_cast<std::size_t>(n_ - 1));
   return {mean_ - half, mean_ + half};
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -44,6 +45,9 @@ struct Proportion {
   static constexpr double kZ = 1.959963984540054;  // math::normal_quantile(0.975)
   [[nodiscard]] Interval interval(double z = kZ) const noexcept;
 };
+
+// The 0.975 quantile of Student's distribution. REQUIRES: freedom >= 1.
+[[nodiscard]] double students_quantile(std::size_t freedom) noexcept;
 
 // "0.740 (0.73 to 0.75)"; the bounds have three decimals when they are less than 0.02 apart; "no
 // runs" for none.
