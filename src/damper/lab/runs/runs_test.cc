@@ -2,7 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <string>
+#include <vector>
+
+#include "damper/lab/scenario/random_scenario_testing.h"
 
 namespace damper::lab {
 namespace {
@@ -40,6 +44,16 @@ TEST(Runs, TheResultDoesNotDependOnTheThreads) {  // Invariant (1)
     for (std::size_t run = 0; run < 4; ++run) {
       EXPECT_EQ(one.sets[set].records[run].trace_hash, many.sets[set].records[run].trace_hash);
     }
+  }
+}
+
+TEST(Runs, RandomWorldsHaveTheSameTracesOnTwoThreads) {  // Invariant (1)
+  std::vector<Scenario> worlds;
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) worlds.push_back(RandomScenario(seed).make());
+  const Runs one = play_all(worlds, {.runs = 1, .seed = 5, .threads = 1});
+  const Runs two = play_all(worlds, {.runs = 1, .seed = 5, .threads = 2});
+  for (std::size_t i = 0; i < worlds.size(); ++i) {
+    EXPECT_EQ(one.sets[i].records[0].trace_hash, two.sets[i].records[0].trace_hash) << i + 1;
   }
 }
 
