@@ -129,6 +129,50 @@ class Unix(unittest.TestCase):
         self.assertIn("another process listens there", second.stderr)
         self.assertEqual(self.local(), "ok")
 
+    def reload(self, *changes):
+        """Replaces texts of the file, and waits until the reload is applied."""
+        file = self.proxy.directory / "damper.yaml"
+        text = file.read_text()
+        for old, new in changes:
+            self.assertIn(old, text)
+            text = text.replace(old, new)
+        applied = ("damper_proxy_reloads_total", 'result="applied"')
+        before = self.proxy.metric(*applied)
+        file.write_text(text)
+        self.proxy.process.send_signal(signal.SIGHUP)
+        self.wait_until(lambda: self.proxy.process.poll() is not None or
+                        self.proxy.metric(*applied) > before)
+        self.assertIsNone(self.proxy.process.poll(), self.proxy.said())
+
+    def test_a_reload_keeps_the_socket(self):
+        inode = os.stat(self.file).st_ino
+        with socket.socket(socket.AF_UNIX) as client:
+            client.settimeout(PATIENCE * 4)
+            client.connect(str(self.file))
+            self.reload()
+            self.reload(('mode: "0600"', 'mode: "0660"'))
+            self.assertEqual(stat.S_IMODE(os.stat(self.file).st_mode), 0o660)
+            second = self.directory / "second.sock"
+            self.reload(("clusters:", f'  second: {{ address: "unix:{second}" }}\nclusters:'))
+            self.wait_until(second.exists)
+            self.assertEqual(self.curl("--unix-socket", str(second), "http://localhost/"), "ok")
+            self.assertEqual(self.local(), "ok")
+            self.assertEqual(os.stat(self.file).st_ino, inode)
+            client.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+            self.assertTrue(client.recv(65536).startswith(b"HTTP/1.1 200 "))
+
+    def test_a_reload_makes_a_deleted_file_again(self):
+        os.unlink(self.file)
+        self.reload()
+        for number in range(8):  # On both loops.
+            self.assertEqual(self.local(f"/{number}"), "ok")
+        self.assertEqual(stat.S_IMODE(os.stat(self.file).st_mode), 0o600)
+        self.reload()
+        self.assertEqual(self.local(), "ok")
+        self.proxy.stop()
+        self.assertFalse(self.file.exists())
+        self.proxy = None
+
     def test_an_upgrade_hands_the_socket_over(self):
         old = self.proxy.process
         old.send_signal(signal.SIGUSR2)

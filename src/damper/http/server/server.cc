@@ -291,7 +291,10 @@ void Server::close_listener() noexcept {
 }
 
 void Server::use(const ServerOptions& options) {
-  DAMPER_CHECK_VALID(find_error(options));
+  ServerOptions checked = options;
+  checked.address = options_.address;
+  checked.adopt_fd = options_.adopt_fd;  // Of a Unix socket: its address is not an IP address.
+  DAMPER_CHECK_VALID(find_error(checked));
   options_.limits = options.limits;
   if (!shares_quota_) quota_->reload(options.max_connections);
   options_.clients = options.clients;

@@ -86,7 +86,7 @@ class Server final : private Loop::Registration {
 
   // Sets the limits, max_connections, clients, proxy_protocol, protocol and tls of future
   // connections. The socket and `quota` (which its owner reloads) are unchanged. REQUIRES:
-  // !find_error(options).
+  // !find_error(options), with this server's own address and adopt_fd.
   void use(const ServerOptions& options);
   // Sets the tls of future connections alone.
   void use_tls(const std::optional<TlsSettings>& tls) { options_.tls = tls; }

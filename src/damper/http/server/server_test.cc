@@ -27,6 +27,17 @@ std::string get(std::string_view target) {
   return "GET " + std::string(target) + " HTTP/1.1\r\nHost: x\r\n\r\n";
 }
 
+// On a free port of 127.0.0.1.
+int listening_socket() {
+  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  EXPECT_EQ(::bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+  EXPECT_EQ(::listen(fd, 16), 0);
+  return fd;
+}
+
 TEST(Server, AConnectionServesManyRequests) {
   TestServer server(hello());
   RawClient client(server.port);
@@ -242,6 +253,17 @@ TEST(Server, NewConnectionsHaveTheNewOptions) {
   EXPECT_NE(first.read_to("/2!").find("200"), std::string::npos);
 }
 
+// The address of an adopted socket need not be an IP address: of a Unix socket it is a path.
+TEST(Server, NewOptionsAreCheckedWithTheServersOwnSocket) {
+  TestServer server(hello(), {.address = "unix:@adopted", .adopt_fd = listening_socket()});
+  server.run([&] { server.server->use({.address = "unix:@adopted", .max_connections = 1}); });
+  RawClient one(server.port);
+  one.send(get("/1"));
+  EXPECT_TRUE(one.read_to("hello /1!").ends_with("hello /1!"));
+  RawClient two(server.port);
+  EXPECT_TRUE(server.has_closed(CloseReason::too_many));
+}
+
 TEST(Server, ADrainEndsWithinItsTimeWhoeverHangs) {
   std::promise<void> begun;
   std::atomic<bool> gave_up = false;
@@ -270,13 +292,7 @@ TEST(Server, TwoLoopsShareAPortAndASocketCanBeTakenOver) {
   TestServer second(hello(), options);
   EXPECT_EQ(second.port, first.port);
 
-  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  ASSERT_EQ(::bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
-  ASSERT_EQ(::listen(fd, 16), 0);
-  TestServer adopted(hello(), {.adopt_fd = fd});
+  TestServer adopted(hello(), {.adopt_fd = listening_socket()});
   RawClient client(adopted.port);
   client.send(get("/adopted"));
   EXPECT_NE(client.read_to("/adopted!").find("200"), std::string::npos);

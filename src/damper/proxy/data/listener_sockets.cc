@@ -163,6 +163,11 @@ void ListenerSockets::set_mode(const std::string& mode) const noexcept {
   (void)::chmod(file_.c_str(), static_cast<mode_t>(std::strtoul(mode.c_str(), nullptr, 8)));
 }
 
+bool ListenerSockets::has_lost_file() const noexcept {
+  struct stat found {};
+  return !file_.empty() && ::lstat(file_.c_str(), &found) != 0 && errno == ENOENT;
+}
+
 Expected<ListenerSockets> ListenerSockets::adopt(const std::vector<int>& fds, std::size_t loops) {
   ListenerSockets made;
   made.listens_ = true;

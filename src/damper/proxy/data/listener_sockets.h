@@ -60,6 +60,8 @@ class ListenerSockets {
   void keep_file() noexcept { file_.clear(); }
   void set_mode(const std::string& mode) const noexcept;
   [[nodiscard]] bool has_path() const noexcept { return !file_.empty(); }
+  // Whether the file of a Unix socket was deleted: no client can connect any more.
+  [[nodiscard]] bool has_lost_file() const noexcept;
   // Ours alone: what was taken stays. Removes the file of a Unix socket that is ours.
   void close() noexcept;
 

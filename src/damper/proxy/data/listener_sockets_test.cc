@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string>
 
 namespace damper::proxy {
@@ -139,6 +140,23 @@ TEST_F(UnixSockets, AFileThatIsLeftIsReplacedUnlessItIsNoSocket) {
   std::ofstream(file_) << "data";
   EXPECT_EQ(bind().error(), "cannot listen on unix:" + file_ + ": the file is not a socket");
   EXPECT_TRUE(exists());
+}
+
+TEST_F(UnixSockets, ADeletedFileIsNoticedAndItsSuccessorsFileStays) {
+  std::optional<ListenerSockets> first(*bind());
+  EXPECT_FALSE(first->has_lost_file());
+  std::filesystem::remove(file_);
+  EXPECT_TRUE(first->has_lost_file());
+  auto next = bind();
+  ASSERT_TRUE(next) << next.error();
+  EXPECT_FALSE(next->has_lost_file());
+  first.reset();
+  EXPECT_TRUE(exists());
+  next->close();
+  EXPECT_FALSE(exists());
+  auto abstract = ListenerSockets::bind_unix("unix:@damper-lost-file", "", 1);
+  ASSERT_TRUE(abstract) << abstract.error();
+  EXPECT_FALSE(abstract->has_lost_file());
 }
 
 TEST_F(UnixSockets, AnInheritedFileIsRemovedOnlyByAProcessThatHasStarted) {

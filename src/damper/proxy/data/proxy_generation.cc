@@ -26,7 +26,9 @@ const ProxyGeneration::Listener* find_kept(const ProxyGeneration* in_force,
     const ListenerConfig& old = in_force->config->listeners[i];
     const ProxyGeneration::Listener& listener = in_force->listeners[i];
     if (old.address != wanted.address) continue;
-    if (http::UnixAddress::is_unix(old.address)) return &listener;
+    if (http::UnixAddress::is_unix(old.address)) {
+      return listener.sockets->has_lost_file() ? nullptr : &listener;
+    }
     const bool same = (old.port == wanted.port && old.name == wanted.name) ||
                       (wanted.port != 0 && listener.sockets->port() == wanted.port);
     if (same) return &listener;

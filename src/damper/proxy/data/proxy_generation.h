@@ -28,8 +28,9 @@ namespace damper::proxy {
 //
 // Model: prepare() creates a generation beside the one in force and takes over what remains: a
 // route by its name and its cluster's, a cluster by its name, a listener by its bound address, or
-// by the name and address of the file (port 0, a socket of systemd). A route that remains keeps its
-// gate; a route without one gets a new one. commit() then applies the new options to what remains.
+// by the name and address of the file (port 0, a socket of systemd). A Unix socket whose file was
+// deleted does not remain: a new one is bound. A route that remains keeps its gate; a route without
+// one gets a new one. commit() then applies the new options to what remains.
 // Invariants:
 //   (1) A prepare() that fails leaves the generation in force as it was, and holds nothing.
 // Thread safety: immutable between prepare() and commit(), and after.
