@@ -147,6 +147,25 @@ class Resets(unittest.TestCase):
                 self.assertIn(sent, range(10, MANY))
                 self.assert_closed_as_flood(before)
 
+    def test_held_for_a_while_errors_count_and_resets_hardly(self):
+        many = 30  # At once: three bursts, and an eighth of them is less than one.
+        for what, (begin, end) in WAYS.items():
+            with self.subTest(what):
+                before = self.floods()
+                self.connect()
+                ids = range(1, 2 * many, 2)
+                self.assertTrue(self.client.send(b"".join(map(begin, ids))))
+                for _ in ids:
+                    self.assertEqual(self.event(), "request")
+                time.sleep(0.3)
+                # The first PING may be answered before the streams are reset.
+                is_open = self.client.send(b"".join(map(end, ids))) and self.client.send(b"")
+                for _ in ids:
+                    self.assertEqual(self.event(), "cancelled")
+                self.assertEqual(is_open, what == "RST_STREAM")
+                if not is_open:
+                    self.assert_closed_as_flood(before)
+
     def test_a_client_that_cancels_a_few_is_served(self):
         begin, end = WAYS["RST_STREAM"]
         for id in range(1, 17, 2):

@@ -47,8 +47,8 @@ struct ConnectionLimits {
   // HTTP/2: frames without use (ping, settings, empty data, priority, reset streams, window updates
   // beyond need) per second, before the connection is closed as a flood.
   std::uint32_t max_idle_frames_per_second = 1000;
-  // HTTP/2 server: short-lived streams that end in an error of the peer before their answer is
-  // complete, before the connection is closed as a flood. See ResetLimit for bursts.
+  // HTTP/2 server: streams that end in an error of the peer before their answer is complete, before
+  // the connection is closed as a flood. See ResetLimit for bursts and for late resets.
   std::uint32_t max_resets_per_second = 50;
 
   friend bool operator==(const ConnectionLimits&, const ConnectionLimits&) = default;

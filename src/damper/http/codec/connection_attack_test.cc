@@ -7,7 +7,6 @@
 
 #include "damper/http/codec/connection.h"
 #include "damper/http/codec/connection_testing.h"
-#include "damper/http/codec/reset_limit.h"
 
 namespace damper::http {
 namespace {
@@ -434,10 +433,10 @@ TEST_F(ResetAttack, NorIsAResetAfterTheAnswer) {
   EXPECT_EQ(ended(), "open");
 }
 
-TEST_F(ResetAttack, NorADeadlineOfAQuarterOfASecond) {
+TEST_F(ResetAttack, NorADeadlineOfAQuarterOfASecond) {  // (3)
   start(true);
   std::string resets;
-  for (int i = 0; i < 6000; ++i) {  // Four hundred a second, as many as max_streams allows.
+  for (int i = 0; i < 24'000; ++i) {  // Four hundred a second, as many as max_streams allows.
     if (i % 100 == 0) take(std::exchange(resets, ""), i / 100 * 250);
     take(get(odd(i)), i / 100 * 250);
     resets += reset(odd(i));
@@ -445,48 +444,37 @@ TEST_F(ResetAttack, NorADeadlineOfAQuarterOfASecond) {
   EXPECT_EQ(ended(), "open");
 }
 
-// How many resets of streams that begin at this time it allows now; at most `most`.
-int allowed(ResetLimit& limit, std::int64_t ms, int most = 100'000) {
-  int count = 0;
-  while (count < most && limit.try_reset(test_time(ms), test_time(ms))) ++count;
-  return count;
+// An attacker can hold its streams for as long as a deadline would.
+TEST_F(ResetAttack, TrapS2_AnErrorIsOneAtAnyAge) {
+  const std::pair<const char*, std::function<std::string(std::uint32_t)>> ends[] = {
+      {"a short body", [](auto id) { return frame(0, 1, id, "x"); }},
+      {"a long body", [](auto id) { return frame(0, 0, id, "123456"); }},
+      {"bad trailers", [](auto id) { return frame(1, 5, id, literal(":path", "/")); }},
+      {"a window past its end", [](auto id) { return frame(8, 0, id, "\x7f\xff\xff\xff"); }},
+  };
+  for (const auto& [what, end] : ends) {
+    SCOPED_TRACE(what);
+    end_.users.clear();
+    start(true, {.max_idle_frames_per_second = 100'000});
+    int sent = 0;
+    for (std::int64_t ms = 0; ms < 60'000 && !connection_->is_over(); ms += 300) {
+      for (int i = 0; i < 100; ++i) take(post(odd(sent + i), 4, "5"), ms);
+      for (int i = 0; i < 100 && !connection_->is_over(); ++i) take(end(odd(sent++)), ms + 300);
+    }
+    EXPECT_EQ(ended(), "flood");
+    EXPECT_EQ(sent, 576);  // 500 tokens, and 50 a second in the 1.5 s since the first errors.
+  }
 }
 
-TEST(ResetLimit, ABurstThenItsRate) {  // (1)
-  ResetLimit limit(5);
-  EXPECT_EQ(allowed(limit, 0), 50);
-  EXPECT_EQ(allowed(limit, 100), 0);
-  EXPECT_EQ(allowed(limit, 200), 1);
-  EXPECT_EQ(allowed(limit, 2200), 10);
-  EXPECT_EQ(allowed(limit, 3'600'000), 50);
-}
-
-TEST(ResetLimit, TenAnswersPayForOneReset) {  // (1)
-  ResetLimit limit(1);
-  EXPECT_EQ(allowed(limit, 0), 10);
-  for (int i = 0; i < 9; ++i) limit.on_answer();
-  EXPECT_EQ(allowed(limit, 0), 0);
-  limit.on_answer();
-  EXPECT_EQ(allowed(limit, 0), 1);
-  EXPECT_EQ(allowed(limit, 0), 0);
-}
-
-TEST(ResetLimit, AnswersPayForOneMoreBurstAtMost) {  // (2)
-  ResetLimit limit(1);
-  for (int i = 0; i < 1'000'000; ++i) limit.on_answer();
-  EXPECT_EQ(allowed(limit, 0), 10 + 10);
-}
-
-TEST(ResetLimit, AStreamOfAQuarterOfASecondCostsNothing) {
-  ResetLimit limit(1);
-  for (int i = 0; i < 1000; ++i) EXPECT_TRUE(limit.try_reset(test_time(0), test_time(250)));
-  EXPECT_EQ(allowed(limit, 250), 10);
-  EXPECT_FALSE(limit.try_reset(test_time(1), test_time(250)));
-}
-
-TEST(ResetLimit, TheLargestRateIsOneOfTheBucket) {
-  ResetLimit limit(ResetLimit::kPerSecond.high);
-  EXPECT_EQ(allowed(limit, 0, 2'000'000), 1'000'000);
+TEST_F(ResetAttack, MoreLateResetsThanDeadlinesWouldCauseAreAFlood) {
+  start(true, {.max_streams = 1000, .max_idle_frames_per_second = 100'000});
+  int sent = 0;
+  for (std::int64_t ms = 0; ms < 60'000 && !connection_->is_over(); ms += 300) {
+    for (int i = 0; i < 1000; ++i) take(get(odd(sent + i)), ms);
+    for (int i = 0; i < 1000 && !connection_->is_over(); ++i) take(reset(odd(sent++)), ms + 300);
+  }
+  EXPECT_EQ(ended(), "flood");  // 3333 a second instead of 400.
+  EXPECT_EQ(sent / 1000, 4);    // 125 tokens for each thousand, of 500 and 15 for each 300 ms.
 }
 
 }  // namespace

@@ -236,30 +236,6 @@ void H2Session::configure() {
                                                      static_cast<std::int32_t>(whole)) == 0);
 }
 
-// Whether one more is fine.
-bool H2Session::count_idle_frame() noexcept {
-  if (between(counted_since_, clock_.now()) >= std::chrono::seconds(1)) {
-    counted_since_ = clock_.now();
-    idle_frames_ = 0;
-  }
-  if (++idle_frames_ <= limits_.max_idle_frames_per_second) return true;
-  failure_ = CloseReason::flood;
-  return false;
-}
-
-void H2Session::count_end(const H2Stream& stream, CloseReason reason) noexcept {
-  if (!is_server() || over_) return;
-  switch (reason) {
-    case CloseReason::finished: return resets_.on_answer();
-    case CloseReason::reset:  // With any code: NO_ERROR before the answer's end is a reset, too.
-    case CloseReason::malformed:
-    case CloseReason::body_too_large:
-      if (!resets_.try_reset(stream.began_, clock_.now())) failure_ = CloseReason::flood;
-      return;
-    default: return;  // Our own doing, or that of a timer.
-  }
-}
-
 // ---- Messages --------------------------------------------------------------------------------
 
 // Whether the connection continues after a frame of HEADERS (`begins`) or DATA.
@@ -463,8 +439,8 @@ void H2Session::close_stream(H2Stream& stream, CloseReason reason) {
   if (!std::exchange(stream.live_, false)) return;
   stream.reason_ = reason;
   count_end(stream, reason);
-  // Whoever found the error: the reader of fields, or nghttp2. (What ends the connection is
-  // reported for it.)
+  // An error that the reader of fields or nghttp2 found. (What ends the connection is reported for
+  // it.)
   if (is_server() && !stream.head_came_ && reason == CloseReason::malformed && !over_) {
     report_refused(0, reason, stream.began());
   }

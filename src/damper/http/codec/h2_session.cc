@@ -239,6 +239,34 @@ void H2Session::look_for_the_end() {
   }
 }
 
+// ---- Floods ----------------------------------------------------------------------------------
+
+// Whether one more is fine.
+bool H2Session::count_idle_frame() noexcept {
+  if (between(counted_since_, clock_.now()) >= std::chrono::seconds(1)) {
+    counted_since_ = clock_.now();
+    idle_frames_ = 0;
+  }
+  if (++idle_frames_ <= limits_.max_idle_frames_per_second) return true;
+  failure_ = CloseReason::flood;
+  return false;
+}
+
+void H2Session::count_end(const H2Stream& stream, CloseReason reason) noexcept {
+  if (!is_server() || over_) return;
+  switch (reason) {
+    case CloseReason::finished: return resets_.on_answer();
+    case CloseReason::reset:  // With any code: NO_ERROR before the answer's end is a reset, too.
+      if (!resets_.try_reset(stream.began_, clock_.now())) failure_ = CloseReason::flood;
+      return;
+    case CloseReason::malformed:
+    case CloseReason::body_too_large:
+      if (!resets_.try_error(clock_.now())) failure_ = CloseReason::flood;
+      return;
+    default: return;  // Our own doing, or that of a timer.
+  }
+}
+
 // ---- Time ------------------------------------------------------------------------------------
 
 void H2Session::begin(StallTimer& timer, Duration limit) noexcept {

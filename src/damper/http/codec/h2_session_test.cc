@@ -6,6 +6,7 @@
 #include <string>
 
 #include "damper/http/codec/h2_pair_testing.h"
+#include "damper/http/codec/reset_limit.h"
 
 namespace damper::http {
 namespace {
@@ -179,6 +180,60 @@ TEST_F(H2SessionTest, TrailersThatCannotBeSentDoNotMakeTheRequestUnsent) {
   move();
   EXPECT_EQ(user.text(), "close(cancelled)");
   EXPECT_EQ(server_end_.users[0]->closed, 1);
+}
+
+// How many resets of streams that begin at this time it allows now; at most `most`.
+int allowed(ResetLimit& limit, std::int64_t ms, int most = 100'000) {
+  int count = 0;
+  while (count < most && limit.try_reset(test_time(ms), test_time(ms))) ++count;
+  return count;
+}
+
+TEST(ResetLimit, ABurstThenItsRate) {  // (1)
+  ResetLimit limit(5);
+  EXPECT_EQ(allowed(limit, 0), 50);
+  EXPECT_EQ(allowed(limit, 100), 0);
+  EXPECT_EQ(allowed(limit, 200), 1);
+  EXPECT_EQ(allowed(limit, 2200), 10);
+  EXPECT_EQ(allowed(limit, 3'600'000), 50);
+}
+
+TEST(ResetLimit, TenAnswersPayForOneReset) {  // (1)
+  ResetLimit limit(1);
+  EXPECT_EQ(allowed(limit, 0), 10);
+  for (int i = 0; i < 9; ++i) limit.on_answer();
+  EXPECT_EQ(allowed(limit, 0), 0);
+  limit.on_answer();
+  EXPECT_EQ(allowed(limit, 0), 1);
+  EXPECT_EQ(allowed(limit, 0), 0);
+}
+
+TEST(ResetLimit, AnswersPayForOneMoreBurstAtMost) {  // (2)
+  ResetLimit limit(1);
+  for (int i = 0; i < 1'000'000; ++i) limit.on_answer();
+  EXPECT_EQ(allowed(limit, 0), 10 + 10);
+}
+
+TEST(ResetLimit, ALateResetCostsAnEighthOfAToken) {  // (1)
+  ResetLimit limit(1);
+  for (int i = 0; i < 10 * 8 + 7; ++i) EXPECT_TRUE(limit.try_reset(test_time(0), test_time(250)));
+  EXPECT_FALSE(limit.try_reset(test_time(0), test_time(250)));
+  ResetLimit other(1);
+  for (int i = 0; i < 7; ++i) EXPECT_TRUE(other.try_reset(test_time(0), test_time(250)));
+  EXPECT_EQ(allowed(other, 250), 10);
+  EXPECT_FALSE(other.try_reset(test_time(1), test_time(250)));
+}
+
+TEST(ResetLimit, AnErrorCostsATokenLikeAnEarlyReset) {  // (1)
+  ResetLimit limit(1);
+  for (int i = 0; i < 10; ++i) EXPECT_TRUE(limit.try_error(test_time(0)));
+  EXPECT_FALSE(limit.try_error(test_time(0)));
+  EXPECT_EQ(allowed(limit, 0), 0);
+}
+
+TEST(ResetLimit, TheLargestRateIsOneOfTheBucket) {
+  ResetLimit limit(ResetLimit::kPerSecond.high);
+  EXPECT_EQ(allowed(limit, 0, 2'000'000), 1'000'000);
 }
 
 }  // namespace

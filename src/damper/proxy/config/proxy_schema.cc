@@ -268,9 +268,9 @@ Schema<ListenerConfig> make_listener() {
       s, {"request_headers_timeout", "max_request_headers", "max_request_bytes"});
   s.key<DAMPER_FIELD(limits.max_resets_per_second)>(
       "max_resets_per_second", form::integer(http::ResetLimit::kPerSecond),
-      "HTTP/2 streams of under 250 ms that the client ends in an error before their answer; a "
-      "connection with more is closed as a flood. A burst may have ten times as many, and ten "
-      "answered requests allow one more.");
+      "HTTP/2 streams that the client ends in an error before their answer; a connection with more "
+      "is closed as a flood. One that it resets after 250 ms or more counts an eighth. A burst may "
+      "have ten times as many, and ten answered requests allow one more.");
   add_tls(s);
   return s;
 }
