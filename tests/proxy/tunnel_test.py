@@ -127,6 +127,26 @@ class Tunnels(unittest.TestCase):
         client.close()
         self.assertEqual(self.said(), MUCH)
 
+    def test_an_upgrade_without_a_protocol_is_none(self):
+        for upgrades in "[]", "[websocket]", '["*"]':
+            for value in b",", b" , ,,":
+                with self.subTest(upgrades=upgrades, value=value):
+                    self.setUp()
+
+                    def handler(connection):
+                        self.say(read_head(connection))
+                        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+
+                    self.backend.handler = handler
+                    proxy = Proxy(self.backend.port, extra=f"    upgrades: {upgrades}\n")
+                    try:
+                        first = UPGRADE.replace(b"websocket", value)
+                        with self.connect(first, proxy.port) as client:
+                            self.assertTrue(read_head(client).startswith(b"HTTP/1.1 200 "))
+                        self.assertNotIn(b"upgrade", self.said().lower())
+                    finally:
+                        proxy.stop()
+
     def test_ends_pass_through_tls(self):
         context = ssl.create_default_context(cafile=str(self.proxy.directory / "cert.pem"))
 

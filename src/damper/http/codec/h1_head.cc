@@ -78,17 +78,19 @@ constexpr std::uint32_t kLengths = find_lengths();
 
 constexpr std::string_view kHttp = "HTTP/1.";
 
-// Whether an Upgrade (RFC 9110, 7.8) lists a protocol that carries requests of HTTP: in a tunnel
-// they would pass without routes, limits and log ("h2c smuggling").
-[[nodiscard]] bool carries_requests(std::string_view upgrade) noexcept {
+// Whether an Upgrade (RFC 9110, 7.8) may pass: it lists protocols, and none that carries requests
+// of HTTP. In a tunnel they would pass without routes, limits and log ("h2c smuggling").
+[[nodiscard]] bool may_pass(std::string_view upgrade) noexcept {
+  bool any = false;
   bool found = false;
   for_each_word(upgrade, [&](std::string_view protocol) {
+    any = true;
     const std::string_view name = trimmed(protocol.substr(0, protocol.find('/')));
     for (const std::string_view banned : {"h2c", "h2", "http", "tls"}) {
       found = found || same_name(name, banned);
     }
   });
-  return found;
+  return any && !found;
 }
 
 }  // namespace
@@ -285,7 +287,7 @@ bool H1Head::take_connection(std::string_view value) noexcept {
 }
 
 void H1Head::finish_fields() noexcept {
-  if (!said_upgrade_ || carries_requests(upgrade_)) upgrade_ = {};
+  if (!said_upgrade_ || !may_pass(upgrade_)) upgrade_ = {};
   Field* const first = fields_.data();
   Field* last = first + field_count_;
   for (std::size_t i = 0; i < named_count_; ++i) {

@@ -213,6 +213,8 @@ TEST(H1Head, AnUpgradeNeedsBothFieldsAndNoBody) {
   };
   EXPECT_EQ(upgrade_of("Connection: Upgrade\r\nUpgrade: websocket\r\n"), "websocket");
   EXPECT_EQ(upgrade_of("Upgrade: websocket\r\n"), "");
+  EXPECT_EQ(upgrade_of("Connection: Upgrade\r\nUpgrade: ,\r\n"), "");  // No protocol.
+  EXPECT_EQ(upgrade_of("Connection: Upgrade\r\nUpgrade:  , ,,\r\n"), "");
   EXPECT_EQ(upgrade_of("Connection: upgrade\r\nUpgrade: x\r\nContent-Length: 1\r\n"), "");
 }
 

@@ -16,8 +16,9 @@ inline constexpr std::string_view kAnyUpgrade = "*";
 // Whether a request may be upgraded. `offered` is its Upgrade field: protocols, perhaps with a
 // version ("websocket", "foo/2"); `allowed` is the route's list, without versions.
 //
-// Model: the replica selects one of the protocols, so all of them must be allowed. Those that carry
-// HTTP requests, such as h2c, never get here: the codec ignores an Upgrade that lists one.
+// Model: the replica selects one of the protocols, so all of them must be allowed, and there must
+// be one at least. Those that carry HTTP requests, such as h2c, never get here: the codec ignores
+// an Upgrade that lists one.
 [[nodiscard]] inline bool may_upgrade(std::string_view offered,
                                       std::span<const std::string> allowed) {
   const auto is_allowed = [&](std::string_view protocol) {
@@ -26,9 +27,13 @@ inline constexpr std::string_view kAnyUpgrade = "*";
       return one == kAnyUpgrade || http::same_name(protocol, one);
     });
   };
+  bool any = false;
   bool all = true;
-  http::for_each_word(offered, [&](std::string_view protocol) { all &= is_allowed(protocol); });
-  return all;
+  http::for_each_word(offered, [&](std::string_view protocol) {
+    any = true;
+    all &= is_allowed(protocol);
+  });
+  return any && all;
 }
 
 // Whether a route allows CONNECT: `methods` of its match lists it.

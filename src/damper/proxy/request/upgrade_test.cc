@@ -23,5 +23,13 @@ TEST(Upgrade, EveryProtocolThatIsOfferedHasToBeAllowed) {
 
 TEST(Upgrade, AStarAllowsAll) { EXPECT_TRUE(may_upgrade("foo, bar/2", Allowed{"*"})); }
 
+TEST(Upgrade, AFieldWithoutAProtocolIsNeverAllowed) {
+  for (const std::string_view offered : {"", ",", " , ,"}) {
+    EXPECT_FALSE(may_upgrade(offered, Allowed{})) << offered;
+    EXPECT_FALSE(may_upgrade(offered, Allowed{"websocket"})) << offered;
+    EXPECT_FALSE(may_upgrade(offered, Allowed{"*"})) << offered;
+  }
+}
+
 }  // namespace
 }  // namespace damper::proxy
