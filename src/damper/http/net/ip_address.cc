@@ -14,4 +14,8 @@ std::string IpAddress::text() const {
   return text.data();
 }
 
+std::string Network::text() const {
+  return length == base.bits() ? base.text() : base.text() + '/' + std::to_string(length);
+}
+
 }  // namespace damper::http

@@ -74,6 +74,14 @@ struct Network {
     }
     return true;
   }
+  // A network of IPv4 addresses inside of IPv6 (::ffff:10.0.0.0/104) as one of IPv4; others
+  // unchanged.
+  [[nodiscard]] constexpr Network unmapped() const noexcept {
+    const IpAddress v4 = base.unmapped();
+    return length < 96 || v4.is_v6() == base.is_v6() ? *this : Network{v4, length - 96};
+  }
+  [[nodiscard]] std::string text() const;
+
   friend constexpr bool operator==(const Network&, const Network&) = default;
 };
 

@@ -12,7 +12,8 @@ namespace damper::http {
 // A PeerSet is the peers of a listener that a rule applies to: none, all, or those of networks.
 //
 // Model: an IPv4 address inside of IPv6 (::ffff:10.0.0.1, of a listener on [::]) is the IPv4
-// address. A peer without an address (of a Unix socket) is in no network.
+// address, and so is a network of them. A peer without an address (of a Unix socket) is in no
+// network.
 // Thread safety: a plain value. Cost: contains() compares the address with each network.
 class PeerSet {
  public:
@@ -22,7 +23,7 @@ class PeerSet {
     set.all_ = true;
     return set;
   }
-  void add(const Network& network) { networks_.push_back(network); }
+  void add(const Network& network) { networks_.push_back(network.unmapped()); }
 
   [[nodiscard]] bool is_empty() const noexcept { return !all_ && networks_.empty(); }
   [[nodiscard]] bool contains(const std::optional<IpAddress>& address) const noexcept {

@@ -41,7 +41,10 @@ Expected<std::string> read_trust(std::string_view text) {
 
 Expected<std::string> read_peers(std::string_view text) {
   if (text == Trust::kAll || text == Trust::kNone) return std::string(text);
-  if (http::Network::find(text)) return std::string(text);
+  if (const auto network = http::Network::find(text)) {
+    const http::Network plain = network->unmapped();
+    return plain == *network ? std::string(text) : plain.text();
+  }
   const std::size_t slash = text.find('/');
   if (slash != std::string_view::npos && IpAddress::find(text.substr(0, slash))) {
     return unexpected(std::string("its length is out of bounds, or it has bits after its length"));

@@ -58,3 +58,19 @@ TEST(Trust, IsReadWordByWord) {
 
 }  // namespace
 }  // namespace damper::proxy
+TEST(Trust, ANetworkOfIpv4AddressesInsideOfIpv6IsTheIpv4Network) {
+  EXPECT_EQ(*read_trust("::ffff:127.0.0.1"), "127.0.0.1");
+  EXPECT_EQ(*read_peers("::ffff:127.0.0.0/104"), "127.0.0.0/8");
+  EXPECT_EQ(*read_peers("::ffff:0:0/96"), "0.0.0.0/0");
+  EXPECT_EQ(*read_peers("::FFFF:10.1.0.0/112"), "10.1.0.0/16");
+  EXPECT_EQ(*read_peers("::/0"), "::/0");
+  EXPECT_EQ(*read_peers("::10.0.0.0/104"), "::10.0.0.0/104");
+  EXPECT_FALSE(read_peers("::ffff:127.0.0.0/95"));
+  EXPECT_FALSE(read_peers("::ffff:127.0.0.1/104"));
+  const Trust trust = Trust::of(Words{"::ffff:127.0.0.0/104"}, false);
+  EXPECT_TRUE(trust.trusts("127.0.0.1"));
+  EXPECT_TRUE(trust.trusts("::ffff:127.0.0.1"));
+  EXPECT_FALSE(trust.trusts("128.0.0.1"));
+  EXPECT_FALSE(trust.trusts("::1"));
+}
+
