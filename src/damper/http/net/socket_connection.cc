@@ -1,7 +1,10 @@
 #include "damper/http/net/socket_connection.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
+
+#include "damper/http/net/ip_address.h"
 
 namespace damper::http {
 namespace {
@@ -20,6 +23,14 @@ bool is_abrupt(CloseReason reason) {
     case CloseReason::cancelled: return true;
     default: return false;
   }
+}
+
+// Without the zone of a link-local address, which means nothing elsewhere, and an IPv4 address
+// inside of IPv6 (of a socket on [::]) as IPv4.
+std::string plain_address(const std::string& text) {
+  const std::string address = text.substr(0, text.find('%'));
+  const std::optional<IpAddress> found = IpAddress::find(address);
+  return found && found->unmapped() != *found ? found->unmapped().text() : address;
 }
 
 }  // namespace
@@ -60,12 +71,13 @@ void SocketConnection::abort(CloseReason reason) {
 
 std::string peer_address(const Transport& transport) {
   std::string peer = transport.peer();
-  if (peer != kUnixPeer) peer.resize(std::min(peer.size(), peer.rfind(':')));
+  if (peer == kUnixPeer) return peer;
+  peer.resize(std::min(peer.size(), peer.rfind(':')));
   if (peer.starts_with('[') && peer.ends_with(']')) {
     peer.pop_back();
     peer.erase(0, 1);
   }
-  return peer;
+  return plain_address(peer);
 }
 
 // Cached: a proxy adds it to every request.

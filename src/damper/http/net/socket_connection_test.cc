@@ -153,6 +153,42 @@ TEST_F(SocketConnectionTest, WhatComesGoesToTheCodecAndWhatItSaysGoesOut) {
   EXPECT_FALSE(connection_->peer().secure);
 }
 
+TEST_F(SocketConnectionTest, ThePeersAddressIsPlain) {
+  const std::pair<const char*, const char*> cases[] = {{"::ffff:127.0.0.2", "127.0.0.2"},
+                                                       {"fe80::1%eth0", "fe80::1"},
+                                                       {"2001:db8::1", "2001:db8::1"},
+                                                       {"192.0.2.1", "192.0.2.1"}};
+  for (const auto& [address, plain] : cases) {
+    pair_ = connect_pair(loop_);
+    start(SocketConnection::Side::server);
+    connection_->set_peer(address);
+    EXPECT_EQ(connection_->peer().address, plain);
+  }
+}
+
+TEST_F(SocketConnectionTest, ThePeerOfASocketForBothFamiliesIsPlain) {
+  const int listener = ::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const int no = 0;
+  ::sockaddr_in6 where{};
+  where.sin6_family = AF_INET6;
+  socklen_t size = sizeof(where);
+  auto* const address = reinterpret_cast<::sockaddr*>(&where);
+  if (listener < 0 || ::setsockopt(listener, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof(no)) != 0 ||
+      ::bind(listener, address, size) != 0 || ::listen(listener, 1) != 0) {
+    GTEST_SKIP() << "no IPv6 here";
+  }
+  ASSERT_EQ(::getsockname(listener, address, &size), 0);
+  Socket client(loop_.context());
+  client.connect({boost::asio::ip::make_address("127.0.0.1"), ntohs(where.sin6_port)});
+  const int fd = ::accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+  ASSERT_GE(fd, 0);
+  ::close(listener);
+  SocketConnection mapped(loop_, std::make_unique<TcpTransport>(loop_, fd), *this,
+                          SocketConnection::Side::server);
+  EXPECT_TRUE(mapped.transport().peer().starts_with("[::ffff:127.0.0.1]:"));
+  EXPECT_EQ(mapped.peer().address, "127.0.0.1");
+}
+
 TEST_F(SocketConnectionTest, WhatATurnWroteIsSentAtOnce) {
   echo_->say("one ");
   echo_->say("two ");
