@@ -1,5 +1,7 @@
 #include "damper/proxy/config/trust.h"
 
+#include <algorithm>
+
 #include "damper/base/check.h"
 #include "damper/base/text/words.h"
 #include "damper/http/codec/chars.h"
@@ -13,6 +15,22 @@ bool is_word(std::string_view text) {
   return text == Trust::kAuto || text == Trust::kAll || text == Trust::kNone;
 }
 
+// The address of a part of x-forwarded-for, which may have a port ("192.0.2.1:80", "[::1]:80").
+// Empty: it has none.
+std::string_view address_in(std::string_view part) {
+  if (IpAddress::find(part)) return part;
+  const bool v6 = part.starts_with('[');
+  if (v6) part.remove_prefix(1);
+  const std::size_t end = std::min(part.find(v6 ? ']' : ':'), part.size());
+  const std::string_view address = part.substr(0, end);
+  std::string_view port = part.substr(end);
+  if (v6 && !port.empty()) port.remove_prefix(1);
+  const auto found = IpAddress::find(address);
+  const bool has_port = port.starts_with(':') && http::find_digits(port.substr(1), 5);
+  const bool is_whole = v6 && end < part.size() && port.empty();
+  return found && found->is_v6() == v6 && (has_port || is_whole) ? address : std::string_view();
+}
+
 }  // namespace
 
 Trust Trust::of(std::span<const std::string> words, bool loopback) {
@@ -21,18 +39,19 @@ Trust Trust::of(std::span<const std::string> words, bool loopback) {
   return trust;
 }
 
-std::string_view Trust::client_of(std::string_view forwarded_for,
-                                  std::string_view peer) const noexcept {
-  std::string_view client = peer;
-  while (trusts(client) && !forwarded_for.empty()) {
+bool Trust::follow(std::string_view forwarded_for, std::string_view& client) const noexcept {
+  while (trusts(client)) {
+    if (forwarded_for.empty()) return true;
     const std::size_t comma = forwarded_for.rfind(',');
     const std::size_t begin = comma == std::string_view::npos ? 0 : comma + 1;
-    const std::string_view next = http::trimmed(forwarded_for.substr(begin));
-    if (!IpAddress::find(next)) break;
-    client = next;
+    const std::string_view part = http::trimmed(forwarded_for.substr(begin));
     forwarded_for = forwarded_for.substr(0, begin == 0 ? 0 : comma);
+    if (part.empty()) continue;
+    const std::string_view next = address_in(part);
+    if (next.empty()) return false;
+    client = next;
   }
-  return client;
+  return false;
 }
 
 Expected<std::string> read_trust(std::string_view text) {

@@ -37,12 +37,13 @@ class Trust {
   [[nodiscard]] bool trusts(std::string_view address) const noexcept {
     return peers_.contains(address);
   }
-  // The client's address: the last of the chain that is not trusted. The chain is
-  // x-forwarded-for, which each proxy appends its peer to, and then the peer. A part that is no
-  // address, and everything before it, was not written by a trusted proxy. If all are trusted, the
-  // first. The result is a part of the arguments.
-  [[nodiscard]] std::string_view client_of(std::string_view forwarded_for,
-                                           std::string_view peer) const noexcept;
+  // Follows the chain of a request's proxies to its client: the last address that is not trusted,
+  // or the first if all are. The chain is x-forwarded-for, which each proxy appends its peer to,
+  // and then the peer: `client`, which becomes the last address that was followed to, without a
+  // port, as a part of the argument. A part that is no address, and everything before it, was not
+  // written by a trusted proxy. True: the chain continues in the previous line of the field.
+  [[nodiscard]] bool follow(std::string_view forwarded_for,
+                            std::string_view& client) const noexcept;
 
   friend bool operator==(const Trust&, const Trust&) = default;
 

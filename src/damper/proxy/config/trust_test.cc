@@ -33,16 +33,52 @@ TEST(Trust, AnIpv4AddressInsideOfIpv6IsTheIpv4Address) {
   EXPECT_FALSE(trust.trusts("::10.0.0.1"));
 }
 
+// The client by x-forwarded-for in one line, or in several.
+std::string client_of(const Trust& trust, const Words& lines, std::string_view peer) {
+  std::string_view client = peer;
+  for (auto line = lines.rbegin(); line != lines.rend(); ++line) {
+    if (!trust.follow(*line, client)) break;
+  }
+  return std::string(client);
+}
+
 TEST(Trust, TheClientIsTheLastOfTheChainThatIsNotTrusted) {
   const Trust trust = Trust::of(Words{"10.0.0.0/8"}, false);
-  EXPECT_EQ(trust.client_of("", "1.1.1.1"), "1.1.1.1");
-  EXPECT_EQ(trust.client_of("9.9.9.9", "1.1.1.1"), "1.1.1.1");  // A stranger's own words.
-  EXPECT_EQ(trust.client_of("9.9.9.9", "10.0.0.1"), "9.9.9.9");
-  EXPECT_EQ(trust.client_of("8.8.8.8, 9.9.9.9,10.0.0.2", "10.0.0.1"), "9.9.9.9");
-  EXPECT_EQ(trust.client_of("10.0.0.3, 10.0.0.2", "10.0.0.1"), "10.0.0.3");
-  EXPECT_EQ(trust.client_of("8.8.8.8, unknown, 10.0.0.2", "10.0.0.1"), "10.0.0.2");
-  EXPECT_EQ(trust.client_of(",", "10.0.0.1"), "10.0.0.1");
-  EXPECT_EQ(Trust::all().client_of("8.8.8.8, 9.9.9.9", "10.0.0.1"), "8.8.8.8");
+  EXPECT_EQ(client_of(trust, {""}, "1.1.1.1"), "1.1.1.1");
+  EXPECT_EQ(client_of(trust, {"9.9.9.9"}, "1.1.1.1"), "1.1.1.1");  // A stranger's own words.
+  EXPECT_EQ(client_of(trust, {"9.9.9.9"}, "10.0.0.1"), "9.9.9.9");
+  EXPECT_EQ(client_of(trust, {"8.8.8.8, 9.9.9.9,10.0.0.2"}, "10.0.0.1"), "9.9.9.9");
+  EXPECT_EQ(client_of(trust, {"10.0.0.3, 10.0.0.2"}, "10.0.0.1"), "10.0.0.3");
+  EXPECT_EQ(client_of(trust, {"8.8.8.8, unknown, 10.0.0.2"}, "10.0.0.1"), "10.0.0.2");
+  EXPECT_EQ(client_of(trust, {","}, "10.0.0.1"), "10.0.0.1");
+  EXPECT_EQ(client_of(trust, {"8.8.8.8,,10.0.0.2,"}, "10.0.0.1"), "8.8.8.8");  // RFC 9110, 5.6.1.2
+  EXPECT_EQ(client_of(Trust::all(), {"8.8.8.8, 9.9.9.9"}, "10.0.0.1"), "8.8.8.8");
+}
+
+TEST(Trust, SeveralLinesAreReadAsOne) {
+  const Trust trust = Trust::of(Words{"10.0.0.0/8"}, false);
+  const Words cases[] = {{"6.6.6.6", "unknown"},  {"6.6.6.6", "10.0.0.2, unknown"},
+                         {"6.6.6.6", "10.0.0.2"}, {"6.6.6.6", "9.9.9.9"},
+                         {"6.6.6.6", ""},         {"6.6.6.6", "unknown, 10.0.0.2", "10.0.0.3"}};
+  for (const Words& lines : cases) {
+    std::string joined;
+    for (const std::string& line : lines) joined += (joined.empty() ? "" : ", ") + line;
+    EXPECT_EQ(client_of(trust, lines, "10.0.0.1"), client_of(trust, {joined}, "10.0.0.1"))
+        << joined;
+  }
+  EXPECT_EQ(client_of(trust, {"6.6.6.6", "unknown"}, "10.0.0.1"), "10.0.0.1");
+}
+
+TEST(Trust, APartOfTheChainMayHaveAPort) {
+  const Trust trust = Trust::of(Words{"10.0.0.0/8", "fd00::/8"}, false);
+  EXPECT_EQ(client_of(trust, {"9.9.9.9:8080"}, "10.0.0.1"), "9.9.9.9");
+  EXPECT_EQ(client_of(trust, {"8.8.8.8, 10.0.0.2:5, [fd00::1]:80, [fd00::2]"}, "10.0.0.1"),
+            "8.8.8.8");
+  EXPECT_EQ(client_of(trust, {"[2001:db8::1]:80"}, "10.0.0.1"), "2001:db8::1");
+  for (const char* const none : {"9.9.9.9:", "9.9.9.9:x", "9.9.9.9:123456", "[9.9.9.9]:1", "[::1",
+                                 "[::1]x", "[::1]:", "[]", "[", ":80", "::1]:80"}) {
+    EXPECT_EQ(client_of(trust, {none}, "10.0.0.1"), "10.0.0.1") << none;
+  }
 }
 
 TEST(Trust, IsReadWordByWord) {
@@ -56,8 +92,6 @@ TEST(Trust, IsReadWordByWord) {
   EXPECT_EQ(find_peers_error(Words{}), "it is empty: write none");
 }
 
-}  // namespace
-}  // namespace damper::proxy
 TEST(Trust, ANetworkOfIpv4AddressesInsideOfIpv6IsTheIpv4Network) {
   EXPECT_EQ(*read_trust("::ffff:127.0.0.1"), "127.0.0.1");
   EXPECT_EQ(*read_peers("::ffff:127.0.0.0/104"), "127.0.0.0/8");
@@ -74,3 +108,5 @@ TEST(Trust, ANetworkOfIpv4AddressesInsideOfIpv6IsTheIpv4Network) {
   EXPECT_FALSE(trust.trusts("::1"));
 }
 
+}  // namespace
+}  // namespace damper::proxy

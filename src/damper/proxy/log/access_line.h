@@ -22,7 +22,7 @@ struct AccessRecord {
   std::string_view method{}, authority{}, target{};
   std::string_view route{}, cluster{}, replica{};  // empty: none
   std::string_view traceparent{};
-  std::string_view client{};    // address, by what trusted proxies say: see Trust::client_of()
+  std::string_view client{};    // address, by what trusted proxies say: see Trust::follow()
   std::string_view protocol{};  // of the client: "HTTP/1.1", "HTTP/2"
   std::string_view user_agent{}, request_id{};
   observe::TraceId trace{};               // of our own span; none: no tracing

@@ -17,7 +17,7 @@ namespace damper::proxy {
 // A ClientIdentity is what a request's peer is, and what is believed of it.
 //
 // Model: `trusted` by the address of the connection. `address` is that of the client before trusted
-// proxies (Trust::client_of()). `request_id` is that of a trusted peer, or a new one if that has
+// proxies (Trust::follow()). `request_id` is that of a trusted peer, or a new one if that has
 // none, an empty one, one of over kLongestId bytes, or one that is not printable ASCII. Of several
 // it is the first.
 // Thread safety: none. Cost: no allocation once it has held texts as long.
@@ -35,7 +35,7 @@ struct ClientIdentity {
     std::string_view client = peer.address;
     for (auto field = fields.rbegin(); trusted && field != fields.rend(); ++field) {
       if (!http::same_name(field->name, kForwardedForHeader)) continue;
-      client = trust.client_of(field->value, client);
+      if (!trust.follow(field->value, client)) break;  // Lines are one list (RFC 9110, 5.3).
     }
     address = client;
     const auto id = trusted ? http::find(fields, kRequestIdHeader) : std::nullopt;
