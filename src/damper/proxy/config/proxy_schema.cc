@@ -145,8 +145,8 @@ void add_admission(Schema<RouteConfig>& s) {
       "Requests at once of a client after an idle period.");
   s.key<DAMPER_FIELD(client_rate_limit->header)>(
       "client_rate_limit.header", form::parsed(read_header_name, kHeaderNameForms),
-      "A client is the value of this field. Default, and for requests without it: its address "
-      "(IPv6: the /64).");
+      "A client is the value of this field. Default, and for requests without it or with several: "
+      "its address (IPv6: the /64).");
   s.key<DAMPER_FIELD(client_rate_limit->rates.max_clients)>(
       "client_rate_limit.max_clients", form::integer(http::ClientRateOptions::kMaxClients),
       "Clients that are tracked at once, rounded up to a power of two. Those whose burst is "

@@ -65,6 +65,24 @@ TEST(ClientWait, TheClientIsTheFieldsValueOrItsAddress) {
   EXPECT_EQ(status("127.0.0.1"), 200);  // A value is no address.
 }
 
+// Otherwise a random first value would be a new client in each request.
+TEST(ClientWait, OfAFieldOnSeveralLinesTheAddressCounts) {
+  Stage stage;
+  stage.route.client_rate_limit = one_each();
+  stage.route.client_rate_limit->header = "x-api-key";
+  stage.add([](Backend::Visit& visit) { visit.respond(200); });
+  stage.begin();
+  const auto status = [&](const std::string& first) {
+    http::FieldList fields;
+    fields.add("x-api-key", first);
+    fields.add("X-API-Key", "alice");
+    return stage.fetch(stage.make("GET", "/", {}, fields))->status;
+  };
+  EXPECT_EQ(status("1"), 200);
+  EXPECT_EQ(status("2"), 429);
+  EXPECT_EQ(status("alice"), 429);
+}
+
 TEST(ClientWait, ARefusedClientTakesNothingOfTheRoutesRate) {
   Stage stage;
   stage.route.client_rate_limit = one_each();
