@@ -77,5 +77,56 @@ class Descriptors(unittest.TestCase):
         self.assertEqual(self.proxy.said().count("event=out_of_descriptors"), 1, self.proxy.said())
 
 
+class TwoListeners(unittest.TestCase):
+    @staticmethod
+    def status(client):
+        client.request("GET", "/")
+        response = client.getresponse()
+        response.read()
+        return response.status
+
+    def test_their_connections_leave_descriptors_for_dials(self):
+        backend = Backend(lambda request: (200, {"Connection": "close"}, b"ok"))
+        self.addCleanup(backend.stop)
+        # 16 are the reserve, 180 for connections, 60 for the process itself and for dials.
+        proxy = Proxy(backend.port, tls=True, descriptors=256)
+        self.addCleanup(proxy.stop)
+        client = http.client.HTTPConnection("127.0.0.1", proxy.port, timeout=PATIENCE)
+        self.addCleanup(client.close)
+        statuses = [self.status(client)]  # Its connection is accepted before the others.
+        for port in proxy.port, proxy.tls_port:
+            for _ in range(200):
+                idle = socket.create_connection(("127.0.0.1", port), PATIENCE)
+                self.addCleanup(idle.close)
+        until = time.monotonic() + PATIENCE
+        while proxy.metric(CLOSED, 'reason="too_many"') < 200 and time.monotonic() < until:
+            time.sleep(0.02)
+        statuses += [self.status(client) for _ in range(20)]
+        self.assertEqual(set(statuses), {200})
+        self.assertEqual(proxy.metric(CLOSED, OUT), 0)
+        self.assertEqual(proxy.metric(DIALS, OUT), 0)
+        self.assertGreaterEqual(proxy.metric(CLOSED, 'reason="too_many"'), 200)
+        for name in "plain", "secure":
+            self.assertIn(f"listeners.{name}.max_connections is 10000; "
+                          "the limit of file descriptors allows 90", proxy.said())
+
+
+    def test_an_eighth_is_for_connections_that_wait_for_a_client(self):
+        backend = Backend()
+        self.addCleanup(backend.stop)
+        proxy = Proxy(backend.port, descriptors=256)
+        self.addCleanup(proxy.stop)
+        for _ in range(50):
+            stalled = socket.create_connection(("127.0.0.1", proxy.port), PATIENCE)
+            self.addCleanup(stalled.close)
+            stalled.sendall(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nx")
+        held, all_of_them = ["damper_http_client_held{"], ["damper_http_client_connections{"]
+        until = time.monotonic() + PATIENCE
+        while proxy.metric(*all_of_them) < 50 and time.monotonic() < until:
+            time.sleep(0.02)
+        self.assertEqual(proxy.metric(*all_of_them), 50)
+        self.assertEqual(proxy.metric(*held), 30)
+
+
 if __name__ == "__main__":
     sys.exit(unittest.main())

@@ -186,6 +186,10 @@ void Pool::set_held(Link& link, bool held) {
   if (link.is_detached || link.is_held == held) return;
   // A hold ends whatever the endpoint speaks by now.
   if (held && (!link.is_alone || held_ >= options_.max_held)) return;
+  if (options_.held != nullptr) {
+    if (!held) options_.held->give_back();
+    if (held && options_.held->try_take() == 0) return;
+  }
   link.is_held = held;
   if (held) {
     ++held_;

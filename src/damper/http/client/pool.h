@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "damper/admit/quota.h"
 #include "damper/http/client/client_metrics.h"
 #include "damper/http/client/url.h"
 #include "damper/http/codec/connection.h"
@@ -80,8 +81,10 @@ struct PoolOptions {
   std::size_t max_connections = 64;  // including those that are being made
   std::size_t max_held = 10'000;     // beside those; see PoolUser::set_held()
   std::size_t max_waiting = 1024;    // requests that wait for a connection
-  Protocol plain = Protocol::h1;     // h1, or h2 without TLS, which the server must know
-  ConnectionLimits limits{};         // of each connection: sizes, timeouts, idle and age
+  // Beside max_held: a limit of held connections that pools of other loops share. nullptr: none.
+  std::shared_ptr<admit::Quota> held{};
+  Protocol plain = Protocol::h1;  // h1, or h2 without TLS, which the server must know
+  ConnectionLimits limits{};      // of each connection: sizes, timeouts, idle and age
 
   friend bool operator==(const PoolOptions&, const PoolOptions&) = default;
 };
@@ -97,9 +100,9 @@ struct PoolOptions {
 // it was meant for, oldest first. Until the protocol of a TLS server is known, one connection is
 // dialed at a time.
 // Invariants:
-//   (1) At most max_connections connections, without tunnels and up to max_held that are held, and
-//       max_waiting queued requests. A held connection that counts again may be over the bound; it
-//       is closed after its stream then.
+//   (1) At most max_connections connections, without tunnels and those that are held (up to
+//       max_held and the quota `held`), and max_waiting queued requests. A held connection that
+//       counts again may be over the bound; it is closed after its stream then.
 //   (2) Queued requests are served in order of arrival.
 //   (3) on_over() is called once for each user, unless it cancels.
 //   (4) No idle connection is closed before its limits, and no stream of a closed one is lent.

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -174,7 +175,9 @@ struct ProxyConfig {
   std::string access_log_file{};  // empty: standard output
   AccessLayout access_layout{};
   std::optional<http::TraceExporterOptions> tracing{};  // nothing: no tracing
-  std::size_t max_kept_bytes = 0;            // of messages, all loops together; 0: see KeptBytes
+  std::size_t max_kept_bytes = 0;  // of messages, all loops together; 0: see KeptBytes
+  // Held connections of all clusters and loops together, by the file descriptors; not of the file.
+  std::size_t max_held = std::numeric_limits<std::size_t>::max();
   std::vector<std::string> dns_resolvers{};  // DnsServers; empty: those of the system
   Duration drain_time = std::chrono::seconds(30);
   Duration drain_delay{0};    // from the signal to stop; the listeners accept connections meanwhile

@@ -222,6 +222,8 @@ Expected<std::shared_ptr<ProxyGeneration>> ProxyGeneration::prepare(
   made->loops = context.loops;
   made->kept = context.in_force != nullptr ? context.in_force->kept
                                            : std::make_shared<KeptBytes>(config.max_kept_bytes);
+  made->held = context.in_force != nullptr ? context.in_force->held
+                                           : std::make_shared<admit::Quota>(config.max_held);
   auto log = open_log(config);
   if (!log) return unexpected(log.error());
   made->log = *std::move(log);
@@ -282,6 +284,7 @@ void ProxyGeneration::commit(const Context& context, Instant now) {
     context.budget.reload(config->retry_budget.value_or(unlimited_budget()), now);
   }
   kept->reload(config->max_kept_bytes);
+  held->reload(config->max_held);
   for (std::size_t i = 0; i < listeners.size(); ++i) {
     listeners[i].quota->reload(config->listeners[i].max_connections);
     listeners[i].sockets->set_mode(config->listeners[i].mode);

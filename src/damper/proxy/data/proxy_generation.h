@@ -60,8 +60,9 @@ struct ProxyGeneration {
   std::shared_ptr<http::TraceExporter> tracing;         // nullptr: no tracing
   // As routes; nullptr: none. The clusters of a route have the same.
   std::vector<std::shared_ptr<http::ClientRates>> client_rates;
-  std::shared_ptr<const int> log;   // the access log's descriptor
-  std::shared_ptr<KeptBytes> kept;  // of the proxy
+  std::shared_ptr<const int> log;      // the access log's descriptor
+  std::shared_ptr<KeptBytes> kept;     // of the proxy
+  std::shared_ptr<admit::Quota> held;  // connections to upstreams, of the proxy: config->max_held
 
   // The proxy's part of a generation; outlives it.
   struct Context {

@@ -51,6 +51,7 @@ Upstream::Upstream(http::Loop& loop, const Setting& setting)
     : http::Loop::Timer(loop),
       config_(setting.config),
       loops_(setting.loops),
+      held_(setting.held),
       metrics_(std::make_shared<http::ClientMetrics>()),
       parts_(std::make_shared<Parts>(loop, config_, setting.tls)),
       replicas_(0, config_.replicas),
@@ -185,6 +186,7 @@ std::unique_ptr<Upstream::Host> Upstream::make_host(const http::Endpoint& endpoi
   options.plain = config_.protocol == http::Protocol::h2 ? http::Protocol::h2 : options.plain;
   options.max_connections = share_of(options.max_connections, loops_);
   options.max_held = share_of(options.max_held, loops_);
+  if (held_ != nullptr) options.held = held_;
   options.max_waiting = share_of(options.max_waiting, loops_);
   return std::make_unique<Host>(parts_, endpoint, options, metrics_);
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "damper/admit/quota.h"
 #include "damper/balance/replicas.h"
 #include "damper/http/client/attempt_driver.h"
 #include "damper/http/client/client_metrics.h"
@@ -52,6 +53,7 @@ class Upstream final : private http::Loop::Timer {
     const std::optional<http::TlsSettings>& tls;
     const Addresses& addresses;
     std::uint32_t loops = 1;
+    std::shared_ptr<admit::Quota> held{};            // see http::PoolOptions::held
     std::shared_ptr<const ForcedReplicas> forced{};  // nullptr: none
     std::shared_ptr<const ClusterHealth> health{};   // nullptr: none
     std::string zone{};                              // of this proxy; empty: none
@@ -104,6 +106,7 @@ class Upstream final : private http::Loop::Timer {
   ClusterConfig config_;
   Addresses addresses_;  // while some are left out
   std::uint32_t loops_;
+  const std::shared_ptr<admit::Quota> held_;  // of the proxy: the same after every reload
   const std::shared_ptr<http::ClientMetrics> metrics_;
   std::shared_ptr<Parts> parts_;
   balance::Replicas replicas_;

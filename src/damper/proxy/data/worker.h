@@ -222,6 +222,7 @@ class Worker {
                                       .tls = generation.client_tls[i],
                                       .addresses = *addresses,
                                       .loops = generation.loops,
+                                      .held = generation.held,
                                       .forced = generation.clusters[i]->forced(),
                                       .health = generation.clusters[i]->health(),
                                       .zone = generation.config->zone};

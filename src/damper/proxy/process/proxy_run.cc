@@ -448,7 +448,9 @@ int run_proxy(const ProxySettings& settings, const text::Stdio& streams) {
   std::signal(SIGPIPE, SIG_IGN);
   http::raise_descriptor_limit();
   ProxySettings bounded = settings;
-  bounded.most_connections = most_connections(http::reserve_descriptors());
+  const std::size_t descriptors = http::reserve_descriptors();
+  bounded.most_connections = most_connections(descriptors);
+  bounded.most_held = most_held(descriptors);
   try {
     http::SignalFd signals({SIGHUP, SIGTERM, SIGINT, SIGUSR2});
     ProxyRun run(bounded, streams);

@@ -1,6 +1,7 @@
 #include "damper/proxy/process/proxy_settings.h"
 
 #include <algorithm>
+#include <limits>
 #include <ostream>
 #include <utility>
 
@@ -15,16 +16,32 @@ std::string counted(std::size_t count, const std::string& what) {
   return std::to_string(count) + ' ' + what + (count == 1 ? "" : "s");
 }
 
+// The bound of each listener if together they have `most`: those that want less than an even share
+// leave the rest to the others. Why not one count for all: the clients of a public listener could
+// take it, and none would be left for the listener of a health check.
+std::size_t fair_share(const std::vector<ListenerConfig>& listeners, std::size_t most) {
+  std::vector<std::size_t> wanted;
+  for (const ListenerConfig& listener : listeners) wanted.push_back(listener.max_connections);
+  std::sort(wanted.begin(), wanted.end());
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    const std::size_t share = most / (wanted.size() - i);
+    if (wanted[i] > share) return std::max<std::size_t>(share, 1);
+    most -= wanted[i];
+  }
+  return std::numeric_limits<std::size_t>::max();
+}
+
 void bound_connections(ProxyConfig& config, std::size_t most, std::string_view name) {
+  const std::size_t share = fair_share(config.listeners, most);
   for (ListenerConfig& listener : config.listeners) {
-    if (listener.max_connections <= most) continue;
+    if (listener.max_connections <= share) continue;
     config.notes.push_back({.file = std::string(name),
                             .place = {},
                             .sentence = "listeners." + listener.name + ".max_connections is " +
                                         std::to_string(listener.max_connections) +
                                         "; the limit of file descriptors allows " +
-                                        std::to_string(most) + " (ulimit -n)"});
-    listener.max_connections = most;
+                                        std::to_string(share) + " (ulimit -n)"});
+    listener.max_connections = share;
   }
 }
 
@@ -63,6 +80,7 @@ Expected<ProxyConfig> make_proxy_config(const ProxySettings& settings, std::stri
   if (settings.access_log) config.access_log = *settings.access_log;
   if (settings.drain_time) config.drain_time = *settings.drain_time;
   bound_connections(config, settings.most_connections, name);
+  config.max_held = settings.most_held;
   return config;
 }
 

@@ -29,19 +29,26 @@ struct ProxySettings {
   http::TlsClientOptions control_tls{};  // for etcds://
   std::string state_dir{};               // for the last good copy of the fleet's policy
   observe::LogFormat log_format = observe::LogFormat::logfmt;
-  // Of a listener: what the process's file descriptors allow. See most_connections().
+  // What the process's file descriptors allow. See most_connections() and most_held().
   std::size_t most_connections = std::numeric_limits<std::size_t>::max();
+  std::size_t most_held = std::numeric_limits<std::size_t>::max();
 };
 
-// How many of `descriptors` the connections of a listener may take: three quarters, and at least
+// How many of `descriptors` the connections of all listeners may take: three quarters, and at least
 // one. The rest is for connections to upstreams.
 [[nodiscard]] constexpr std::size_t most_connections(std::size_t descriptors) noexcept {
   return std::max<std::size_t>(descriptors - descriptors / 4, 1);
 }
+// How many of `descriptors` the held connections to upstreams may take (max_held_connections): an
+// eighth, so that an eighth is left for dials, and at least one.
+[[nodiscard]] constexpr std::size_t most_held(std::size_t descriptors) noexcept {
+  return std::max<std::size_t>(descriptors / 8, 1);
+}
 
 // The configuration of a file's text and the flags; a flag overrides the file. An empty text is the
-// configuration of the flags alone. Errors use `name` for the text. A listener's max_connections is
-// at most settings.most_connections; a larger one is reduced, with a note.
+// configuration of the flags alone. Errors use `name` for the text. The listeners' max_connections
+// together are at most settings.most_connections, or one each: the largest ones are reduced to one
+// bound, with a note for each.
 [[nodiscard]] Expected<ProxyConfig> make_proxy_config(const ProxySettings& settings,
                                                       std::string_view text, std::string_view name);
 // The current text of the settings' file; empty without a file.

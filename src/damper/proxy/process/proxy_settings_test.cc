@@ -49,6 +49,35 @@ TEST(ProxySettings, AListenerHasNoMoreConnectionsThanDescriptors) {
                 ".max_connections is 10000; the limit of file descriptors allows 750 (ulimit -n)");
 }
 
+TEST(ProxySettings, AllListenersShareTheDescriptors) {
+  EXPECT_EQ(most_held(1000), 125U);
+  EXPECT_EQ(most_held(0), 1U);
+  const auto bounds = [](std::size_t most) {
+    ProxySettings settings;
+    settings.most_connections = most;
+    settings.most_held = 125;
+    const auto config = make_proxy_config(settings,
+                                          "listeners:\n"
+                                          "  a: {address: \"127.0.0.1:1\"}\n"
+                                          "  b: {address: \"127.0.0.1:2\", max_connections: 50}\n"
+                                          "  c: {address: \"127.0.0.1:3\", max_connections: 900}\n"
+                                          "clusters: {d: {endpoints: [\"http://127.0.0.1:4\"]}}\n"
+                                          "routes: {e: {cluster: d}}\n",
+                                          "x");
+    std::vector<std::size_t> all;
+    for (const auto& listener : config->listeners) all.push_back(listener.max_connections);
+    all.push_back(config->notes.size());
+    EXPECT_EQ(config->max_held, 125U);
+    return all;
+  };
+  using Bounds = std::vector<std::size_t>;
+  EXPECT_EQ(bounds(10'950), (Bounds{10'000, 50, 900, 0}));
+  EXPECT_EQ(bounds(10'949), (Bounds{9'999, 50, 900, 1}));
+  EXPECT_EQ(bounds(750), (Bounds{350, 50, 350, 2}));
+  EXPECT_EQ(bounds(90), (Bounds{30, 30, 30, 3}));
+  EXPECT_EQ(bounds(1), (Bounds{1, 1, 1, 3}));
+}
+
 TEST(ProxySettings, AnErrorHasItsPlace) {
   const auto config = make_proxy_config({}, "listeners:\n  web: {prot: 1}\n", "damper.yaml");
   ASSERT_FALSE(config);

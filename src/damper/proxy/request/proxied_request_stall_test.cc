@@ -63,24 +63,29 @@ TEST(ProxiedRequestStall, TrapS3_AnUploadThatStallsTakesNoConnectionFromOthers) 
 }
 
 TEST(ProxiedRequestStall, BeyondMaxHeldConnectionsCount) {
-  Stage stage;
-  add_backend(stage);
-  stage.cluster.pool.max_connections = 1;
-  stage.cluster.pool.max_waiting = 0;
-  stage.cluster.pool.max_held = 1;
-  stage.begin();
-  Talker first(stage.client());
-  Talker second(stage.client());
-  begin_upload(stage, first, {}, 5);
-  begin_upload(stage, second, {}, 5);
-  EXPECT_EQ(stage.get()->status, 503);
-  EXPECT_EQ(connections(stage), 2U);
-  first.cancel();
-  stage.run_until([&] { return connections(stage) == 1; });
-  EXPECT_EQ(stage.get()->status, 503);  // It is the second that counts.
-  second.cancel();
-  stage.run_until([&] { return connections(stage) == 0; });
-  EXPECT_EQ(stage.get()->status, 200);
+  const auto held = std::make_shared<admit::Quota>(1);  // Of all pools that share it.
+  for (const bool shared : {false, true}) {
+    Stage stage;
+    add_backend(stage);
+    stage.cluster.pool.max_connections = 1;
+    stage.cluster.pool.max_waiting = 0;
+    shared ? void(stage.cluster.pool.held = held) : void(stage.cluster.pool.max_held = 1);
+    stage.begin();
+    Talker first(stage.client());
+    Talker second(stage.client());
+    begin_upload(stage, first, {}, 5);
+    begin_upload(stage, second, {}, 5);
+    EXPECT_EQ(stage.get()->status, 503);
+    EXPECT_EQ(connections(stage), 2U);
+    EXPECT_EQ(held->taken(), shared ? 1U : 0U);
+    first.cancel();
+    stage.run_until([&] { return connections(stage) == 1; });
+    EXPECT_EQ(stage.get()->status, 503);  // It is the second that counts.
+    EXPECT_EQ(held->taken(), 0U);
+    second.cancel();
+    stage.run_until([&] { return connections(stage) == 0; });
+    EXPECT_EQ(stage.get()->status, 200);
+  }
 }
 
 TEST(ProxiedRequestStall, TrapS3_AClientThatDoesNotReadTakesNoConnectionFromOthers) {
