@@ -322,6 +322,10 @@ TEST(EnvoyImport, PeersAreTrustedNoMoreThanInEnvoy) {
   const Result unescaped = import_parts(
       {.manager = "          path_with_escaped_slashes_action: UNESCAPE_AND_FORWARD\n"});
   EXPECT_EQ(unescaped.config.listeners[0].paths.escaped_slashes, EscapedSlashes::refuse);
+  const Result plain = import_parts({.host = "require_tls: ALL, "});
+  EXPECT_TRUE(plain.notes(10, "requests over plain TCP are not redirected")) << plain.all_notes();
+  const Result matches = import_parts({.cluster = "    transport_socket_matches: [{ name: x }]\n"});
+  EXPECT_NE(matches.all_notes().find("or plain TCP without one"), std::string::npos);
   const Result guarded = import_parts({.listener = "    listener_filters: [{ name: "
                                                    "envoy.filters.listener.rbac }]\n"});
   EXPECT_NE(guarded.all_notes().find("connections that it refuses are accepted"),

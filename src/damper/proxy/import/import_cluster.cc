@@ -311,6 +311,8 @@ void read_cluster(const Tree& tree, EnvoyImport& file) {
   read_outlier_detection(fields, draft, notes);
   read_balancing(fields, draft, notes);
   read_thresholds_of(fields, draft, terms.calls, tree.place, notes);
+  fields.leave("transport_socket_matches",
+               "all endpoints have the transport_socket of the cluster, or plain TCP without one");
   const std::string family = fields.text("dns_lookup_family");
   if (!family.empty() && family != "AUTO" && family != "ALL" && family != "V4_PREFERRED") {
     notes.left_out(fields.place_of("dns_lookup_family"),

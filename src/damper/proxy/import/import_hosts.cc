@@ -102,6 +102,7 @@ Host read_host(const Tree& tree, const RouteTable& table, ImportNotes& notes) {
   fields.skip({"typed_per_filter_config", "request_headers_to_add", "request_headers_to_remove",
                "response_headers_to_add", "response_headers_to_remove"});
   fields.leave("include_request_attempt_count", "damper-attempt is always sent");
+  fields.leave("require_tls", "requests over plain TCP are not redirected, but forwarded");
   fields.leave_rest();
   return host;
 }
