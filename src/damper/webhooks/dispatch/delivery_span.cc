@@ -16,7 +16,8 @@ observe::SpanContext parent_of(const Message& message) noexcept {
 
 void add_span(observe::Tracer& tracer, const DeliveryAttempt& attempt, const DeliverySpan& ended,
               Instant now) {
-  if (!tracer.keeps(attempt.context(), !ended.delivered, now)) return;
+  const auto ending = ended.delivered ? observe::Ending::good : observe::Ending::failed;
+  if (!tracer.keeps(attempt.context(), ending, now)) return;
   const Delivery& delivery = attempt.delivery();
   const std::string endpoint = id_text(kEndpointPrefix, delivery.endpoint);
   const std::string message = id_text(kMessagePrefix, delivery.message->id);
