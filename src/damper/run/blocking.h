@@ -30,12 +30,14 @@ struct Options {
 namespace run {
 
 [[nodiscard]] inline engine::CallOptions engine_options(const Options& options) noexcept {
+  const schedule::Deadline deadline =
+      Scope::deadline().earlier(schedule::Deadline(options.deadline));
   return {.request = {.idempotent = options.idempotent || options.safe,
                       .safe = options.safe,
                       .owned_above = options.owned_above || Scope::owned_above(),
                       .unsent_owned_above = Scope::unsent_owned_above()},
-          .deadline = Scope::deadline().earlier(schedule::Deadline(options.deadline)),
-          .from_stranger = Scope::from_stranger()};
+          .deadline = deadline,
+          .from_stranger = Scope::is_strangers(deadline)};
 }
 
 // Starts the call, unless its stop token is set already: then it is cancelled.

@@ -45,6 +45,7 @@ std::uint32_t Scope::retry_attempt() noexcept {
 RequestContext Scope::take_along() {
   RequestContext along = context() != nullptr ? *context() : RequestContext();
   along.deadline = deadline();
+  along.from_stranger = is_strangers(along.deadline);
   along.owned_above = {.retries = owned_above(), .unsent = unsent_owned_above()};
   if (owned_above()) {
     along.retry_owner = retry_owner();
@@ -60,9 +61,9 @@ const RequestContext* Scope::context() noexcept {
   return nullptr;
 }
 
-bool Scope::from_stranger() noexcept {
+bool Scope::is_strangers(schedule::Deadline deadline) noexcept {
   const RequestContext* const request = context();
-  return request != nullptr && request->from_stranger;
+  return request != nullptr && request->from_stranger && request->deadline == deadline;
 }
 
 Scope::Outside::Outside(const RequestContext& context) noexcept : left_(current_) {

@@ -71,8 +71,8 @@ class Scope {
   // The context of the innermost request; nullptr if there is none. Use the methods above for
   // deadline and owner: a guarded call may be in between.
   [[nodiscard]] static const RequestContext* context() noexcept;
-  // Whether the request came from a caller that is not trusted and has sent the deadline.
-  [[nodiscard]] static bool from_stranger() noexcept;
+  // Whether this deadline is the one that a caller who is not trusted has sent with the request.
+  [[nodiscard]] static bool is_strangers(schedule::Deadline deadline) noexcept;
   // The current deadline, owner and context, for work that is done later or on another thread.
   [[nodiscard]] static RequestContext take_along();
 
@@ -109,9 +109,9 @@ class Scope {
 struct RequestContext {
   schedule::Deadline deadline{};
   bool from_stranger = false;  // a caller that is not trusted has sent the deadline
-  Scope::Owns owned_above{};  // a layer above retries, so no layer below does
-  std::string retry_owner{};  // its name; forwarded as damper-retry-owner
-  std::uint32_t attempt = 1;  // of the owner
+  Scope::Owns owned_above{};   // a layer above retries, so no layer below does
+  std::string retry_owner{};   // its name; forwarded as damper-retry-owner
+  std::uint32_t attempt = 1;   // of the owner
   admit::Criticality criticality = admit::Criticality::critical;
   observe::SpanContext trace{};  // of the request's span: its calls are below it; none: not traced
   std::string tracestate{};      // passed on with it

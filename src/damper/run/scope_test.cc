@@ -118,15 +118,21 @@ TEST(Scope, WhatIsTakenAlongSaysAllOfIt) {
   EXPECT_EQ(along.criticality, admit::Criticality::sheddable);
 }
 
-TEST(Scope, ACallForAStrangersRequestIsMarkedHoweverDeep) {
+TEST(Scope, ADeadlineIsAStrangersIfTheRequestsOwnIsTheEarliest) {
   EXPECT_FALSE(engine_options({}).from_stranger);
   for (const bool stranger : {false, true}) {
     const RequestContext context{.deadline = schedule::Deadline(Instant{5s}),
                                  .from_stranger = stranger};
     const Scope request(context);
-    const Scope attempt(schedule::Deadline(Instant{4s}), {.retries = true, .unsent = true});
     EXPECT_EQ(engine_options({}).from_stranger, stranger);
+    EXPECT_EQ(engine_options({.deadline = Instant{6s}}).from_stranger, stranger);
+    EXPECT_FALSE(engine_options({.deadline = Instant{4s}}).from_stranger);  // The program's own.
     EXPECT_EQ(Scope::take_along().from_stranger, stranger);
+    const Scope same(schedule::Deadline(Instant{5s}), {.retries = true, .unsent = true});
+    EXPECT_EQ(engine_options({}).from_stranger, stranger);
+    const Scope attempt(schedule::Deadline(Instant{4s}), {.retries = true, .unsent = true});
+    EXPECT_FALSE(engine_options({}).from_stranger);
+    EXPECT_FALSE(Scope::take_along().from_stranger);
   }
 }
 

@@ -294,6 +294,8 @@ void GuardedClient::begin(Request&& request, const RequestOptions& options, Modi
   const bool safe = options.safe.value_or(decide::safe_method(request.method));
   idempotency.by_word = options.idempotent;
   if (options.safe == true && !options.idempotent) idempotency.by_word = true;
+  const schedule::Deadline deadline =
+      run::Scope::deadline().earlier(schedule::Deadline(options.deadline));
   const engine::CallOptions words{
       // An update's write is repeated on the caller's word alone: see run/update.h.
       .request = {.idempotent =
@@ -302,8 +304,8 @@ void GuardedClient::begin(Request&& request, const RequestOptions& options, Modi
                   .owned_above = run::Scope::owned_above(),
                   .unsent_owned_above = run::Scope::unsent_owned_above(),
                   .rereads = modify != nullptr},
-      .deadline = run::Scope::deadline().earlier(schedule::Deadline(options.deadline)),
-      .from_stranger = run::Scope::from_stranger()};
+      .deadline = deadline,
+      .from_stranger = run::Scope::is_strangers(deadline)};
   (new GuardedCall(*this, std::move(request), words, options.parent, std::move(modify),
                    std::move(completion)))
       ->start();

@@ -88,7 +88,8 @@ run::RequestContext read_arrival(std::span<const Field> fields, const ArrivalTim
               .grpc_timeout = values.grpc_timeout,
               .envoy_timeout = {}};
   }
-  inherited.from_stranger = !options.trusted && !values.grpc_timeout.empty();
+  const auto timeout = schedule::find_grpc_timeout(values.grpc_timeout);
+  inherited.from_stranger = !options.trusted && timeout && *timeout <= options.longest_deadline;
   const decide::Layer layer = decide::read_layer(values.layer);
   inherited.deadline = schedule::Deadline(add(time.arrived, remaining(values, time.wall, options)));
   inherited.owned_above = {.retries = layer.owned_above, .unsent = layer.owned_above};

@@ -88,6 +88,8 @@ TEST(GuardArrival, AStrangerCanOnlyShortenItsOwnTimeAndBeLessCritical) {
   EXPECT_FALSE(read.from_stranger);  // The deadline is our own.
   EXPECT_TRUE(arrival({{"grpc-timeout", "2S"}}, strangers).from_stranger);
   EXPECT_FALSE(arrival({{"grpc-timeout", "2S"}}).from_stranger);
+  EXPECT_FALSE(arrival({{"grpc-timeout", "soon"}}, strangers).from_stranger);
+  EXPECT_FALSE(arrival({{"grpc-timeout", "99H"}}, strangers).from_stranger);
   EXPECT_EQ(given({{"grpc-timeout", "2S"}}, strangers), seconds(2));
   EXPECT_EQ(given({{"grpc-timeout", "99H"}}, strangers), seconds(60));
   EXPECT_EQ(arrival({{"damper-criticality", "sheddable"}}, strangers).criticality, sheddable);
