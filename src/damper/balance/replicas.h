@@ -149,7 +149,7 @@ class Replicas {
     if (!lease.timed_ && lease.sent_ == kNever) lease.sent_ = now;
   }
   // Whether the attempt waits for its client: a tunnel, an upload, or a response that is not read.
-  // It is no load of its replica then, nor is the replica silent.
+  // It is hardly a load of its replica then, nor is the replica silent.
   void set_held(Lease& lease, bool held, Instant now) noexcept;
   // The attempt ended. `cancelled` is no verdict on the replica, though it shows how long it took.
   void settle(Lease& lease, decide::Outcome outcome, Instant now, double draw) noexcept;

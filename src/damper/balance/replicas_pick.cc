@@ -13,6 +13,10 @@
 namespace damper::balance {
 namespace {
 
+// Attempts that wait for their client are hardly any load; but if they were none, a replica that is
+// faster than the others would get all tunnels.
+constexpr double kHeldPerLoad = 64;
+
 constexpr std::int64_t kMostSlowness = 8;  // times, that an attempt on a slow replica counts
 constexpr double kZoneFactor = 4;          // times the load of another zone, that is too much
 constexpr int kMostRefusals = 8;           // of breakers, until a key's order is left
@@ -52,8 +56,8 @@ double Replicas::slowness(Duration pace, Duration other) const noexcept {
 bool Replicas::better(std::size_t a, std::size_t b, Instant now) const noexcept {
   const Replica& one = replicas_[a];
   const Replica& two = replicas_[b];
-  double cost = one.load() + 1.0;
-  double other_cost = two.load() + 1.0;
+  double cost = one.load() + one.held / kHeldPerLoad + 1.0;
+  double other_cost = two.load() + two.held / kHeldPerLoad + 1.0;
   if (!panics_) {
     const Duration here = pace(one, now);
     const Duration there = pace(two, now);
@@ -61,9 +65,7 @@ bool Replicas::better(std::size_t a, std::size_t b, Instant now) const noexcept 
     if (one.answers > 0) other_cost *= slowness(there, here);
   }
   if (cost != other_cost) return cost < other_cost;
-  if (!panics_ && latency(a, now) * 2 < latency(b, now)) return true;
-  if (!panics_ && latency(b, now) * 2 < latency(a, now)) return false;
-  return one.held < two.held;  // Tunnels are spread as well.
+  return !panics_ && latency(a, now) * 2 < latency(b, now);
 }
 
 Replicas::Lease Replicas::pick(const ReplicaSet& excluded, Instant now, double draw,

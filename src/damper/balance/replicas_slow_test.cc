@@ -91,6 +91,23 @@ TEST_F(ReplicaSlowness, TunnelsAreSpreadButAreNoLoad) {
   EXPECT_EQ(replicas.outstanding(0), 0U);
 }
 
+TEST_F(ReplicaSlowness, AFasterReplicaDoesNotGetAllTunnels) {
+  Instant now = kStart;
+  for (int i = 0; i < 50; ++i, now += milliseconds(1)) {  // Three times as fast.
+    Lease lease = ask(0, now);
+    replicas.settle(lease, Outcome::success, now + kUsual / 3, 0);
+  }
+  ASSERT_TRUE(goes_to(0, now));
+  std::vector<Lease> tunnels;
+  for (int i = 0; i < 1000; ++i) {
+    Lease& tunnel = tunnels.emplace_back(replicas.pick({}, now, i % 2 == 0 ? 0.1 : 0.9));
+    replicas.on_head(tunnel, now);
+    replicas.set_held(tunnel, true, now);
+  }
+  EXPECT_GT(replicas.outstanding(1), 200U);
+  for (Lease& tunnel : tunnels) replicas.settle(tunnel, Outcome::success, now, 0);
+}
+
 TEST_F(ReplicaSlowness, AttemptsThatAreCancelledWithoutAnAnswerAddUp) {
   Instant now = kStart;
   for (int i = 0; i < 4; ++i, now += milliseconds(25)) {  // Hedges won elsewhere.
