@@ -136,8 +136,9 @@ void ProxiedRequest::on_data(std::string_view bytes) {
   if (state_ == State::answered) return client_->consumed(bytes.size());
   body_.append(bytes);
   pump_body();
-  if (state_ == State::buffering) factory_.on_progress(*this, now());
+  buffering_hook_.unlink();  // It does not make room for itself.
   if (!has_room()) return on_no_room();
+  if (state_ == State::buffering) factory_.on_progress(*this, now());
   if (state_ == State::buffering && body_.size() >= config().request_buffer) admit(now());
 }
 

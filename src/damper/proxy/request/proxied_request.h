@@ -327,7 +327,7 @@ class RequestFactory final : private http::Loop::TurnEnd {
   void on_progress(ProxiedRequest& request, Instant now) {
     request.buffering_hook_.unlink();
     request.progressed_ = now;
-    buffering_.push_back(request);
+    if (request.kept_ > 0) buffering_.push_back(request);  // Else its end would make no room.
   }
   // Sheds the request that has waited longest for more of its body, if that is kStalled or longer.
   [[nodiscard]] bool try_shed_stalled(Instant now) {

@@ -203,6 +203,29 @@ TEST(ProxiedRequestKept, UploadsThatStallMakeRoomForOthers) {
   }
 }
 
+TEST(ProxiedRequestKept, AnUploadWhoseEndMakesNoRoomIsNotShed) {
+  Stage stage;
+  add_echo(buffering(stage));
+  stage.route.request_buffer = 20 * kUncounted;
+  stage.kept = std::make_shared<KeptBytes>(4 * kUncounted);
+  stage.begin();
+  Talker small(stage.client());
+  small.length = 200;
+  small.open(stage.url, stage.make("PUT", "/"), false);
+  small.say(std::string(100, 'x'));
+  Talker large(stage.client());
+  large.length = 5 * kUncounted;
+  large.open(stage.url, stage.make("PUT", "/"), false);
+  large.say(std::string(4 * kUncounted, 'x'));
+  stage.run_for(1100ms);
+  EXPECT_EQ(stage.fetch(stage.make("PUT", "/", std::string(4 * kUncounted, 'x')))->status, 200);
+  stage.run_until([&] { return large.answered; });
+  EXPECT_EQ(large.response.status, 408);
+  small.say(std::string(100, 'x'), true);
+  stage.run_until([&] { return small.answered; });
+  EXPECT_EQ(small.response.status, 200);
+}
+
 TEST(ProxiedRequestKept, AStalledUploadWhoseClientHasGoneIsNotShed) {
   Stage stage;
   add_echo(buffering(stage));

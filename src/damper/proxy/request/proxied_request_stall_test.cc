@@ -62,6 +62,22 @@ TEST(ProxiedRequestStall, TrapS3_AnUploadThatStallsTakesNoConnectionFromOthers) 
   stage.run_until([&] { return connections(stage) == 1; });  // Those over the bound are closed.
 }
 
+TEST(ProxiedRequestStall, ACompleteUploadIsHeldNoMoreAlthoughItsAnswerCameBefore) {
+  Stage stage;
+  Backend& backend = stage.add([](Visit&) {});
+  stage.cluster.pool.max_connections = 1;
+  stage.cluster.pool.max_waiting = 0;
+  stage.begin();
+  Talker talker(stage.client());
+  begin_upload(stage, talker, 10, 9);
+  backend.visits.front().send_head({.status = 200});
+  stage.run_until([&] { return talker.answered; });
+  talker.say("x", true);
+  stage.run_until([&] { return backend.visits.front().whole; });
+  EXPECT_EQ(stage.get()->status, 503);  // The connection counts.
+  talker.cancel();
+}
+
 TEST(ProxiedRequestStall, BeyondMaxHeldConnectionsCount) {
   const auto held = std::make_shared<admit::Quota>(1);  // Of all pools that share it.
   for (const bool shared : {false, true}) {

@@ -116,11 +116,20 @@ void UpstreamAttempt::pump() {
 // Whose time it is from now on: the client's, if the rest of the request is awaited.
 void UpstreamAttempt::on_upload(bool awaited) {
   awaits_client_ = awaited;
-  if (state_ != State::in_flight) return;
   const Instant now = request_.now();
+  if (state_ != State::in_flight) {  // The response began before the request was complete.
+    if (!awaited && gathered().empty()) end_hold(now);
+    return;
+  }
   set_held(awaited);
   awaited ? lease().on_upload_awaited(now) : lease().on_upload_over(now);
   request_.on_upload(awaited);
+}
+
+// It does not wait for the client any longer. A tunnel is no load to its end.
+void UpstreamAttempt::end_hold(Instant now) noexcept {
+  set_held(false);
+  if (!request_.wants_tunnel()) lease().set_held(false, now);
 }
 
 void UpstreamAttempt::begin_tunnel() noexcept {
@@ -225,8 +234,7 @@ std::size_t UpstreamAttempt::drain_to(http::Stream& client) {
   if (body_begin_ == body_.size()) {
     body_.clear();
     body_begin_ = 0;
-    set_held(false);
-    if (!request_.wants_tunnel()) lease().set_held(false, request_.now());
+    if (!awaits_client_) end_hold(request_.now());
   }
   const std::size_t consumed = std::min(passed, owed_);
   owed_ -= consumed;

@@ -76,6 +76,7 @@ class UpstreamAttempt final : public http::PoolRequest, public http::LeasedAttem
  private:
   enum class State : std::uint8_t { free, in_flight, buffering, failed, responding };
   void on_upload(bool awaited);
+  void end_hold(Instant now) noexcept;
   static constexpr std::size_t kKept = std::size_t{16} * 1024;
 
   void start() override;
