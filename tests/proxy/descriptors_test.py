@@ -60,10 +60,11 @@ class Descriptors(unittest.TestCase):
         # The admin API answers, with the reserve.
         self.wait_until(lambda: self.proxy.metric(CLOSED, OUT) > 0)
         for _ in range(20):  # What connections to the admin API leave free is taken, too.
-            if self.statuses(10) == {503}:
+            found = self.statuses(100)
+            if found == {503}:
                 break
             idle.append(self.connect())
-        self.assertEqual(self.statuses(100), {503})
+        self.assertEqual(found, {503})
         self.assertGreaterEqual(self.proxy.metric(DIALS, OUT), 100)
         self.assertEqual(self.proxy.metric(DIALS, 'reason="connect_refused"'), 0)
         [cluster] = json.loads(self.proxy.admin("/state"))["clusters"]

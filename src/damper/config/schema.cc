@@ -123,7 +123,10 @@ void AnySchema::apply(const Reading& reading, void* thing) const {
 std::optional<std::string> AnySchema::find_error(const void* thing) const {
   for (const Key& key : keys_) {
     if (!is_on(key, thing)) continue;
-    if (auto sentence = config::find_error(key.path, key.form, value(key, thing))) return sentence;
+    const Value held = value(key, thing);
+    const auto* const text = std::get_if<std::string>(&held);
+    if (text != nullptr && text->empty()) continue;  // It is not set, as in print().
+    if (auto sentence = config::find_error(key.path, key.form, held)) return sentence;
   }
   return std::nullopt;
 }

@@ -90,7 +90,7 @@ TEST(TracingSchema, AnErrorNamesTheValueTheBoundAndThePlace) {
   EXPECT_EQ(
       error("sample", "1%"),
       "f:1:12: unknown key \"sample\" in tracing; did you mean sampling? (accepted: collector, "
-      "service_name, sampling, failures_per_second, timeout, interval, max_batch_size, "
+      "ca_file, service_name, sampling, failures_per_second, timeout, interval, max_batch_size, "
       "max_queue_size)");
 }
 

@@ -83,7 +83,11 @@ std::string peer_address(const Transport& transport) {
 // Cached: a proxy adds it to every request.
 Peer SocketConnection::peer() {
   if (!std::exchange(knows_peer_, true)) {
-    if (peer_.empty()) peer_ = peer_address(*transport_);
+    if (peer_.empty()) {
+      peer_ = peer_address(*transport_);
+    } else {
+      peer_ = plain_address(peer_);  // Of the PROXY protocol.
+    }
     if (transport_->is_secure()) certificate_ = transport_->peer_certificate();
   }
   return {.address = peer_, .secure = transport_->is_secure(), .certificate = certificate_};
