@@ -411,6 +411,19 @@ TEST(ProxyCheck, AKeyWithoutItsCompanionIsANote) {
   EXPECT_EQ(notes(here, "http://a", "route: {health_page: {min_healthy: 50}}").substr(0, 94),
             "p.yaml:3:36: health_page.min_healthy of route default is not used: health_page has no "
             "clusters");
+  EXPECT_EQ(
+      notes("address: '0.0.0.0:80'", "http://a",
+            "route: {match: {headers: [{name: X-Envoy-Internal, present_match: true}]}}"),
+      "p.yaml:3:1: match.headers of route default has x-envoy-internal, which is removed from "
+      "requests of peers that trust of listener l does not list\n");
+  EXPECT_EQ(notes("address: '0.0.0.0:80', trust: all", "http://a",
+                  "route: {match: {headers: [{name: X-Envoy-Internal, present_match: true}]}}"),
+            "");
+  EXPECT_EQ(
+      notes("address: ':80', max_concurrent_streams: 101", "http://a"),
+      "p.yaml:1:57: listener l has 101 max_concurrent_streams: a client that resets as many at "
+      "short deadlines is closed as a flood, unless max_resets_per_second, 50, is at least "
+      "half of it\n");
   EXPECT_EQ(notes(here, "http://a", "tracing: {max_batch_size: 600, max_queue_size: 500}"),
             "p.yaml:3:27: max_batch_size of tracing is 600, which is never reached: max_queue_size "
             "is 500\n");

@@ -8,9 +8,11 @@
 #include <utility>
 
 #include "damper/http/net/unix_address.h"
+#include "damper/http/server/local_access.h"
 #include "damper/policy/file/schema.h"
 #include "damper/proxy/config/proxy_check.h"
 #include "damper/proxy/config/proxy_schema.h"
+#include "damper/proxy/config/trust.h"
 
 namespace damper::proxy {
 namespace {
@@ -42,6 +44,14 @@ std::set<std::string_view> clusters_by_key(const ProxyConfig& config) {
       names.insert(cluster.name);
   }
   return names;
+}
+
+// Whether every peer of the listener is trusted. `auto` may find more: an inherited socket.
+bool trusts_all(const ListenerConfig& listener) {
+  const bool is_local =
+      peers_of(listener.proxy_protocol).is_empty() &&
+      (http::UnixAddress::is_unix(listener.address) || http::is_loopback(listener.address));
+  return Trust::of(listener.trust, is_local) == Trust::all();
 }
 
 template <class T>
@@ -88,6 +98,15 @@ class NoteTaker {
                   "listener " + listener.name,
                   "the clients of a Unix socket have no address, and proxy_protocol is none");
     }
+    const std::uint32_t streams = listener.limits.max_streams;
+    const std::uint32_t resets = listener.limits.max_resets_per_second;
+    if (streams > 2 * resets) {
+      note(listener_schema().place_of(reading, "max_concurrent_streams"),
+           "listener " + listener.name + " has " + std::to_string(streams) +
+               " max_concurrent_streams: a client that resets as many at short deadlines is closed "
+               "as a flood, unless max_resets_per_second, " +
+               std::to_string(resets) + ", is at least half of it");
+    }
   }
 
   void look_at_route(std::size_t i) {
@@ -96,6 +115,7 @@ class NoteTaker {
     const std::set<std::string_view> targets = targets_of(route);
     used_.insert(targets.begin(), targets.end());
     if (!route.forwards()) note_forwarding_keys(i);
+    note_removed_fields(route, reading);
     if (route.health_page && route.health_page->clusters.empty()) {
       note_unused(route_schema(), reading, "health_page.min_healthy", "route " + route.name,
                   "health_page has no clusters");
@@ -119,6 +139,22 @@ class NoteTaker {
     if (before == config_.routes.begin() + static_cast<std::ptrdiff_t>(i)) return;
     note(reading.place, "route " + route.name + " is never reached: route " + before->name +
                             " before it takes all of its requests");
+  }
+
+  // Fields of strangers that are removed before the route sees them.
+  void note_removed_fields(const RouteConfig& route, const Reading& reading) {
+    const auto stranger = std::find_if_not(config_.listeners.begin(), config_.listeners.end(),
+                                           [](const auto& one) { return trusts_all(one); });
+    if (stranger == config_.listeners.end()) return;
+    const auto look = [&](std::string_view key, const std::string& name) {
+      if (!is_trusted_field(name)) return;
+      note(reading.place, std::string(key) + " of route " + route.name + " has " + name +
+                              ", which is removed from requests of peers that trust of listener " +
+                              stranger->name + " does not list");
+    };
+    for (const RouteMatch::Header& header : route.match.headers) look("match.headers", header.name);
+    if (route.hash_policy) look("hash_policy", route.hash_policy->header);
+    if (route.client_rate_limit) look("client_rate_limit", route.client_rate_limit->header);
   }
 
   // One note for each key or section that the route itself sets.

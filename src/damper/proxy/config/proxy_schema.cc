@@ -270,7 +270,8 @@ Schema<ListenerConfig> make_listener() {
       "max_resets_per_second", form::integer(http::ResetLimit::kPerSecond),
       "HTTP/2 streams that the client ends in an error before their answer; a connection with more "
       "is closed as a flood. One that it resets after 250 ms or more counts an eighth. A burst may "
-      "have ten times as many, and ten answered requests allow one more.");
+      "have ten times as many, and ten answered requests allow one more. At least half of "
+      "max_concurrent_streams, if clients have deadlines under 1 s.");
   add_tls(s);
   return s;
 }

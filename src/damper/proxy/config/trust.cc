@@ -1,15 +1,35 @@
 #include "damper/proxy/config/trust.h"
 
 #include <algorithm>
+#include <array>
 
 #include "damper/base/check.h"
 #include "damper/base/text/words.h"
+#include "damper/decide/layering.h"
 #include "damper/http/codec/chars.h"
+#include "damper/schedule/deadline_header.h"
 
 namespace damper::proxy {
 namespace {
 
 using http::IpAddress;
+
+constexpr std::string_view kOwnPrefix = "damper-";
+constexpr std::array<std::string_view, 3> kTrustedPrefixes = {"x-forwarded-", "x-envoy-",
+                                                              kOwnPrefix};
+constexpr std::array<std::string_view, 5> kTrustedNames = {"forwarded", "x-real-ip", "x-request-id",
+                                                           schedule::kRequestDeadlineHeader,
+                                                           decide::kGrpcPreviousAttemptsHeader};
+
+// Without regard to case, '_' as '-'.
+bool starts_with(std::string_view name, std::string_view prefix) noexcept {
+  if (name.size() < prefix.size()) return false;
+  for (std::size_t i = 0; i < prefix.size(); ++i) {
+    const char c = name[i] == '_' ? '-' : http::lower(name[i]);
+    if (c != prefix[i]) return false;
+  }
+  return true;
+}
 
 bool is_word(std::string_view text) {
   return text == Trust::kAuto || text == Trust::kAll || text == Trust::kNone;
@@ -32,6 +52,16 @@ std::string_view address_in(std::string_view part) {
 }
 
 }  // namespace
+
+bool is_own_field(std::string_view name) noexcept { return starts_with(name, kOwnPrefix); }
+
+bool is_trusted_field(std::string_view name) noexcept {
+  return std::any_of(kTrustedPrefixes.begin(), kTrustedPrefixes.end(),
+                     [&](std::string_view prefix) { return starts_with(name, prefix); }) ||
+         std::any_of(kTrustedNames.begin(), kTrustedNames.end(), [&](std::string_view one) {
+           return one.size() == name.size() && starts_with(name, one);
+         });
+}
 
 Trust Trust::of(std::span<const std::string> words, bool loopback) {
   Trust trust;

@@ -51,6 +51,15 @@ class Trust {
   http::PeerSet peers_;
 };
 
+// Whether only a trusted peer may send this field: services and proxies take its value for true.
+//
+// Model: x-forwarded-*, forwarded, x-real-ip, x-request-id; x-envoy-*, damper-*;
+// x-request-deadline, grpc-previous-rpc-attempts. '_' counts as '-': CGI and WSGI make the same
+// variable of both.
+[[nodiscard]] bool is_trusted_field(std::string_view name) noexcept;
+// damper-*: of a response, only the proxy itself may send it.
+[[nodiscard]] bool is_own_field(std::string_view name) noexcept;
+
 // A word of `trust`: auto, all, none or a network, in its canonical form.
 inline constexpr std::string_view kTrustForms =
     "auto, none, all, or a network such as 10.0.0.0/8 or ::1";

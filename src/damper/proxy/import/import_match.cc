@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "damper/base/text/words.h"
+#include "damper/proxy/config/trust.h"
 
 namespace damper::proxy {
 namespace {
@@ -65,6 +66,11 @@ class HeaderReader {
     }
     if (name == ":method") return read_method(tree, exact, regex);
     if (regex || name.empty() || name.starts_with(':')) return refuse(tree, name);
+    if (is_trusted_field(name)) {
+      notes_.note(tree.place, name +
+                                  " is removed from requests of peers that trust does not list, "
+                                  "before routes are looked up: for them the route never matches");
+    }
     // A matcher without a condition wants the field to be there, whatever it is.
     Tree item = make_map({{"name", name}}, tree.place);
     item.items.push_back(make_scalar(exact ? "exact_match" : "present_match", tree.place));

@@ -107,7 +107,11 @@ void read_bootstrap(const Tree& tree, EnvoyImport& file) {
     read_listeners(inner.list("listeners"), file);
     inner.leave_rest();
   }
-  if (const Tree* admin = fields.take("admin")) read_admin(*admin, file);
+  if (const Tree* admin = fields.take("admin")) {
+    read_admin(*admin, file);
+  } else {
+    file.proxy.set("admin", "off");
+  }
   if (const Tree* node = fields.take("node")) read_node(*node, file);
   fields.leave("dynamic_resources", "the file is read again when it changes");
   fields.leave_rest();

@@ -1,7 +1,6 @@
 #include "damper/proxy/request/forward_fields.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <iterator>
 #include <system_error>
@@ -9,6 +8,7 @@
 #include "damper/decide/layering.h"
 #include "damper/observe/trace/span_context.h"
 #include "damper/proxy/config/proxy_config.h"
+#include "damper/proxy/config/trust.h"
 #include "damper/proxy/request/request_id.h"
 #include "damper/schedule/deadline_header.h"
 
@@ -21,25 +21,9 @@ constexpr std::string_view kForwardedProto = "x-forwarded-proto";
 constexpr std::string_view kExpect = "expect";
 constexpr std::string_view kForwardedHost = "x-forwarded-host";
 constexpr std::string_view kClientCertificate = "x-forwarded-client-cert";
-constexpr std::string_view kOwnPrefix = "damper-";
-constexpr std::array<std::string_view, 3> kTrustedPrefixes = {"x-forwarded-", "x-envoy-",
-                                                              kOwnPrefix};
-constexpr std::array<std::string_view, 5> kTrustedNames = {
-    "forwarded", "x-real-ip", kRequestIdHeader, schedule::kRequestDeadlineHeader,
-    decide::kGrpcPreviousAttemptsHeader};
 // x-forwarded-client-cert, -for, -proto and -host, traceparent, tracestate, x-request-id.
 constexpr std::size_t kMostOwnFields = run::OutgoingFields::kMost + 7;
 constexpr bool kValidated = true;  // written here, or validated: see Field::validated
-
-// Without regard to case, '_' as '-'.
-bool starts_with(std::string_view name, std::string_view prefix) noexcept {
-  if (name.size() < prefix.size()) return false;
-  for (std::size_t i = 0; i < prefix.size(); ++i) {
-    const char c = name[i] == '_' ? '-' : http::lower(name[i]);
-    if (c != prefix[i]) return false;
-  }
-  return true;
-}
 
 template <class Predicate>
 std::span<const http::Field> without(std::span<const http::Field> fields,
@@ -58,18 +42,10 @@ void append_part(std::string& list, std::string_view part) {
 
 }  // namespace
 
-bool is_trusted_field(std::string_view name) noexcept {
-  return std::any_of(kTrustedPrefixes.begin(), kTrustedPrefixes.end(),
-                     [&](std::string_view prefix) { return starts_with(name, prefix); }) ||
-         std::any_of(kTrustedNames.begin(), kTrustedNames.end(), [&](std::string_view one) {
-           return one.size() == name.size() && starts_with(name, one);
-         });
-}
-
 std::span<const http::Field> without_own_fields(std::span<const http::Field> fields,
                                                 std::vector<http::Field>& scratch) {
   return without(fields, scratch,
-                 [](const http::Field& field) { return starts_with(field.name, kOwnPrefix); });
+                 [](const http::Field& field) { return is_own_field(field.name); });
 }
 
 std::span<const http::Field> without_trusted_fields(std::span<const http::Field> fields,

@@ -76,13 +76,6 @@ class ForwardFields {
   bool is_chain_validated_ = true;  // every part of forwarded_for_: see Field::validated
 };
 
-// Whether only a trusted client may send this field: services and proxies take its value for true.
-//
-// Model: x-forwarded-*, forwarded, x-real-ip, x-request-id; x-envoy-*, damper-*;
-// x-request-deadline, grpc-previous-rpc-attempts. '_' counts as '-': CGI and WSGI make the same
-// variable of both.
-[[nodiscard]] bool is_trusted_field(std::string_view name) noexcept;
-
 // The fields without damper-*, which only the proxy itself adds to a response. In `scratch` if one
 // had to be removed.
 [[nodiscard]] std::span<const http::Field> without_own_fields(std::span<const http::Field> fields,
