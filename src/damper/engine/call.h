@@ -182,10 +182,10 @@ class BasicCall {
   Instant not_before_ = Instant::min();   // the latest Retry-After
   Instant retry_at_ = kNever;  // with no attempt so far: the first one waits for its token
   Instant hedge_at_ = kNever;
-  Grant grant_;              // of the waiting retry
-  bool has_token_ = false;   // reserved, for exactly retry_at_
-  bool incomplete_ = false;  // the request: attempts in flight hold no slot and no probe
-  bool stranger_cuts_;       // the deadline is a stranger's, and earlier than the policy's
+  Grant grant_;                    // of the waiting retry
+  bool has_token_ = false;         // reserved, for exactly retry_at_
+  bool incomplete_ = false;        // the request: attempts in flight hold no slot and no probe
+  bool stranger_cuts_;             // the deadline is a stranger's, and earlier than the policy's
   bool hedge_suppressed_ = false;  // The hedge that is due was not admitted at its time.
   // Not initialised until an attempt uses a lane: zeroing all four makes a call that succeeds 11 ns
   // slower, 41 instead of 30 (BM_CallThatSucceeds). A lane that is not active is never read.

@@ -76,7 +76,7 @@ void read_envoy_retry_policy(const config::Tree& tree, Draft& draft, ImportNotes
 
 // Whether a hedge is sent at the per-try timeout, and the location of that field.
 std::optional<config::SourceLocation> read_envoy_hedge_policy(const config::Tree& tree,
-                                                        ImportNotes& notes) {
+                                                              ImportNotes& notes) {
   Fields fields(tree, "hedge_policy", notes);
   const auto on = fields.boolean("hedge_on_per_try_timeout");
   const auto initial = fields.integer("initial_requests", 1);
@@ -95,16 +95,16 @@ void hedge_at_timeout(Draft& draft, config::SourceLocation place, ImportNotes& n
   const auto retries = draft.raw("retry_policy.num_retries").value_or(0);
   if (!each || *each == 0 || retries == 0) {
     notes.note(place,
-                "hedge_on_per_try_timeout needs a per_try_timeout and retries; without "
-                "them nothing is hedged, as in Envoy");
+               "hedge_on_per_try_timeout needs a per_try_timeout and retries; without "
+               "them nothing is hedged, as in Envoy");
     return;
   }
   const config::SourceLocation where = draft.place_of("retry_policy.per_try_timeout");
   set_hedge(draft, std::min<std::int64_t>(retries, 3), {Duration{*each}, where});
   draft.set("retry_policy.per_try_timeout", 0, where);
   notes.note(place,
-              "hedge_on_per_try_timeout becomes hedges after that time, or after half of the "
-              "answers are in when that is later; per_try_timeout itself is off");
+             "hedge_on_per_try_timeout becomes hedges after that time, or after half of the "
+             "answers are in when that is later; per_try_timeout itself is off");
 }
 
 // Of the thresholds for one priority the first counts; here there is one priority.
@@ -121,8 +121,9 @@ void read_envoy_circuit_breakers(const config::Tree& tree, Draft& draft, ImportN
       read = true;
     } else {
       notes.left_out(thresholds.place,
-                 is_default ? "Envoy uses the first thresholds of a priority: these are left out"
-                            : "thresholds of another priority have no equivalent and are left out");
+                     is_default
+                         ? "Envoy uses the first thresholds of a priority: these are left out"
+                         : "thresholds of another priority have no equivalent and are left out");
     }
   }
   fields.leave_rest();

@@ -46,13 +46,13 @@ class RetryConditions {
     const auto token = RetryOn::kNames.find(word);
     if (token && word != "default") return add_token(*token, word, place);  // A word of ours.
     notes_.left_out(place,
-                "retry_on's " + text::in_quotes(word) + " has no equivalent and is left out");
+                    "retry_on's " + text::in_quotes(word) + " has no equivalent and is left out");
   }
 
   void add_status(int status, config::SourceLocation place) {
     if (status < 400 || status > 599) {
       notes_.left_out(place, "status " + std::to_string(status) +
-                             " has no equivalent: only 400 to 599 can be listed");
+                                 " has no equivalent: only 400 to 599 can be listed");
       return;
     }
     statuses_.set(static_cast<std::size_t>(status));

@@ -131,7 +131,7 @@ void Fields::skip(std::initializer_list<std::string_view> fields) {
 void Fields::leave(std::string_view field, std::string_view why) {
   if (const auto pair = find(field); pair && !done_[*pair] && take(field) != nullptr) {
     notes_.left_out(tree_.key(*pair).place, text::on_one_line(tree_.key(*pair).text) +
-                                            " has no equivalent: " + std::string(why));
+                                                " has no equivalent: " + std::string(why));
   }
 }
 
@@ -140,7 +140,8 @@ void Fields::leave_rest() {
     if (done_[i] || tree_.value(i).kind == config::Tree::Kind::null) continue;
     done_[i] = true;
     notes_.left_out(tree_.key(i).place, text::on_one_line(tree_.key(i).text) + " of " +
-                                        std::string(name_) + " has no equivalent and is left out");
+                                            std::string(name_) +
+                                            " has no equivalent and is left out");
   }
 }
 
