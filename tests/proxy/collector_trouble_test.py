@@ -54,9 +54,10 @@ class CollectorTroubleTest(unittest.TestCase):
                 return (proxy.metric("damper_trace_spans_exported_total")
                         + proxy.metric("damper_trace_spans_dropped_total")
                         + proxy.metric("damper_trace_queued_spans"))
-            while spans() < 2 * REQUESTS and time.monotonic() < end:
+            # The three are read one after the other, while spans go from one to the other.
+            while (found := spans()) != 2 * REQUESTS and time.monotonic() < end:
                 time.sleep(0.02)
-            self.assertEqual(spans(), 2 * REQUESTS)  # One of the request, one of its attempt.
+            self.assertEqual(found, 2 * REQUESTS)  # One of the request, one of its attempt.
             self.assertLessEqual(proxy.metric("damper_trace_queued_spans"), 2 * 64)
             self.assertGreater(proxy.metric("damper_trace_spans_dropped_total"), 0)
             self.assertEqual(proxy.metric("damper_trace_spans_exported_total"), 0)

@@ -170,9 +170,9 @@ class Checker {
     }
     for (const auto& [endpoint, zone] : cluster.zones) {
       if (seen.contains(endpoint)) continue;
-      return error(cluster_schema().place_of(reading, "zones"),
-                   who + " has the endpoint " + text::in_quotes(endpoint) + " in zone " + zone +
-                       ", but not among its endpoints");
+      std::string sentence = who + " has the endpoint " + text::in_quotes(endpoint);
+      sentence.append(" in zone ").append(zone).append(", but not among its endpoints");
+      return error(cluster_schema().place_of(reading, "zones"), std::move(sentence));
     }
     if (cluster.dns.min_refresh > cluster.dns.max_refresh) {
       return error(cluster_schema().place_of(reading, "dns_min_refresh_rate"),

@@ -22,7 +22,6 @@
 namespace damper::proxy {
 namespace {
 
-using config::Key;
 using config::kTick;
 using config::Schema;
 using config::Value;

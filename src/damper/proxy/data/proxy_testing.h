@@ -98,7 +98,7 @@ inline std::string ask(std::uint16_t port, const std::string& target = "/") {
 
 // Whether it comes true before long.
 inline bool soon(const std::function<bool()>& condition) {
-  const Instant end = add(run::now(), std::chrono::seconds(5));
+  const Instant end = add(run::now(), std::chrono::minutes(1));
   while (!condition()) {
     if (run::now() > end) return false;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));

@@ -17,7 +17,6 @@ using config::SourceLocation;
 using config::Tree;
 using policy::Fields;
 using policy::ImportNotes;
-using policy::Placed;
 using namespace std::chrono_literals;
 
 constexpr std::string_view kEnvoy = "Envoy";

@@ -12,7 +12,6 @@ namespace {
 using config::Tree;
 using policy::Fields;
 using policy::ImportNotes;
-using policy::Placed;
 
 constexpr std::array<std::pair<std::string_view, std::int64_t>, 5> kCodes = {{
     {"MOVED_PERMANENTLY", 301},

@@ -25,7 +25,7 @@ std::string missing_file(std::string_view secret, std::string_view what) {
 std::string read_source(const Tree& tree, std::string_view secret, std::string_view what,
                         ImportNotes& notes) {
   Fields fields(tree, what, notes);
-  const std::string file = fields.text("filename");
+  std::string file = fields.text("filename");
   if (!file.empty()) {
     fields.leave_rest();
     return file;

@@ -43,7 +43,7 @@ void PartDraft::set_limit(std::string_view path, const policy::Placed<Duration>&
   set(path, form.off.value_or(static_cast<std::int64_t>(form.high)), value.place);
 }
 
-void PartDraft::set(std::string_view path, config::Tree value) {
+void PartDraft::set(std::string_view path, const config::Tree& value) {
   const auto key = schema_->find_key(path);
   if (!key) {
     notes_->left_out(value.place, std::string(path) + " is not translated yet and is left out");

@@ -47,7 +47,7 @@ class PartDraft {
   // A time for which zero means no limit: off, or the longest one.
   void set_limit(std::string_view path, const policy::Placed<Duration>& value);
   // As the file would have it.
-  void set(std::string_view path, config::Tree value);
+  void set(std::string_view path, const config::Tree& value);
   void set(std::string_view path, std::string_view text, config::SourceLocation place = {});
 
   // Removes the keys of a section, or one key.

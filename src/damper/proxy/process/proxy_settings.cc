@@ -21,6 +21,7 @@ std::string counted(std::size_t count, const std::string& what) {
 // take it, and none would be left for the listener of a health check.
 std::size_t fair_share(const std::vector<ListenerConfig>& listeners, std::size_t most) {
   std::vector<std::size_t> wanted;
+  wanted.reserve(listeners.size());
   for (const ListenerConfig& listener : listeners) wanted.push_back(listener.max_connections);
   std::sort(wanted.begin(), wanted.end());
   for (std::size_t i = 0; i < wanted.size(); ++i) {

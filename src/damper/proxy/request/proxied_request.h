@@ -200,7 +200,7 @@ class ProxiedRequest final : public http::StreamUser,
   void admit(Instant now);
   [[nodiscard]] http::Admission::Answer offer(Instant now);
   void complete(Instant now);
-  void shed(const OwnAnswer& answer, Instant now);
+  void shed(const OwnAnswer& refusal, Instant now);
   void on_no_room();
   void release_kept() noexcept;
   void leave_admission(bool abandoned);
