@@ -136,7 +136,7 @@ void set_endpoints(const Endpoints& endpoints, PartDraft& draft, ImportNotes& no
     zones.items.push_back(make_scalar(zone, endpoints.place));
     zones.items.push_back(make_list(urls, endpoints.place));
   }
-  draft.set("zones", std::move(zones));
+  draft.set("zones", zones);
   notes.note_once("zones", endpoints.place,
                   "zones are used if the proxy has one: node.locality.zone, zone or --zone");
 }

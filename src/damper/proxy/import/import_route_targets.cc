@@ -105,7 +105,7 @@ void read_weighted_clusters(const Tree& tree, RouteDraft& route, EnvoyImport& fi
                    "a cluster of weighted_clusters is not imported: the others have "
                    "its share");
   }
-  if (list.items.size() > 1) route.keys.set("weighted_clusters", std::move(list));
+  if (list.items.size() > 1) route.keys.set("weighted_clusters", list);
   if (route.keys.has("weighted_clusters")) {
     route.calls.add(file.terms.find(most->name)->second.calls);
     return;

@@ -308,7 +308,7 @@ void set_certificates(const std::vector<ImportedCertificate>& certificates, bool
     }
     list.items.push_back(std::move(item));
   }
-  if (!list.items.empty()) listener.set("tls.certificates", std::move(list));
+  if (!list.items.empty()) listener.set("tls.certificates", list);
   if (refuses_others && first == certificates.end()) {
     listener.set("tls.reject_unknown_names", "true");
   }
