@@ -79,9 +79,10 @@ void check_paths(const ProxyConfig& config, TreeLens& lens) {
                              (later.match.prefix.empty() || later.match.prefix == "/");
                     });
     if (!is_passed) continue;
-    lens.add(Rule::limit_bypassed, {"routes", route.name, "match"}, route.name,
-             "a client that writes " + path + " as /" + path + " passes by the route's " +
-                 std::string(limit_of(route)) + ", and a service may take the two for the same",
+    std::string sentence = "a client that writes " + path;
+    sentence.append(" as /").append(path).append(" passes by the route's ").append(limit_of(route));
+    sentence.append(", and a service may take the two for the same");
+    lens.add(Rule::limit_bypassed, {"routes", route.name, "match"}, route.name, sentence,
              "normalize_path: true, at the listener " + open->name);
   }
 }

@@ -9,7 +9,6 @@
 namespace damper::http {
 namespace {
 
-constexpr std::size_t kHeader = 12;
 constexpr std::size_t kMostName = 253;
 constexpr std::size_t kMostLabel = 63;
 constexpr std::size_t kMostPointers = 128;  // of a name: no name has more labels

@@ -164,6 +164,7 @@ class DnsResolver::ServiceLookup final : public std::enable_shared_from_this<Ser
     for (const SrvRecord& record : group_) targets_[record.target];
     waiting_ = targets_.size();
     std::vector<std::string> names;  // Lookups may end at once, and change targets_.
+    names.reserve(targets_.size());
     for (const auto& [name, addresses] : targets_) names.push_back(name);
     for (const std::string& name : names) {
       std::make_shared<AddressLookup>(

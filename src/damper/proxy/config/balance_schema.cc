@@ -40,12 +40,11 @@ Expected<Value, Error> read_zones(const Tree& tree) {
     if (!endpoints) return unexpected(endpoints.error());
     for (const std::string& endpoint : std::get<std::vector<std::string>>(*endpoints)) {
       if (const auto [known, is_new] = seen.emplace(endpoint, name); !is_new) {
-        return unexpected(Error{{},
-                                tree.value(i).place,
-                                "zones has the endpoint " + text::in_quotes(endpoint) +
-                                    " twice, first in " + known->second});
+        std::string sentence = "zones has the endpoint " + text::in_quotes(endpoint);
+        sentence.append(" twice, first in ").append(known->second);
+        return unexpected(Error{{}, tree.value(i).place, std::move(sentence)});
       }
-      all.push_back(endpoint + ' ' + name);
+      all.emplace_back(endpoint).append(" ").append(name);
     }
   }
   return Value(std::move(all));
@@ -73,7 +72,9 @@ std::string write_zones(const Value& value) {
 Value zones_of(const ClusterConfig& cluster) {
   std::vector<std::string> all;
   all.reserve(cluster.zones.size());
-  for (const auto& [endpoint, zone] : cluster.zones) all.push_back(endpoint + ' ' + zone);
+  for (const auto& [endpoint, zone] : cluster.zones) {
+    all.emplace_back(endpoint).append(" ").append(zone);
+  }
   return all;
 }
 void set_zones(ClusterConfig& cluster, const Value& value) {

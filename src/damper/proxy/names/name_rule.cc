@@ -10,7 +10,7 @@ namespace damper::proxy {
 namespace {
 
 Duration tenth(Duration of, double draw) {
-  return Duration(static_cast<std::int64_t>(static_cast<double>(of.count() / 10) * draw));
+  return Duration(static_cast<std::int64_t>(static_cast<double>(of.count()) / 10 * draw));
 }
 
 }  // namespace
