@@ -82,7 +82,7 @@ TEST(UpstreamNames, ASilentResolverIsNotWaitedForForLong) {
 }
 
 // Names that a DNS server of the test has, looked up every few milliseconds.
-class DnsNames : public testing::Test, private engine::EventSink {
+class DnsNames : public testing::Test {
  protected:
   static constexpr NameRule kOften{.every = kForever,
                                    .shortest = milliseconds(1),
@@ -112,25 +112,34 @@ class DnsNames : public testing::Test, private engine::EventSink {
     names_.write_metrics(run::now(), out);
     return out.text();
   }
-  [[nodiscard]] std::vector<std::string> events() const {
-    const std::lock_guard lock(mutex_);
-    return said_;
-  }
+  [[nodiscard]] std::vector<std::string> events() const { return log_.events(); }
 
   http::TestDnsServer server_;
   std::atomic<int> changes_ = 0;
 
  private:
-  void on_event(const engine::Event& event) noexcept override {
-    const std::lock_guard lock(mutex_);
-    said_.push_back(std::string(event.kind.text()) + " " + std::string(event.detail));
-  }
+  // Not the fixture itself, whose destruction begins before that of names_.
+  class Log final : public engine::EventSink {
+   public:
+    [[nodiscard]] std::vector<std::string> events() const {
+      const std::lock_guard lock(mutex_);
+      return said_;
+    }
 
-  mutable std::mutex mutex_;
-  std::vector<std::string> said_;
+   private:
+    void on_event(const engine::Event& event) noexcept override {
+      const std::lock_guard lock(mutex_);
+      said_.push_back(std::string(event.kind.text()) + " " + std::string(event.detail));
+    }
+
+    mutable std::mutex mutex_;
+    std::vector<std::string> said_;
+  };
+
+  Log log_;
 
  protected:
-  UpstreamNames names_{nullptr, this, [this] { ++changes_; }};
+  UpstreamNames names_{nullptr, &log_, [this] { ++changes_; }};
 };
 using Texts = std::vector<std::string>;
 
