@@ -359,7 +359,7 @@ TEST_F(ResetAttack, DataAfterTheEndOfTheirStreamAreAnError) {
   EXPECT_EQ(ended(), "open");
 }
 
-// Whoever reads the log has to find the client.
+// The reader of the log has to find the client.
 TEST_F(ResetAttack, WhatNghttp2RefusesIsReportedToo) {
   const std::pair<std::string, std::string> cases[] = {
       {frame(1, 5, 1, "\x82\x86\x41\x01h"), "0 malformed HTTP/2; "},  // No :path.
