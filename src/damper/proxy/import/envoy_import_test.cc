@@ -332,6 +332,17 @@ TEST(EnvoyImport, PeersAreTrustedNoMoreThanInEnvoy) {
             std::string::npos);
 }
 
+TEST(EnvoyImport, WithoutAdminThereIsNone) { EXPECT_FALSE(import_parts({}).config.admin); }
+
+TEST(EnvoyImport, AConditionOnAFieldOfTrustedPeersHasANote) {
+  std::string text = file_of({});
+  const std::string_view prefix = "match: { prefix: /";
+  text.insert(text.find(prefix) + prefix.size(),
+              ", headers: [{ name: X-Forwarded-Proto, exact_match: http }]");
+  EXPECT_NE(import_text(text).all_notes().find("removed from requests of peers"),
+            std::string::npos);
+}
+
 TEST(EnvoyImport, AnUpstreamIsVerifiedAlsoWhereEnvoyDoesNot) {
   const Result result = import_parts(
       {.cluster = "    transport_socket: { typed_config: { \"@type\": x.UpstreamTlsContext } }\n"});
