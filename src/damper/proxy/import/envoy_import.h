@@ -42,6 +42,7 @@ struct EnvoyImport {
   std::set<std::string> names{};                                      // taken; "cluster shop"
   std::span<const config::Tree> access_logs{};                        // that were read
   const config::Tree* tracing = nullptr;                              // that was read
+  bool has_admin = false;
 
   [[nodiscard]] RouteDraft make_route(std::string name, config::SourceLocation place) const;
   // The name as one of a part of this kind, which no other has.

@@ -108,9 +108,8 @@ void read_bootstrap(const Tree& tree, EnvoyImport& file) {
     inner.leave_rest();
   }
   if (const Tree* admin = fields.take("admin")) {
+    file.has_admin = true;
     read_admin(*admin, file);
-  } else {
-    file.proxy.set("admin", "off");
   }
   if (const Tree* node = fields.take("node")) read_node(*node, file);
   fields.leave("dynamic_resources", "the file is read again when it changes");
@@ -150,6 +149,7 @@ std::string print_file(const EnvoyImport& file, const policy::PolicyFile& polici
                        std::string_view name) {
   std::string out = "# From " + text::on_one_line(name) + ", as Envoy means it.\n";
   out += print_part(proxy_schema(), file.proxy, 0);
+  if (!file.has_admin) out += "admin: off\n";  // As Envoy.
   out += print_parts("listeners", listener_schema(), file.listeners);
   out += print_parts("clusters", cluster_schema(), file.clusters);
   out += "routes:\n";
